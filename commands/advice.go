@@ -1,0 +1,95 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/docker/docker/client"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+// explain is the text of an error as users see it: what is wrong, and what they
+// can do about it. The engine's errors know no flags; all advice is here.
+func explain(err error) string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var lines []string
+		for _, one := range joined.Unwrap() {
+			lines = append(lines, explain(one))
+		}
+		return strings.Join(lines, "\n")
+	}
+	if problems, ok := errors.AsType[*snapshot.ProblemsError](err); ok {
+		return explainProblems(problems)
+	}
+	message := connectionError(err).Error()
+	if next := advice(err); next != "" {
+		message += "\n" + next
+	}
+	return message
+}
+
+// advice is the next step for an error that has one.
+func advice(err error) string {
+	if _, ok := errors.AsType[*snapshot.NotFoundError](err); ok {
+		return "'docker snapshot ls' lists the snapshots there are"
+	}
+	if _, ok := errors.AsType[*snapshot.AmbiguousError](err); ok {
+		return "Use one of these, or more of the ID"
+	}
+	if _, ok := errors.AsType[*snapshot.NameTakenError](err); ok {
+		return "Use another name, or --reuse to replace it"
+	}
+	if _, ok := errors.AsType[*snapshot.PinnedError](err); ok {
+		return "Use --force to remove it all the same"
+	}
+	if used, ok := errors.AsType[*snapshot.InUseError](err); ok {
+		return "Remove what was made from it first: docker rm " + strings.Join(used.Containers, " ")
+	}
+	if _, ok := errors.AsType[*snapshot.FreezeError](err); ok {
+		return "Use --pause=none to take it while it runs; what is captured may be torn"
+	}
+	return ""
+}
+
+// connectionError returns the client's own account of why it cannot reach the
+// engine. It says all there is to say; what we wanted there does not matter.
+func connectionError(err error) error {
+	for inner := err; inner != nil && client.IsErrConnectionFailed(inner); inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err
+}
+
+// solutions are the flags that solve each kind of problem.
+var solutions = map[snapshot.ProblemKind]string{
+	snapshot.ProblemNameTaken:    "use another --name",
+	snapshot.ProblemNoNetwork:    "create it, use --network to join another, or --skip-missing to leave it out",
+	snapshot.ProblemNoBindSource: "create it, or use --skip-missing to leave it out",
+	snapshot.ProblemNoDevice:     "use --skip-missing to leave it out",
+	snapshot.ProblemNoRuntime:    "use --skip-missing for the engine's default",
+	snapshot.ProblemNoContainer:  "start or restore that one first, or use --skip-missing to do without",
+	snapshot.ProblemNoVolume:     "use --skip-missing for an empty one",
+	snapshot.ProblemPortTaken:    "stop what holds it, or use -p to publish another",
+	snapshot.ProblemVolumeInUse:  "stop it, or use --stop-others",
+	snapshot.ProblemDependent:    "remove it first, and make it again afterwards",
+	snapshot.ProblemAddressTaken: "free it, or use --network to join without it",
+	snapshot.ProblemUnsaved:      "use --no-safety if that may be lost",
+	snapshot.ProblemOneShot:      "leave out --no-safety",
+	snapshot.ProblemNoSpace:      "make room there first",
+	snapshot.ProblemHostAccess:   "use --allow-host-access if you trust the snapshot",
+}
+
+// explainProblems lists every problem with the flag that solves it.
+func explainProblems(e *snapshot.ProblemsError) string {
+	var b strings.Builder
+	b.WriteString("cannot restore:")
+	for _, p := range e.Problems {
+		fmt.Fprintf(&b, "\n  - %s", p.Text)
+		if solution, ok := solutions[p.Kind]; ok {
+			fmt.Fprintf(&b, ": %s", solution)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,80 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/docker/docker/client"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+func TestErrorsSayWhatToDoNext(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"plain", errors.New("it broke"), "it broke"},
+		{
+			"not found", &snapshot.NotFoundError{Word: "x"},
+			"no such snapshot: x\n'docker snapshot ls' lists the snapshots there are",
+		},
+		{
+			"ambiguous", &snapshot.AmbiguousError{Word: "2026", Candidates: []string{"web:a", "db:b"}},
+			"\"2026\" is ambiguous, it could be any of:\n  web:a\n  db:b\nUse one of these, or more of the ID",
+		},
+		{
+			"name taken, wrapped", fmt.Errorf("tag: %w", &snapshot.NameTakenError{Ref: "web:a"}),
+			"tag: snapshot web:a exists already\nUse another name, or --reuse to replace it",
+		},
+		{"pinned", &snapshot.PinnedError{ID: firstID}, "snapshot " + string(firstID) + " is pinned\nUse --force to remove it all the same"},
+		{
+			"in use", &snapshot.InUseError{ID: firstID, Containers: []string{"a", "b"}},
+			"snapshot " + string(firstID) + " is used by container a, b\nRemove what was made from it first: docker rm a b",
+		},
+		{
+			"several", errors.Join(errors.New("one"), &snapshot.PinnedError{ID: firstID}),
+			"one\nsnapshot " + string(firstID) + " is pinned\nUse --force to remove it all the same",
+		},
+		{
+			"problems", &snapshot.ProblemsError{Problems: []snapshot.Problem{
+				{Kind: snapshot.ProblemNoNetwork, Subject: "n", Text: "network n does not exist"},
+				{Kind: snapshot.ProblemNameTaken, Subject: "c", Text: "a container named c exists already"},
+				{Kind: "of another kind", Text: "and more"},
+			}},
+			"cannot restore:\n" +
+				"  - network n does not exist: create it, use --network to join another, or --skip-missing to leave it out\n" +
+				"  - a container named c exists already: use another --name\n" +
+				"  - and more",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) { assert.Equal(t, explain(tc.err), tc.want) })
+	}
+}
+
+// Every error of the client about the connection is told as docker tells it.
+func TestConnectionErrorsAreToldByTheClient(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	assert.NilError(t, err)
+	host := "tcp://" + listener.Addr().String()
+	assert.NilError(t, listener.Close()) // now nobody listens there
+	docker, err := client.NewClientWithOpts(client.WithHost(host))
+	assert.NilError(t, err)
+	_, err = docker.Ping(t.Context())
+	assert.Assert(t, client.IsErrConnectionFailed(err))
+	assert.Equal(t, explain(fmt.Errorf("inspect container web: %w", err)),
+		"Cannot connect to the Docker daemon at "+host+". Is the docker daemon running?")
+}
+
+func TestEveryKindOfProblemHasASolution(t *testing.T) {
+	for _, kind := range []snapshot.ProblemKind{
+		snapshot.ProblemNameTaken, snapshot.ProblemNoNetwork, snapshot.ProblemNoBindSource, snapshot.ProblemNoDevice,
+		snapshot.ProblemNoRuntime, snapshot.ProblemNoContainer, snapshot.ProblemNoVolume, snapshot.ProblemHostAccess,
+	} {
+		assert.Assert(t, solutions[kind] != "", "%s", kind)
+	}
+}

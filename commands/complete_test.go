@@ -1,0 +1,73 @@
+package commands
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+)
+
+func TestCompletion(t *testing.T) {
+	for _, tc := range []struct{ name, args, want string }{
+		{"commands", "snapshot c|", "create"},
+		{"containers", "snapshot create |", "web db"},
+		{"no completion for names", "snapshot create web |", ""},
+		{"container of a list", "snapshot ls |", "web db"},
+		{"snapshots", "snapshot restore |", "web:before web:latest " + string(firstID)},
+		{"snapshots by prefix", "snapshot restore web:|", "web:before web:latest"},
+		{"one snapshot only", "snapshot restore web:before |", ""},
+		{"many, none twice", "snapshot rm web:before |", "web:latest " + string(firstID)},
+		{"filter values", "snapshot ls --filter pinned=|", "pinned=true pinned=false"},
+		{"filter by container", "snapshot ls --filter container=|", "container=web container=db"},
+		{"filter by snapshot", "snapshot ls --filter since=web:l|", "since=web:latest"},
+		{"filter by anything", "snapshot ls --filter name=|", ""},
+		{"order", "snapshot ls --sort |", "created size name"},
+		{"format of lists", "snapshot ls --format |", "table json"},
+		{"format", "snapshot rm --format |", "json"},
+		{"progress", "snapshot create --progress |", "auto tty plain quiet json"},
+		{"option without", "snapshot create --message |", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			assert.Equal(t, strings.Join(complete(t, newFixture(), tc.args), " "), tc.want)
+		})
+	}
+}
+
+func TestFilterKeysComplete(t *testing.T) {
+	keys := complete(t, newFixture(), "snapshot ls --filter |")
+	assert.Assert(t, is.Contains(keys, "container="))
+	assert.Assert(t, is.Contains(keys, "meta."))
+}
+
+func TestTriggersComplete(t *testing.T) {
+	assert.Assert(t, is.Contains(complete(t, newFixture(), "snapshot create --trigger |"), "before_action"))
+	assert.Assert(t, is.Contains(complete(t, newFixture(), "snapshot ls --filter trigger=|"), "trigger=before_action"))
+}
+
+func TestNothingCompletesWithoutAnEngine(t *testing.T) {
+	for _, args := range []string{"snapshot create |", "snapshot rm |"} {
+		f := newFixture()
+		f.connect = errors.New("out of reach")
+		assert.Equal(t, len(complete(t, f, args)), 0)
+		f = newFixture()
+		f.engine.err = errors.New("broken")
+		assert.Equal(t, len(complete(t, f, args)), 0)
+	}
+}
+
+// complete returns what the shell offers where | is.
+func complete(t *testing.T, f *fixture, line string) []string {
+	t.Helper()
+	docker := f.docker()
+	docker.SetArgs(append([]string{"__completeNoDesc"}, strings.Split(strings.TrimSuffix(line, "|"), " ")...))
+	assert.NilError(t, docker.ExecuteContext(t.Context()))
+	var words []string
+	for word := range strings.Lines(f.stdout.String()) {
+		if !strings.HasPrefix(word, ":") {
+			words = append(words, strings.TrimSpace(word))
+		}
+	}
+	return words
+}

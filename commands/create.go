@@ -1,0 +1,145 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/docker/cli/cli"
+	"github.com/docker/cli/opts"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+type createOptions struct {
+	volumes  *volumeOptions
+	engine   snapshot.CreateOptions
+	meta     []string
+	trigger  string
+	expires  string
+	pause    string
+	progress progressOptions
+	printer  printer
+}
+
+func newCreateCommand(d deps) *cobra.Command {
+	o := createOptions{volumes: d.volumes}
+	cmd := &cobra.Command{
+		Use:   "create [OPTIONS] CONTAINER [NAME]",
+		Short: "Take a snapshot of a container",
+		Long: `Take a snapshot of a container and print its ID.
+
+The container may be running, paused or stopped, and is afterwards what it was
+before. NAME follows the grammar of image tags and is unique among the
+snapshots of the container.`,
+		Example: `  docker snapshot create web
+  docker snapshot create web before-upgrade -m "before the upgrade to 2.0"
+  docker snapshot create --trigger before_action --run-id 42 --expires 2w web`,
+		Args:                  cli.RequiresRangeArgs(1, 2),
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     completeContainers(d),
+		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if err := o.parse(args, d.clock.now()); err != nil {
+				return usageError(cmd, err)
+			}
+			return o.printer.failed(d.out, runCreate(ctx, d, o, args))
+		}),
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *createOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.engine.Description, "message", "m", "", "Describe the snapshot")
+	flags.Var(opts.NewListOptsRef(&o.engine.Tags, nil), "tag", "Add a tag, to filter by")
+	flags.Var(opts.NewListOptsRef(&o.meta, nil), "meta", "Add a key=value pair of your own")
+	flags.Var(checked{&o.trigger, choicesOf(labels.Triggers()...).check}, "trigger", "Say why it is taken (default manual)")
+	flags.StringVar(&o.engine.RunID, "run-id", "", "Name the run that it belongs to")
+	flags.StringVar(&o.engine.StepID, "step-id", "", "Name the step of the run")
+	flags.StringVar(&o.engine.Group, "group", "", "Name the group of snapshots that it belongs to")
+	flags.StringVar(&o.expires, "expires", "", "Let it expire after a duration (36h, 2w) or at a time (RFC 3339, or a date)")
+	flags.BoolVar(&o.engine.Pinned, "pin", false, "Protect it from being removed without --force")
+	flags.BoolVar(&o.engine.Reuse, "reuse", false, "Replace the snapshot of that name, once the new one is whole")
+	flags.Var(checked{&o.pause, checkPause}, "pause", "Pause 'all' containers that write to its volumes, the 'target' only, or 'none' (default all)")
+	flags.Lookup("pause").NoOptDefVal = string(snapshot.PauseAll)
+	flags.BoolVar(&o.engine.NoPause, "no-pause", false, "The same as --pause=none: what is captured may be torn")
+	flags.BoolVar(&o.engine.Volumes.None, "no-volumes", false, "Leave out the content of all volumes")
+	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Only, nil), "volume", "Of the volumes, capture only this one")
+	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Exclude, nil), "exclude-volume", "Leave out the content of this volume")
+	o.volumes.addFlags(flags)
+	o.printer.addFlag(flags)
+	o.progress.addFlags(flags)
+}
+
+// pauses are the values of --pause. docker commit had it for years as a switch.
+var pauses = map[string]snapshot.Pause{
+	"all": snapshot.PauseAll, "target": snapshot.PauseTarget, "none": snapshot.PauseNone,
+	"true": snapshot.PauseAll, "false": snapshot.PauseNone,
+}
+
+var pauseChoices = choicesOf(snapshot.PauseAll, snapshot.PauseTarget, snapshot.PauseNone)
+
+func checkPause(word string) error {
+	if _, known := pauses[word]; known {
+		return nil
+	}
+	return pauseChoices.check(word)
+}
+
+// parse completes the engine's options. It needs no engine.
+func (o *createOptions) parse(args []string, now time.Time) (err error) {
+	o.engine.Container = args[0]
+	if len(args) > 1 {
+		o.engine.Name = args[1]
+	}
+	o.engine.Trigger = labels.Trigger(o.trigger)
+	o.engine.Pause = pauses[o.pause]
+	if o.engine.NoPause && o.engine.Pause != "" && o.engine.Pause != snapshot.PauseNone {
+		return fmt.Errorf("conflicting options: --no-pause and --pause=%s", o.pause)
+	}
+	if o.engine.Volumes.None && len(o.engine.Volumes.Only) > 0 {
+		return errors.New("conflicting options: --no-volumes and --volume")
+	}
+	if o.engine.Meta, err = parseMeta(o.meta); err != nil {
+		return err
+	}
+	if slices.Contains(o.engine.Tags, "") {
+		return errors.New("invalid --tag: it is empty")
+	}
+	if o.engine.Expires, err = parseExpiry(o.expires, now); err != nil {
+		return fmt.Errorf("invalid --expires: %w", err)
+	}
+	return nil
+}
+
+func runCreate(ctx context.Context, d deps, o createOptions, args []string) error {
+	if err := checkContainer(args[0]); err != nil {
+		return err
+	}
+	if len(args) > 1 {
+		if err := labels.CheckName(args[1]); err != nil {
+			return err
+		}
+	}
+	s, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Created, error) {
+		return eng.Create(ctx, o.engine, p)
+	})
+	if err != nil {
+		return err
+	}
+	r := newResult(s.Snapshot, statusCreated, s.Created)
+	frozen := s.Frozen.Milliseconds()
+	r.FrozenMillis, r.Incomplete = &frozen, s.Incomplete
+	if err := o.printer.print(d.out, string(s.ID), r); err != nil {
+		return err
+	}
+	if s.Incomplete {
+		return fmt.Errorf("snapshot %s is %w: see the warnings", s.ID, errIncomplete)
+	}
+	return nil
+}

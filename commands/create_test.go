@@ -1,0 +1,179 @@
+package commands
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+func TestCreateOptions(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args []string
+		want snapshot.CreateOptions
+	}{
+		{"container", []string{"web"}, snapshot.CreateOptions{Container: "web"}},
+		{"name", []string{"web", "before"}, snapshot.CreateOptions{Container: "web", Name: "before"}},
+		{
+			"everything",
+			[]string{
+				"-m", "why", "--tag", "a", "--tag", "b,c", "--meta", "k=v=w", "--meta", "x/y=z", "--trigger", "run_end",
+				"--run-id", "r", "--step-id", "s", "--group", "g", "--pin", "--reuse", "--no-pause", "web", "before",
+			},
+			snapshot.CreateOptions{
+				Container: "web", Name: "before", Description: "why", Tags: []string{"a", "b,c"},
+				Meta: map[string]string{"k": "v=w", "x/y": "z"}, Trigger: labels.TriggerRunEnd,
+				RunID: "r", StepID: "s", Group: "g", Pinned: true, Reuse: true, NoPause: true,
+			},
+		},
+		{"pause the target", []string{"--pause=target", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseTarget}},
+		{"old spelling", []string{"--pause=false", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseNone}},
+		{"old default", []string{"--pause=true", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseAll}},
+		{"old switch", []string{"--pause", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseAll}},
+		{
+			"volumes",
+			[]string{"--volume", "a", "--volume", "b", "--exclude-volume", "c", "web"},
+			snapshot.CreateOptions{Container: "web", Volumes: snapshot.VolumeChoice{Only: []string{"a", "b"}, Exclude: []string{"c"}}},
+		},
+		{"no volumes", []string{"--no-volumes", "web"}, snapshot.CreateOptions{Container: "web", Volumes: snapshot.VolumeChoice{None: true}}},
+		{"expires in", []string{"--expires", "1w2d", "web"}, snapshot.CreateOptions{Container: "web", Expires: noon.Add(9 * 24 * time.Hour)}},
+		{"expires at", []string{"--expires", "2026-03-14T14:00:00+01:00", "web"}, snapshot.CreateOptions{Container: "web", Expires: noon.Add(time.Hour)}},
+		{"expires on", []string{"--expires", "2026-03-15", "web"}, snapshot.CreateOptions{Container: "web", Expires: noon.Add(12 * time.Hour)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFixture()
+			f.engine.created.Snapshot = firstSnapshot()
+			assert.Equal(t, f.run(t, append([]string{"create"}, tc.args...)...), 0, f.stderr.String())
+			assert.DeepEqual(t, f.engine.create, tc.want)
+			assert.Equal(t, f.stdout.String(), string(firstID)+"\n")
+			assert.Equal(t, f.stderr.String(), "")
+		})
+	}
+}
+
+func TestCreateRefusesWithoutAskingTheEngine(t *testing.T) {
+	for _, tc := range []struct {
+		name, args, message string
+		status              int
+	}{
+		{"no container", "create", "requires at least 1 and at most 2 arguments", 1},
+		{"three arguments", "create a b c", "requires at least 1 and at most 2 arguments", 1},
+		{"empty container", "create ''", "container name cannot be empty", 1},
+		{"empty name", "create web ''", "invalid snapshot name", 1},
+		{"illegal name", "create web a/b", "invalid snapshot name", 1},
+		{"long name", "create web " + strings.Repeat("a", 200), "invalid snapshot name", 1},
+		{"name like an ID", "create web " + string(firstID), "reads like a snapshot ID", 1},
+		{"unknown option", "create --nope web", "unknown flag: --nope", 125},
+		{"unknown trigger", "create --trigger nope web", "use one of manual,", 125},
+		{"meta without value", "create --meta k web", "use key=value", 125},
+		{"meta with an illegal key", "create --meta =v web", "invalid key", 125},
+		{"pause something else", "create --pause=some web", "use one of all, target, none", 125},
+		{"pause or not", "create --pause=target --no-pause web", "--no-pause and --pause=target", 125},
+		{"volumes or not", "create --volume a --no-volumes web", "--no-volumes and --volume", 125},
+		{"empty tag", "create --tag= web", "invalid --tag", 125},
+		{"expired", "create --expires 2026-03-14 web", "is not in the future", 125},
+		{"no time", "create --expires soon web", "neither a duration", 125},
+		{"broken template", "create --format {{ web", "--format", 125},
+		{"unknown progress", "create --progress loud web", "use one of auto, tty, plain, quiet, json", 125},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFixture()
+			args := strings.Fields(tc.args)
+			for i, arg := range args {
+				args[i] = strings.Trim(arg, "'")
+			}
+			assert.Equal(t, f.run(t, args...), tc.status)
+			assert.Assert(t, is.Contains(f.stderr.String(), tc.message))
+			assert.Equal(t, f.stdout.String(), "")
+			assert.Equal(t, f.engine.calls, 0)
+		})
+	}
+}
+
+func TestWrongOptionsShowTheUsage(t *testing.T) {
+	f := newFixture()
+	assert.Equal(t, f.run(t, "create", "--nope", "web"), 125)
+	assert.Equal(t, f.stderr.String(), `unknown flag: --nope
+
+Usage:  docker snapshot create [OPTIONS] CONTAINER [NAME]
+
+Run 'docker snapshot create --help' for more information
+`)
+}
+
+func TestCreatePrintsJSON(t *testing.T) {
+	f := newFixture()
+	f.engine.created = snapshot.Created{Snapshot: firstSnapshot(), Frozen: 120 * time.Millisecond}
+	assert.Equal(t, f.run(t, "create", "--format", "json", "web"), 0)
+	var got map[string]any
+	assert.NilError(t, json.Unmarshal(f.stdout.Bytes(), &got))
+	assert.DeepEqual(t, got, map[string]any{
+		"id": string(firstID), "status": "created", "timestamp": "2026-03-14T09:26:53.589793238Z",
+		"size": "4.235MB", "size_bytes": 4_234_567.0, "name": "before", "ref": "cua-snapshot/web:" + string(firstID),
+		"container": "web", "frozen_ms": 120.0,
+	})
+}
+
+func TestCreateByTemplate(t *testing.T) {
+	f := newFixture()
+	f.engine.created.Snapshot = firstSnapshot()
+	assert.Equal(t, f.run(t, "create", "--format", "{{.Container}} {{.Status}} {{.SizeBytes}}", "web"), 0)
+	assert.Equal(t, f.stdout.String(), "web created 4234567\n")
+}
+
+func TestAnIncompleteSnapshotIsPrintedAndTold(t *testing.T) {
+	f := newFixture()
+	f.engine.created = snapshot.Created{Snapshot: firstSnapshot(), Incomplete: true}
+	f.engine.events = []snapshot.Event{{Level: snapshot.LevelWarning, Phase: "volumes", Text: "/data/socket is lost"}}
+	assert.Equal(t, f.run(t, "create", "web"), 3)
+	assert.Equal(t, f.stdout.String(), string(firstID)+"\n")
+	assert.Equal(t, f.stderr.String(), "WARNING: /data/socket is lost\nsnapshot "+string(firstID)+" is incomplete: see the warnings\n")
+}
+
+func TestAnIncompleteSnapshotIsOneJSONLine(t *testing.T) {
+	f := newFixture()
+	f.engine.created = snapshot.Created{Snapshot: firstSnapshot(), Incomplete: true}
+	assert.Equal(t, f.run(t, "create", "--format", "json", "web"), 3)
+	assert.Equal(t, strings.Count(f.stdout.String(), "\n"), 1)
+	assert.Assert(t, is.Contains(f.stdout.String(), `"incomplete":true`))
+}
+
+func TestFailuresAreJSONToo(t *testing.T) {
+	for _, args := range [][]string{{"create", "web"}, {"restore", "web"}} {
+		t.Run(args[0], func(t *testing.T) {
+			f := newFixture()
+			f.engine.err = errors.New("commit container web: no <space> left")
+			assert.Equal(t, f.run(t, append(args, "--format", "json")...), 1)
+			assert.Equal(t, f.stdout.String(), `{"status":"error","error":"commit container web: no <space> left"}`+"\n")
+			assert.Equal(t, f.stderr.String(), "commit container web: no <space> left\n")
+		})
+	}
+}
+
+func TestAnEngineOutOfReach(t *testing.T) {
+	for _, args := range [][]string{{"create", "web"}, {"restore", "web"}, {"ls"}, {"rm", "web"}, {"inspect", "web"}} {
+		t.Run(args[0], func(t *testing.T) {
+			f := newFixture()
+			f.connect = errors.New("out of reach")
+			assert.Equal(t, f.run(t, args...), 1)
+			assert.Equal(t, f.stdout.String(), "")
+			assert.Equal(t, f.stderr.String(), "out of reach\n")
+		})
+	}
+}
+
+func TestHelpAndVersionNeedNoEngine(t *testing.T) {
+	f := newFixture()
+	f.connect = errors.New("out of reach")
+	for _, args := range [][]string{{"--help"}, {"create", "--help"}, {"version"}} {
+		assert.Equal(t, f.run(t, args...), 0)
+	}
+}

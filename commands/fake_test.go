@@ -1,0 +1,272 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docker/cli/cli"
+	"github.com/docker/cli/cli/streams"
+	"github.com/spf13/cobra"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+// fakeEngine records what it is asked for and answers with what it is given.
+type fakeEngine struct {
+	engine // panics on what a test does not expect
+
+	created  snapshot.Created
+	restored snapshot.Restored
+	list     []snapshot.Snapshot
+	events   []snapshot.Event // told before the answer
+	err      error
+
+	create  snapshot.CreateOptions
+	restore snapshot.RestoreOptions
+	listed  snapshot.ListOptions
+	removed []string
+	calls   int
+}
+
+func (f *fakeEngine) called(p snapshot.Progress) error {
+	f.calls++
+	for _, e := range f.events {
+		p(e)
+	}
+	return f.err
+}
+
+func (f *fakeEngine) Create(_ context.Context, o snapshot.CreateOptions, p snapshot.Progress) (snapshot.Created, error) {
+	f.create = o
+	return f.created, f.called(p)
+}
+
+func (f *fakeEngine) Restore(_ context.Context, o snapshot.RestoreOptions, p snapshot.Progress) (snapshot.Restored, error) {
+	f.restore = o
+	return f.restored, f.called(p)
+}
+
+func (f *fakeEngine) List(_ context.Context, o snapshot.ListOptions, p snapshot.Progress) ([]snapshot.Snapshot, error) {
+	f.listed = o
+	return f.list, f.called(p)
+}
+
+func (f *fakeEngine) Resolve(_ context.Context, word string) (snapshot.Snapshot, error) {
+	i := slices.IndexFunc(f.list, func(s snapshot.Snapshot) bool { return word == string(s.ID) || word == s.Name })
+	if i < 0 {
+		return snapshot.Snapshot{}, &snapshot.NotFoundError{Word: word}
+	}
+	return f.list[i], nil
+}
+
+func (f *fakeEngine) Remove(ctx context.Context, word string, o snapshot.RemoveOptions, _ snapshot.Progress) (snapshot.Snapshot, error) {
+	s, err := f.Resolve(ctx, word)
+	if err != nil {
+		return s, err
+	}
+	if s.Pinned && !o.Force {
+		return s, &snapshot.PinnedError{ID: s.ID}
+	}
+	f.removed = append(f.removed, string(s.ID))
+	return s, nil
+}
+
+func (f *fakeEngine) Containers(context.Context) ([]string, error) {
+	return []string{"web", "db"}, f.err
+}
+
+func (f *fakeEngine) References(_ context.Context, prefix string) ([]string, error) {
+	refs := []string{"web:before", "web:latest", string(firstID)}
+	return slices.DeleteFunc(refs, func(ref string) bool { return !strings.HasPrefix(ref, prefix) }), f.err
+}
+
+// fakeClock stands still until it is advanced. Timers fire while it is.
+type fakeClock struct {
+	mu     sync.Mutex
+	time   time.Time
+	timers []*fakeTimer
+}
+
+type fakeTimer struct {
+	at   time.Time
+	fire func()
+}
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+func (c *fakeClock) clock() clock { return clock{now: c.now, after: c.after} }
+
+func (c *fakeClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.time
+}
+
+func (c *fakeClock) after(d time.Duration, f func()) func() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	timer := &fakeTimer{c.time.Add(d), f}
+	c.timers = append(c.timers, timer)
+	return func() bool { return c.drop(timer) }
+}
+
+func (c *fakeClock) drop(timer *fakeTimer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.Index(c.timers, timer)
+	if at >= 0 {
+		c.timers = slices.Delete(c.timers, at, at+1)
+	}
+	return at >= 0
+}
+
+// next takes the first timer that is due by end.
+func (c *fakeClock) next(end time.Time) *fakeTimer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	slices.SortStableFunc(c.timers, func(a, b *fakeTimer) int { return a.at.Compare(b.at) })
+	if len(c.timers) == 0 || c.timers[0].at.After(end) {
+		c.time = end
+		return nil
+	}
+	timer := c.timers[0]
+	c.timers = c.timers[1:]
+	c.time = timer.at
+	return timer
+}
+
+func (c *fakeClock) advance(d time.Duration) {
+	end := c.now().Add(d)
+	for timer := c.next(end); timer != nil; timer = c.next(end) {
+		timer.fire()
+	}
+}
+
+// fixture is everything around a command: an engine, the user's settings, and
+// what came out.
+type fixture struct {
+	engine      *fakeEngine
+	connect     error // instead of the engine
+	environment map[string]string
+	config      map[string]string
+	clock       *fakeClock
+	stdin       string
+
+	stdout, stderr bytes.Buffer
+}
+
+func newFixture() *fixture {
+	return &fixture{engine: &fakeEngine{}, clock: &fakeClock{time: noon}}
+}
+
+func (f *fixture) deps() deps {
+	return deps{
+		in:      streams.NewIn(io.NopCloser(strings.NewReader(f.stdin))),
+		volumes: &volumeOptions{},
+		out:     streams.NewOut(&f.stdout),
+		err:     streams.NewOut(&f.stderr),
+		engine: func() (engine, error) {
+			if f.connect != nil {
+				return nil, f.connect
+			}
+			return f.engine, nil
+		},
+		settings: settings{
+			environment: func(key string) (string, bool) { value, ok := f.environment[key]; return value, ok },
+			config:      func(key string) (string, bool) { value, ok := f.config[key]; return value, ok },
+			configFile:  func() string { return "/home/me/.docker/config.json" },
+		},
+		clock:   f.clock.clock(),
+		version: "v1.2.3",
+	}
+}
+
+// docker returns the command tree as the CLI's plugin package sets it up.
+func (f *fixture) docker() *cobra.Command {
+	docker := &cobra.Command{Use: "docker", SilenceUsage: true, SilenceErrors: true, TraverseChildren: true}
+	cli.SetupPluginRootCommand(docker)
+	docker.AddCommand(newRoot(f.deps()))
+	docker.SetOut(&f.stdout)
+	docker.SetErr(&f.stderr)
+	return docker
+}
+
+// run runs "docker snapshot args…" and returns its exit status. Like the CLI's
+// plugin package, it prints the error.
+func (f *fixture) run(t *testing.T, args ...string) int {
+	t.Helper()
+	docker := f.docker()
+	docker.SetArgs(append([]string{Name}, args...))
+	err := docker.ExecuteContext(t.Context())
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(&f.stderr, err)
+	if status, ok := errors.AsType[cli.StatusError](err); ok {
+		return status.StatusCode
+	}
+	return 1
+}
+
+const (
+	firstID  labels.ID = "20260314-092653-58979a"
+	secondID labels.ID = "20260314-113000-323846"
+)
+
+// firstSnapshot has a value for everything.
+func firstSnapshot() snapshot.Snapshot {
+	return snapshot.Snapshot{
+		Record: labels.Record{
+			ID: firstID, Name: "before", Description: "before the upgrade of everything to version 2.0, which is large",
+			Created: time.Date(2026, 3, 14, 9, 26, 53, 589793238, time.UTC),
+			Tags:    []string{"keep", "release"}, Trigger: labels.TriggerBeforeAction,
+			RunID: "run-1", StepID: "step-2", Parent: "20260313-000000-000000", Group: "shop",
+			Container: labels.Container{
+				ID: strings.Repeat("c0ffee", 11)[:64], Name: "web", State: labels.StateRunning,
+				Image: "nginx:1.29", ImageID: "sha256:" + strings.Repeat("ab", 32),
+			},
+			EngineID: "ABCD:EFGH", Platform: "linux/amd64",
+			Config: labels.Config{
+				Config:     json.RawMessage(`{"Env":["A=1"],"Labels":{"tier":"front"},"StopTimeout":12345678901234567890}`),
+				HostConfig: json.RawMessage(`{"Memory":67108864,"FromTheFuture":{"a":1}}`),
+			},
+			Mounts: []labels.Mount{
+				{
+					Type: "volume", Name: "data", Destination: "/data", Driver: "local", RW: true,
+					Archive: &labels.Archive{Root: strings.Repeat("1f", 32), Entries: 12, Bytes: 5_000_000, Stored: 3_000_000},
+				},
+				{Type: "bind", Source: "/srv", Destination: "/srv", Skipped: "bind mount"},
+			},
+			Attachments: []labels.Attachment{{Name: "log", Bytes: 7, SHA256: strings.Repeat("2e", 32), MediaType: "text/plain"}},
+			Size:        1_234_567, Expires: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC), Pinned: true,
+			Meta: map[string]string{"ticket": "42", "by": "ann"},
+		},
+		ImageID: "sha256:" + strings.Repeat("cd", 32),
+		Refs:    []string{"cua-snapshot/web:" + string(firstID), "cua-snapshot/web:before"},
+	}
+}
+
+// secondSnapshot has only what every snapshot has.
+func secondSnapshot() snapshot.Snapshot {
+	return snapshot.Snapshot{
+		Record: labels.Record{
+			ID: secondID, Created: time.Date(2026, 3, 14, 11, 30, 0, 0, time.UTC), Trigger: labels.TriggerManual,
+			Container: labels.Container{ID: strings.Repeat("d", 64), Name: "db", State: labels.StateExited, Image: "postgres"},
+			Config:    labels.Config{Config: json.RawMessage(`{}`), HostConfig: json.RawMessage(`{}`)},
+			Mounts:    []labels.Mount{{Type: "volume", Name: "pg", Destination: "/var/lib/postgresql", Skipped: "left out"}},
+			Size:      42,
+		},
+		ImageID: "sha256:" + strings.Repeat("ef", 32),
+		Refs:    []string{"cua-snapshot/db:" + string(secondID), "cua-snapshot/db:latest"},
+	}
+}

@@ -1,0 +1,102 @@
+package commands
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// guardName is the hidden command that watches over what a killed client leaves.
+const guardName = "guard"
+
+// allDone is what a guard is told when there is nothing left to guard.
+const allDone = "done"
+
+// socketVariable is where the CLI says how it tells a plugin to end. The guard
+// has to outlive both.
+const socketVariable = "DOCKER_CLI_PLUGIN_SOCKET"
+
+// newGuard returns what starts a guard: a process of this program, in a session
+// of its own, that puts everything right if its input ends before it is told that
+// all is done. So it covers what this process cannot: being killed. global are
+// docker's own options, which lead to the same engine.
+func newGuard(global []string, volumes volumebackup.Config) snapshot.Guard {
+	return func(ctx context.Context, w snapshot.Watched) (release func(), err error) {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find this program: %w", err)
+		}
+		args := slices.Concat(global, []string{Name, guardName}, guardArgs(w, volumes))
+		guard := exec.CommandContext(context.WithoutCancel(ctx), program, args...)
+		guard.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, socketVariable+"=") })
+		guard.SysProcAttr = ownSession()
+		input, err := guard.StdinPipe()
+		if err != nil {
+			return nil, fmt.Errorf("open its input: %w", err)
+		}
+		if err := guard.Start(); err != nil {
+			return nil, fmt.Errorf("start it: %w", err)
+		}
+		return func() {
+			_, _ = io.WriteString(input, allDone+"\n") // one that has died guards nothing
+			_ = input.Close()
+			go func() { _ = guard.Wait() }() // not worth waiting for
+		}, nil
+	}
+}
+
+func guardArgs(w snapshot.Watched, volumes volumebackup.Config) []string {
+	if w.Replaced == "" {
+		return w.Frozen
+	}
+	return []string{"--replaced", w.Replaced, "--store", volumes.Store, "--lock-timeout", volumes.LockTimeout.String()}
+}
+
+type guardOptions struct {
+	volumes  *volumeOptions
+	replaced string
+}
+
+func newGuardCommand(d deps) *cobra.Command {
+	o := guardOptions{volumes: d.volumes}
+	cmd := &cobra.Command{
+		Use:                   guardName + " [OPTIONS] [CONTAINER…]",
+		Short:                 "Put right what a killed client leaves, when the standard input ends",
+		Long:                  "Put right what a killed client leaves, when the standard input ends: thaw containers, or take a restore back. For the plugin's own use.",
+		Example:               "  docker snapshot guard web < pipe",
+		Hidden:                true,
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runGuard(context.WithoutCancel(cmd.Context()), d, cmd.InOrStdin(), o, args)
+		},
+	}
+	cmd.Flags().StringVar(&o.replaced, "replaced", "", "Take a restore in place of this container back")
+	o.volumes.addFlags(cmd.Flags())
+	return cmd
+}
+
+func runGuard(ctx context.Context, d deps, input io.Reader, o guardOptions, containers []string) error {
+	told, err := bufio.NewReader(input).ReadString('\n')
+	if err == nil && strings.TrimSpace(told) == allDone {
+		return nil
+	}
+	eng, err := d.engine()
+	if err != nil {
+		return err
+	}
+	if o.replaced != "" {
+		return eng.Settle(ctx, o.replaced, nil)
+	}
+	return eng.Thaw(ctx, containers)
+}

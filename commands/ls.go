@@ -1,0 +1,113 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docker/cli/cli"
+	"github.com/docker/cli/cli/command/formatter"
+	"github.com/docker/cli/opts"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+type listOptions struct {
+	engine  snapshot.ListOptions
+	filters []string
+	sort    string
+	quiet   bool
+	format  string
+	noTrunc bool
+}
+
+var sortOrders = choicesOf(snapshot.SortCreated, snapshot.SortSize, snapshot.SortName)
+
+func newListCommand(d deps) *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use:     "ls [OPTIONS] [CONTAINER]",
+		Aliases: []string{"list"},
+		Short:   "List snapshots",
+		Long: `List the snapshots on the engine, or those of one container, newest first.
+
+Filters are key=value. Those with the same key are alternatives; every key that
+occurs must match. The keys:
+  container, name, tag, trigger, run, step, group    what create recorded
+  label           a label of the container: KEY or KEY=VALUE
+  meta.KEY        what --meta recorded
+  before, since   a snapshot, a time (RFC 3339) or an age (36h, 2w)
+  expired, pinned true or false`,
+		Example: `  docker snapshot ls web
+  docker snapshot ls --filter trigger=manual --filter since=2w --sort size
+  docker snapshot ls --format '{{.ID}} {{.Description}}'`,
+		Args:                  cli.RequiresMaxArgs(1),
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     completeContainers(d),
+		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if err := o.parse(d); err != nil {
+				return usageError(cmd, err)
+			}
+			return runList(ctx, d, o, args)
+		}),
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *listOptions) addFlags(flags *pflag.FlagSet) {
+	flags.VarP(opts.NewListOptsRef(&o.filters, nil), "filter", "f", "Show only snapshots that match key=value")
+	flags.StringVar(&o.engine.Search, "search", "", "Show only those with this text in name or description")
+	flags.Var(checked{&o.sort, sortOrders.check}, "sort", "Sort by 'created', 'size' or 'name' (default created)")
+	flags.BoolVarP(&o.engine.Reverse, "reverse", "r", false, "Reverse the order")
+	flags.IntVarP(&o.engine.Last, "last", "n", 0, "Show only the first n of that order")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Show IDs only")
+	flags.Var(checked{&o.format, checkListFormat}, "format", "Format the list: 'table', 'table TEMPLATE', 'json', or a Go template")
+	flags.BoolVar(&o.noTrunc, "no-trunc", false, "Show long texts and IDs whole")
+}
+
+// parse completes the engine's options. It needs no engine.
+func (o *listOptions) parse(d deps) (err error) {
+	if o.engine.Last < 0 {
+		return errors.New("invalid --last: it is negative")
+	}
+	o.engine.Sort = snapshot.Sort(o.sort)
+	o.engine.Filter, err = snapshot.ParseFilter(o.filters, d.clock.now())
+	return err
+}
+
+func runList(ctx context.Context, d deps, o listOptions, args []string) error {
+	if len(args) > 0 {
+		if err := checkContainer(args[0]); err != nil {
+			return err
+		}
+		o.engine.Container = args[0]
+	}
+	format := idsFormat
+	if !o.quiet {
+		chosen, err := d.settings.value(settingFormat, o.format, formatter.TableFormatKey)
+		if err != nil {
+			return err
+		}
+		format = listFormat(chosen)
+	}
+	list, err := call(d, progressOptions{}, func(eng engine, p snapshot.Progress) ([]snapshot.Snapshot, error) {
+		return eng.List(ctx, o.engine, p)
+	})
+	if err != nil {
+		return err
+	}
+	// The formatter writes cell by cell and tells nobody if that fails.
+	var text bytes.Buffer
+	table := formatter.Context{Output: &text, Format: format, Trunc: format.IsTable() && !o.noTrunc}
+	if err := writeList(table, list, d.clock.now()); err != nil {
+		return err
+	}
+	if _, err := text.WriteTo(d.out); err != nil {
+		return fmt.Errorf("write list: %w", err)
+	}
+	return nil
+}

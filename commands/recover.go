@@ -1,0 +1,54 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/docker/cli/cli"
+	"github.com/spf13/cobra"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+type recoverOptions struct {
+	volumes  *volumeOptions
+	progress progressOptions
+}
+
+func newRecoverCommand(d deps) *cobra.Command {
+	o := recoverOptions{volumes: d.volumes}
+	cmd := &cobra.Command{
+		Use:   "recover [OPTIONS] [CONTAINER]",
+		Short: "Put right what an interrupted operation left",
+		Long: `Put right what an interrupted operation left: containers that stand still, and a
+restore in place that was not finished. The next create or restore of the same
+container does so by itself. Operations that are under way are left alone.`,
+		Example: `  docker snapshot recover
+  docker snapshot recover web`,
+		Args:                  cli.RequiresMaxArgs(1),
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     completeContainers(d),
+		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			return runRecover(ctx, d, o, args)
+		}),
+	}
+	o.volumes.addFlags(cmd.Flags())
+	o.progress.addFlags(cmd.Flags())
+	return cmd
+}
+
+// runRecover prints what it has put right; also when something else failed.
+func runRecover(ctx context.Context, d deps, o recoverOptions, args []string) error {
+	var name string
+	if len(args) > 0 {
+		name = args[0]
+	}
+	done, err := call(d, o.progress, func(eng engine, p snapshot.Progress) ([]snapshot.Recovery, error) {
+		return eng.Recover(ctx, name, p)
+	})
+	for _, r := range done {
+		if writeErr := writeLine(d.out, r.Container+": "+r.Text); writeErr != nil {
+			return writeErr
+		}
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+package commands
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/spf13/pflag"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+// replaceOptions are those of restore --replace.
+type replaceOptions struct {
+	replace       bool
+	force         bool
+	noSafety      bool
+	stopOthers    bool
+	stopTimeout   int
+	wait          bool
+	settle        time.Duration
+	healthTimeout time.Duration
+}
+
+// stopTimeoutUnset leaves the time to stop to the container's own setting.
+const stopTimeoutUnset = -1
+
+func (o *replaceOptions) addFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.replace, "replace", false, "Put the container itself and its volumes back, instead of making a copy")
+	flags.BoolVarP(&o.force, "force", "f", false, "Do not ask before replacing")
+	flags.BoolVar(&o.noSafety, "no-safety", false, "With --replace: take no snapshot first, so that a failure cannot put the volumes back")
+	flags.BoolVar(&o.stopOthers, "stop-others", false, "With --replace: stop other containers that hold the volumes, and start them again")
+	flags.IntVar(&o.stopTimeout, "timeout", stopTimeoutUnset, "With --replace: seconds until a container that does not stop is killed (default its own)")
+	flags.BoolVar(&o.wait, "wait", true, "With --replace: wait until the container is healthy, or has run for --settle")
+	flags.DurationVar(&o.settle, "settle", snapshot.DefaultSettle, "With --replace: how long a container without healthcheck has to run")
+	flags.DurationVar(&o.healthTimeout, "health-timeout", snapshot.DefaultHealthTimeout, "With --replace: how long it may take to become healthy")
+}
+
+// replaceOnly are the flags that mean nothing without --replace.
+var replaceOnly = []string{"force", "no-safety", "stop-others", "timeout", "wait", "settle", "health-timeout"}
+
+// parse checks that the options go together.
+func (o *replaceOptions) parse(flags *pflag.FlagSet) error {
+	if o.replace {
+		if flags.Changed("volumes") {
+			return errors.New("conflicting options: --replace and --volumes")
+		}
+		return nil
+	}
+	for _, name := range replaceOnly {
+		if flags.Changed(name) {
+			return fmt.Errorf("--%s goes with --replace", name)
+		}
+	}
+	return nil
+}
+
+func (o *replaceOptions) engineOptions(r snapshot.RestoreOptions) snapshot.ReplaceOptions {
+	options := snapshot.ReplaceOptions{
+		RestoreOptions: r, NoSafety: o.noSafety, StopOthers: o.stopOthers,
+		Wait: o.wait, Settle: o.settle, HealthTimeout: o.healthTimeout,
+	}
+	if o.stopTimeout != stopTimeoutUnset {
+		options.StopTimeout = &o.stopTimeout
+	}
+	return options
+}
+
+func runReplace(ctx context.Context, d deps, o restoreOptions) error {
+	if !o.engine.DryRun && !o.replace.force {
+		question := "WARNING! This will replace the container and the content of its volumes with snapshot " + o.engine.Snapshot + "."
+		if err := d.confirm(ctx, question); err != nil {
+			return err
+		}
+	}
+	replaced, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
+		return eng.Replace(ctx, o.replace.engineOptions(o.engine), p)
+	})
+	if err != nil {
+		return err
+	}
+	return o.printReplaced(d, replaced)
+}
+
+// printReplaced writes the container's ID, and on stderr how to take it back; or
+// the plan of a dry run.
+func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced) error {
+	r := newRestored(d, replaced.Restored)
+	r.Volumes = replaced.Volumes
+	if replaced.Safety != nil {
+		r.Safety = string(replaced.Safety.ID)
+		r.Undo = undoCommand(replaced)
+	}
+	if !o.engine.DryRun {
+		if r.Undo != "" {
+			if err := writeLine(d.err, "To take it back: "+r.Undo); err != nil {
+				return err
+			}
+		}
+		return o.printDone(d, r)
+	}
+	if err := o.printPlan(d, r); err != nil || o.printer.format != "" {
+		return err
+	}
+	for _, v := range replaced.Volumes {
+		if err := writeLine(d.out, describeChange(v)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func undoCommand(replaced snapshot.Replaced) string {
+	command := "docker snapshot restore --replace "
+	if replaced.Name != replaced.Safety.Container.Name {
+		command += "--name " + replaced.Name + " "
+	}
+	return command + string(replaced.Safety.ID)
+}
+
+// describeChange is what --dry-run says of one volume.
+func describeChange(v snapshot.VolumeChange) string {
+	parts := make([]string, 0, 3)
+	for _, part := range []struct {
+		verb string
+		snapshot.Count
+	}{{"create", v.Created}, {"change", v.Changed}, {"delete", v.Deleted}} {
+		parts = append(parts, fmt.Sprintf("%s %d (%s)", part.verb, part.Entries, units.HumanSize(float64(part.Bytes))))
+	}
+	return fmt.Sprintf("volume %s: %s", v.Volume, strings.Join(parts, ", "))
+}
+
+// errDeclined ends a command whose question was answered with no.
+var errDeclined = errors.New("cancelled: nothing was changed")
+
+// confirm asks on stderr. Where nobody can answer it fails, and says how to do without.
+func (d deps) confirm(ctx context.Context, warning string) error {
+	if !d.in.IsTerminal() {
+		return errors.New("this needs a yes, and the standard input is not a terminal: use --force")
+	}
+	if _, err := fmt.Fprintf(d.err, "%s\nAre you sure you want to continue? [y/N] ", warning); err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	answered := make(chan string, 1)
+	go func() {
+		line, err := bufio.NewReader(d.in).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			line = ""
+		}
+		answered <- line
+	}()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case line := <-answered:
+		if !strings.EqualFold(strings.TrimSpace(line), "y") {
+			return errDeclined
+		}
+		return nil
+	}
+}

@@ -1,0 +1,180 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/docker/cli/cli"
+	"github.com/docker/cli/opts"
+	"github.com/docker/go-connections/nat"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+type restoreOptions struct {
+	store          *volumeOptions
+	replace        replaceOptions
+	engine         snapshot.RestoreOptions
+	start, noStart bool
+	publish        []string
+	env, labels    opts.ListOpts
+	memory         opts.MemBytes
+	cpus           opts.NanoCPUs
+	volumes        string
+	progress       progressOptions
+	printer        printer
+}
+
+func newRestoreCommand(d deps) *cobra.Command {
+	o := restoreOptions{store: d.volumes, env: opts.NewListOpts(opts.ValidateEnv), labels: opts.NewListOpts(opts.ValidateLabel)}
+	cmd := &cobra.Command{
+		Use:   "restore [OPTIONS] SNAPSHOT",
+		Short: "Bring a snapshot back, as a new container or in place",
+		Long: `Bring a snapshot back as a new container, and print the container's ID.
+
+The container that the snapshot was taken of is not touched. The new one has its
+whole configuration, except for what only one of the two can have: addresses,
+network aliases, host ports that are taken. It is started if the original was
+running.
+
+With --replace the container itself becomes what it was, and so do its volumes.
+Everything is checked before anything is touched, and a snapshot is taken first.
+If anything fails, the same container runs again with the data that it had.
+
+SNAPSHOT is container:name, container:latest, an ID, the beginning of one, or a
+name that only one snapshot has.`,
+		Example: `  docker snapshot restore web:before-upgrade
+  docker snapshot restore --name web-copy -p 8081:80 web:latest
+  docker snapshot restore --dry-run 20260314-092653
+  docker snapshot restore --replace web:before-upgrade`,
+		Args:                  cli.ExactArgs(1),
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     completeSnapshots(d, 1),
+		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if err := errors.Join(o.parse(args), o.replace.parse(cmd.Flags())); err != nil {
+				return usageError(cmd, err)
+			}
+			return o.printer.failed(d.out, runRestore(ctx, d, o))
+		}),
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.engine.Name, "name", "", "Name the new container (default: that of the original and 6 hex digits)")
+	flags.BoolVar(&o.start, "start", false, "Start it, also if the original was not running")
+	flags.BoolVar(&o.noStart, "no-start", false, "Do not start it")
+	flags.VarP(opts.NewListOptsRef(&o.publish, nil), "publish", "p", "Publish a port as docker run does, instead of as captured")
+	flags.BoolVarP(&o.engine.PublishAll, "publish-all", "P", false, "Publish every exposed port to a free host port")
+	flags.VarP(&o.env, "env", "e", "Set an environment variable")
+	flags.VarP(&o.labels, "label", "l", "Set a label")
+	flags.Var(opts.NewListOptsRef(&o.engine.Networks, nil), "network", "Join this network, instead of those that were captured")
+	flags.VarP(&o.memory, "memory", "m", "Memory limit")
+	flags.Var(&o.cpus, "cpus", "Number of CPUs")
+	flags.Var(checked{&o.volumes, volumeChoices.check}, "volumes", "Give it 'new' volumes with the captured content, the original's 'shared' ones, or empty ones: 'none' (default new)")
+	flags.BoolVar(&o.engine.AllowHostAccess, "allow-host-access", false, "Accept a snapshot from elsewhere that asks for power over the host")
+	flags.BoolVar(&o.engine.SkipMissing, "skip-missing", false, "Leave out networks, bind mounts, devices and runtimes that the engine does not have")
+	flags.BoolVar(&o.engine.DryRun, "dry-run", false, "Show what would be done, and do nothing")
+	o.replace.addFlags(flags)
+	o.store.addFlags(flags)
+	o.printer.addFlag(flags)
+	o.progress.addFlags(flags)
+}
+
+var volumeChoices = choicesOf(snapshot.VolumesNew, snapshot.VolumesShared, snapshot.VolumesNone)
+
+// parse completes the engine's options. It needs no engine.
+func (o *restoreOptions) parse(args []string) error {
+	o.engine.Snapshot = args[0]
+	switch {
+	case o.start && o.noStart:
+		return errors.New("conflicting options: --start and --no-start")
+	case o.start:
+		o.engine.Start = snapshot.StartAlways
+	case o.noStart:
+		o.engine.Start = snapshot.StartNever
+	}
+	_, bindings, err := nat.ParsePortSpecs(o.publish)
+	if err != nil {
+		return fmt.Errorf("invalid --publish: %w", err)
+	}
+	o.engine.Publish = bindings
+	o.engine.Env = o.env.GetSlice()
+	o.engine.Labels = opts.ConvertKVStringsToMap(o.labels.GetSlice())
+	o.engine.Memory = o.memory.Value()
+	o.engine.NanoCPUs = o.cpus.Value()
+	o.engine.Volumes = snapshot.CopyVolumes(o.volumes)
+	return nil
+}
+
+func runRestore(ctx context.Context, d deps, o restoreOptions) error {
+	if err := checkSnapshot(o.engine.Snapshot); err != nil {
+		return err
+	}
+	if o.replace.replace {
+		return runReplace(ctx, d, o)
+	}
+	restored, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Restored, error) {
+		return eng.Restore(ctx, o.engine, p)
+	})
+	if err != nil {
+		return err
+	}
+	return o.print(d, restored)
+}
+
+// print writes the new container's ID, or the plan of a dry run.
+func (o *restoreOptions) print(d deps, restored snapshot.Restored) error {
+	r := newRestored(d, restored)
+	if !o.engine.DryRun {
+		return o.printDone(d, r)
+	}
+	return o.printPlan(d, r)
+}
+
+// printDone writes what was made, and reports what is missing in it.
+func (o *restoreOptions) printDone(d deps, r result) error {
+	if err := o.printer.print(d.out, r.ContainerID, r); err != nil {
+		return err
+	}
+	if r.Incomplete {
+		return fmt.Errorf("container %s is %w: see the warnings", r.Container, errIncomplete)
+	}
+	return nil
+}
+
+func newRestored(d deps, restored snapshot.Restored) result {
+	r := newResult(restored.Snapshot, statusRestored, d.clock.now())
+	r.Container = restored.Name
+	r.ContainerID = restored.ContainerID
+	r.Started = &restored.Started
+	r.Incomplete = restored.Incomplete
+	r.Plan = restored.Plan
+	r.TimingsMillis = millis(restored.Timings)
+	return r
+}
+
+// printPlan writes what a dry run has found.
+func (o *restoreOptions) printPlan(d deps, r result) error {
+	r.Status = statusPlanned
+	if o.printer.format != "" {
+		return o.printer.print(d.out, "", r)
+	}
+	if _, err := fmt.Fprint(d.out, r.Plan); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return nil
+}
+
+func millis(timings snapshot.Timings) map[string]int64 {
+	phases := make(map[string]int64, len(timings))
+	for _, t := range timings {
+		phases[t.Phase] = t.Duration.Round(time.Millisecond).Milliseconds()
+	}
+	return phases
+}

@@ -1,0 +1,149 @@
+package commands
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/go-connections/nat"
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+const containerID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func restoredCopy() snapshot.Restored {
+	return snapshot.Restored{
+		ContainerID: containerID, Name: "web-58979a", Snapshot: firstSnapshot(), Started: true,
+		Plan: snapshot.Plan{
+			{Op: snapshot.OpReplacePort, Target: "8080 for 80/tcp", Reason: "held by container web"},
+			{Op: snapshot.OpCreateContainer, Target: "web-58979a"},
+		},
+		Timings: snapshot.Timings{{Phase: "check", Duration: 12 * time.Millisecond}, {Phase: "total", Duration: 90 * time.Millisecond}},
+	}
+}
+
+func TestRestoreOptions(t *testing.T) {
+	t.Setenv("FROM_HERE", "yes")
+	for _, tc := range []struct {
+		name string
+		args []string
+		want snapshot.RestoreOptions
+	}{
+		{"snapshot", []string{"web:before"}, snapshot.RestoreOptions{Snapshot: "web:before"}},
+		{"start", []string{"--start", "x"}, snapshot.RestoreOptions{Snapshot: "x", Start: snapshot.StartAlways}},
+		{"no start", []string{"--no-start", "x"}, snapshot.RestoreOptions{Snapshot: "x", Start: snapshot.StartNever}},
+		{
+			"ports",
+			[]string{"-p", "8080:80", "-p", "127.0.0.1::53/udp", "-P", "x"},
+			snapshot.RestoreOptions{Snapshot: "x", PublishAll: true, Publish: nat.PortMap{
+				"80/tcp": {{HostPort: "8080"}}, "53/udp": {{HostIP: "127.0.0.1"}},
+			}},
+		},
+		{
+			"environment and labels",
+			[]string{"-e", "A=1", "-e", "FROM_HERE", "-e", "NOT_SET_ANYWHERE", "-l", "a=b", "-l", "c", "x"},
+			snapshot.RestoreOptions{
+				Snapshot: "x", Env: []string{"A=1", "FROM_HERE=yes", "NOT_SET_ANYWHERE"}, Labels: map[string]string{"a": "b", "c": ""},
+			},
+		},
+		{
+			"the rest",
+			[]string{
+				"--name", "copy", "--network", "n1", "--network", "n2", "-m", "64m", "--cpus", "1.5",
+				"--allow-host-access", "--skip-missing", "--volumes", "shared", "x",
+			},
+			snapshot.RestoreOptions{
+				Snapshot: "x", Name: "copy", Networks: []string{"n1", "n2"}, Memory: 64 << 20, NanoCPUs: 1_500_000_000,
+				AllowHostAccess: true, SkipMissing: true, Volumes: snapshot.VolumesShared,
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFixture()
+			f.engine.restored = restoredCopy()
+			assert.Equal(t, f.run(t, append([]string{"restore"}, tc.args...)...), 0, f.stderr.String())
+			got := f.engine.restore
+			if len(got.Publish) == 0 {
+				got.Publish = nil
+			}
+			if len(got.Labels) == 0 {
+				got.Labels = nil
+			}
+			if len(got.Env) == 0 {
+				got.Env = nil
+			}
+			assert.DeepEqual(t, got, tc.want)
+			assert.Equal(t, f.stdout.String(), containerID+"\n")
+		})
+	}
+}
+
+func TestRestoreRefusesWithoutAskingTheEngine(t *testing.T) {
+	for _, tc := range []struct {
+		name, message string
+		args          []string
+		status        int
+	}{
+		{"nothing", "requires 1 argument", nil, 1},
+		{"two snapshots", "requires 1 argument", []string{"a", "b"}, 1},
+		{"empty", "snapshot name cannot be empty", []string{""}, 1},
+		{"contradiction", "--start and --no-start", []string{"--start", "--no-start", "a"}, 125},
+		{"port", "invalid --publish", []string{"-p", "no:port:at:all", "a"}, 125},
+		{"volumes", "use one of new, shared, none", []string{"--volumes", "all", "a"}, 125},
+		{"memory", "--memory", []string{"-m", "much", "a"}, 125},
+		{"cpus", "--cpus", []string{"--cpus", "many", "a"}, 125},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFixture()
+			assert.Equal(t, f.run(t, append([]string{"restore"}, tc.args...)...), tc.status)
+			assert.Assert(t, is.Contains(f.stderr.String(), tc.message))
+			assert.Equal(t, f.engine.calls, 0)
+		})
+	}
+}
+
+func TestAnIncompleteRestoreIsPrintedAndTold(t *testing.T) {
+	f := newFixture()
+	f.engine.restored = restoredCopy()
+	f.engine.restored.Incomplete = true
+	assert.Equal(t, f.run(t, "restore", "x"), 3)
+	assert.Equal(t, f.stdout.String(), containerID+"\n")
+	assert.Equal(t, f.stderr.String(), "container web-58979a is incomplete: see the warnings\n")
+}
+
+func TestDryRunPrintsThePlan(t *testing.T) {
+	f := newFixture()
+	f.engine.restored = restoredCopy()
+	assert.Equal(t, f.run(t, "restore", "--dry-run", "x"), 0)
+	assert.Assert(t, f.engine.restore.DryRun)
+	assert.Equal(t, f.stdout.String(), "replace port 8080 for 80/tcp (held by container web)\ncreate container web-58979a\n")
+}
+
+func TestRestorePrintsJSON(t *testing.T) {
+	for _, tc := range []struct{ option, status string }{{"--start", "restored"}, {"--dry-run", "planned"}} {
+		t.Run(tc.status, func(t *testing.T) {
+			f := newFixture()
+			f.engine.restored = restoredCopy()
+			assert.Equal(t, f.run(t, "restore", tc.option, "--format", "json", "x"), 0)
+			assert.Equal(t, strings.Count(f.stdout.String(), "\n"), 1)
+			var got map[string]any
+			assert.NilError(t, json.Unmarshal(f.stdout.Bytes(), &got))
+			assert.Equal(t, got["id"], string(firstID))
+			assert.Equal(t, got["status"], tc.status)
+			assert.Equal(t, got["timestamp"], "2026-03-14T12:00:00Z")
+			assert.Equal(t, got["size"], "4.235MB")
+			assert.Equal(t, got["size_bytes"], 4_234_567.0)
+			assert.Equal(t, got["container"], "web-58979a")
+			assert.Equal(t, got["container_id"], containerID)
+			assert.Equal(t, got["started"], true)
+			assert.DeepEqual(t, got["timings_ms"], map[string]any{"check": 12.0, "total": 90.0})
+			assert.DeepEqual(t, got["plan"].([]any)[0], map[string]any{
+				"op": "replace port", "target": "8080 for 80/tcp", "reason": "held by container web",
+			})
+		})
+	}
+}

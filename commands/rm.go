@@ -1,0 +1,81 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docker/cli/cli"
+	"github.com/spf13/cobra"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+type removeOptions struct {
+	volumes  *volumeOptions
+	force    bool
+	progress progressOptions
+	printer  printer
+}
+
+func newRemoveCommand(d deps) *cobra.Command {
+	o := removeOptions{volumes: d.volumes}
+	cmd := &cobra.Command{
+		Use:     "rm [OPTIONS] SNAPSHOT [SNAPSHOT...]",
+		Aliases: []string{"remove"},
+		Short:   "Remove one or more snapshots",
+		Long: `Remove one or more snapshots, and print the ID of each that was removed.
+
+A snapshot that a container was made from is not removed, and neither is a
+pinned one without --force.`,
+		Example: `  docker snapshot rm web:before-upgrade
+  docker snapshot rm $(docker snapshot ls -q --filter expired=true)`,
+		Args:                  cli.RequiresMinArgs(1),
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     completeSnapshots(d, 0),
+		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			return runRemove(ctx, d, o, args)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.force, "force", "f", false, "Remove pinned ones too, and do not fail for those that are gone")
+	o.volumes.addFlags(flags)
+	o.printer.addFlag(flags)
+	o.progress.addFlags(flags)
+	return cmd
+}
+
+// runRemove goes on after an error, so that one word too many does not keep the rest.
+func runRemove(ctx context.Context, d deps, o removeOptions, words []string) error {
+	show, err := d.progress(o.progress)
+	if err != nil {
+		return o.printer.failed(d.out, err)
+	}
+	defer show.close()
+	eng, err := d.engine()
+	if err != nil {
+		return o.printer.failed(d.out, err)
+	}
+	var failures []error
+	for _, word := range words {
+		if ctx.Err() != nil {
+			break
+		}
+		err := removeOne(ctx, d, o, eng, word, show)
+		if _, gone := errors.AsType[*snapshot.NotFoundError](err); gone && o.force {
+			err = writeLine(d.err, err.Error())
+		}
+		failures = append(failures, o.printer.failed(d.out, err))
+	}
+	return errors.Join(append(failures, context.Cause(ctx))...)
+}
+
+func removeOne(ctx context.Context, d deps, o removeOptions, eng engine, word string, show display) error {
+	if err := checkSnapshot(word); err != nil {
+		return err
+	}
+	s, err := eng.Remove(ctx, word, snapshot.RemoveOptions{Force: o.force}, show.show)
+	if err != nil {
+		return err
+	}
+	return o.printer.print(d.out, string(s.ID), newResult(s, statusDeleted, d.clock.now()))
+}

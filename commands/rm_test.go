@@ -1,0 +1,66 @@
+package commands
+
+import (
+	"testing"
+
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+func TestRemoveGoesOnAfterAnError(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		args           []string
+		status         int
+		stdout, stderr string
+	}{
+		{"one", []string{string(secondID)}, 0, string(secondID) + "\n", ""},
+		{
+			"one of them is gone",
+			[]string{"gone", string(secondID)},
+			1, string(secondID) + "\n",
+			"no such snapshot: gone\n'docker snapshot ls' lists the snapshots there are\n",
+		},
+		{"gone, by force", []string{"-f", "gone", string(secondID)}, 0, string(secondID) + "\n", "no such snapshot: gone\n"},
+		{
+			"pinned",
+			[]string{"before", string(secondID)},
+			1, string(secondID) + "\n",
+			"snapshot " + string(firstID) + " is pinned\nUse --force to remove it all the same\n",
+		},
+		{"pinned, by force", []string{"--force", "before"}, 0, string(firstID) + "\n", ""},
+		{"empty", []string{""}, 1, "", "snapshot name cannot be empty\n"},
+		{
+			"by template",
+			[]string{"--format", "{{.Container}} {{.Status}} {{.Timestamp}}", string(secondID)},
+			0,
+			"db deleted 2026-03-14T12:00:00Z\n", "",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFixture()
+			f.engine.list = []snapshot.Snapshot{firstSnapshot(), secondSnapshot()}
+			assert.Equal(t, f.run(t, append([]string{"rm"}, tc.args...)...), tc.status)
+			assert.Equal(t, f.stdout.String(), tc.stdout)
+			assert.Equal(t, f.stderr.String(), tc.stderr)
+		})
+	}
+}
+
+func TestRemoveNeedsASnapshot(t *testing.T) {
+	f := newFixture()
+	assert.Equal(t, f.run(t, "rm"), 1)
+	assert.Assert(t, is.Contains(f.stderr.String(), "requires at least 1 argument"))
+}
+
+func TestRemovePrintsAJSONLineForEach(t *testing.T) {
+	f := newFixture()
+	f.engine.list = []snapshot.Snapshot{secondSnapshot()}
+	assert.Equal(t, f.run(t, "remove", "--format", "json", "gone", string(secondID)), 1)
+	assert.Equal(t, f.stdout.String(),
+		`{"status":"error","error":"no such snapshot: gone\n'docker snapshot ls' lists the snapshots there are"}`+"\n"+
+			`{"id":"`+string(secondID)+`","status":"deleted","timestamp":"2026-03-14T12:00:00Z","size":"42B","size_bytes":42,`+
+			`"ref":"cua-snapshot/db:`+string(secondID)+`","container":"db"}`+"\n")
+}

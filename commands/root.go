@@ -1,0 +1,142 @@
+// Package commands is the command line: each file turns the flags of one
+// command into a call of the engine, and its result into output. What it takes
+// to make or restore a snapshot is in package snapshot.
+//
+// stdout carries the result and nothing else; progress and warnings go to
+// stderr.
+package commands
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/docker/cli/cli"
+	"github.com/docker/cli/cli/command"
+	"github.com/docker/cli/cli/streams"
+	"github.com/spf13/cobra"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// Name is the name of the command under docker, and of the plugin.
+const Name = "snapshot"
+
+// engine is what the commands need of [snapshot.Engine].
+type engine interface {
+	snapshots
+	upkeep
+}
+
+// snapshots is the part about snapshots themselves.
+type snapshots interface {
+	Create(ctx context.Context, o snapshot.CreateOptions, p snapshot.Progress) (snapshot.Created, error)
+	Restore(ctx context.Context, o snapshot.RestoreOptions, p snapshot.Progress) (snapshot.Restored, error)
+	List(ctx context.Context, o snapshot.ListOptions, p snapshot.Progress) ([]snapshot.Snapshot, error)
+	Resolve(ctx context.Context, word string) (snapshot.Snapshot, error)
+	Remove(ctx context.Context, word string, o snapshot.RemoveOptions, p snapshot.Progress) (snapshot.Snapshot, error)
+	Replace(ctx context.Context, o snapshot.ReplaceOptions, p snapshot.Progress) (snapshot.Replaced, error)
+	Entries(ctx context.Context, id labels.ID, m labels.Mount, visit func(volumebackup.Entry)) error
+}
+
+// upkeep is the part about everything around them.
+type upkeep interface {
+	Recover(ctx context.Context, container string, p snapshot.Progress) ([]snapshot.Recovery, error)
+	Settle(ctx context.Context, container string, p snapshot.Progress) error
+	Thaw(ctx context.Context, containers []string) error
+	Containers(ctx context.Context) ([]string, error)
+	References(ctx context.Context, prefix string) ([]string, error)
+}
+
+var _ engine = (*snapshot.Engine)(nil)
+
+// deps is all that a command may touch.
+type deps struct {
+	in       *streams.In
+	out, err *streams.Out
+	engine   func() (engine, error) // dials; --help must not
+	volumes  *volumeOptions         // of the command that runs
+	settings settings
+	clock    clock
+	version  string
+}
+
+// NewRoot returns the command tree below "docker". version is the plugin's own;
+// global are docker's own options, as they were given.
+func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Command {
+	settings, volumes := newSettings(dockerCLI, os.LookupEnv), &volumeOptions{}
+	return newRoot(deps{
+		in:       dockerCLI.In(),
+		out:      dockerCLI.Out(),
+		err:      dockerCLI.Err(),
+		volumes:  volumes,
+		settings: settings,
+		engine: func() (engine, error) {
+			config, err := volumes.config(settings)
+			if err != nil {
+				return nil, err
+			}
+			return connect(dockerCLI, global, config)
+		},
+		clock:   clock{now: time.Now, after: afterFunc}, //nolint:forbidigo // this is where the clock comes from
+		version: version,
+	})
+}
+
+// connect returns the engine that the CLI's context points at. It is the only
+// place that asks the CLI for a client, because that ends the program if the
+// context cannot be resolved; so that is tried first, for a failure to be
+// reported like any other.
+func connect(dockerCLI command.Cli, global []string, volumes volumebackup.Config) (engine, error) {
+	if _, err := dockerCLI.ContextStore().GetMetadata(dockerCLI.CurrentContext()); err != nil {
+		return nil, fmt.Errorf("unable to resolve docker endpoint: %w", err)
+	}
+	docker := dockerCLI.Client()
+	return snapshot.New(docker, snapshot.WithVolumes(volumebackup.New(docker, volumes)), snapshot.WithGuard(newGuard(global, volumes))), nil
+}
+
+// newRoot returns the tree. It defines no PersistentPreRun: cobra would run it
+// instead of the one in which the CLI's plugin package connects everything.
+func newRoot(d deps) *cobra.Command {
+	root := &cobra.Command{
+		Use:   Name + " [OPTIONS] COMMAND",
+		Short: "Take snapshots of containers and bring them back",
+		Long: `Take snapshots of containers and bring them back: filesystem, volumes and
+the whole run configuration.
+
+Exit status:
+  0      done
+  1      an error
+  3      made, but something that should be in it is not
+  125    wrong options
+  130    interrupted (SIGINT); 143 after SIGTERM, 129 after SIGHUP
+
+Settings, in plugins.snapshot of docker's config.json. An environment variable
+overrides them, and an option overrides both:
+` + settingsHelp(),
+		Example: `  docker snapshot create web before-upgrade
+  docker snapshot ls web
+  docker snapshot restore web:before-upgrade`,
+		Args:                  cli.NoArgs,
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return command.ShowHelp(d.err)(cmd, args)
+		},
+	}
+	root.AddCommand(
+		newCreateCommand(d),
+		newRestoreCommand(d),
+		newListCommand(d),
+		newInspectCommand(d),
+		newRemoveCommand(d),
+		newRecoverCommand(d),
+		newVersionCommand(d),
+		newGuardCommand(d),
+	)
+	completeFlags(root, d)
+	return root
+}

@@ -1,0 +1,62 @@
+package commands
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+)
+
+// visible lists the commands below docker that users see, the root included.
+func visible(docker *cobra.Command) []*cobra.Command {
+	root, _, _ := docker.Find([]string{Name})
+	all := []*cobra.Command{root}
+	for _, cmd := range root.Commands() {
+		if !cmd.Hidden {
+			all = append(all, cmd)
+		}
+	}
+	return all
+}
+
+func TestConventionsOfCommands(t *testing.T) {
+	for _, cmd := range visible(newFixture().docker()) {
+		t.Run(cmd.Name(), func(t *testing.T) {
+			assert.Assert(t, cmd.Short != "")
+			assert.Assert(t, cmd.Long != "" || cmd.Example != "")
+			assert.Assert(t, cmd.Example != "")
+			assert.Assert(t, cmd.DisableFlagsInUseLine)
+			assert.Assert(t, cmd.ValidArgsFunction != nil)
+			assert.Assert(t, cmd.Args != nil)
+			assert.Assert(t, cmd.RunE != nil && cmd.Run == nil)
+			assert.Assert(t, is.Contains(cmd.Use, " [OPTIONS]"))
+			// Only the hook of the CLI's plugin package may exist: cobra runs the nearest.
+			assert.Assert(t, cmd.PersistentPreRun == nil && cmd.PersistentPreRunE == nil)
+			cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+				assert.Assert(t, flag.Usage != "", flag.Name)
+				_, completes := cmd.GetFlagCompletionFunc(flag.Name)
+				assert.Assert(t, completes || flag.Value.Type() == "bool", flag.Name)
+			})
+		})
+	}
+}
+
+func TestUnknownCommands(t *testing.T) {
+	f := newFixture()
+	assert.Equal(t, f.run(t, "creat"), 1)
+	assert.Assert(t, is.Contains(f.stderr.String(), "docker: unknown command: docker snapshot creat"))
+}
+
+func TestVersion(t *testing.T) {
+	f := newFixture()
+	assert.Equal(t, f.run(t, "version"), 0)
+	assert.Assert(t, is.Regexp(`^docker snapshot version v1\.2\.3 \(go\S+, \w+/\w+\)\n$`, f.stdout.String()))
+	f = newFixture()
+	assert.Equal(t, f.run(t, "version", "--format", "{{.Version}}"), 0)
+	assert.Equal(t, f.stdout.String(), "v1.2.3\n")
+	f = newFixture()
+	assert.Equal(t, f.run(t, "version", "--format", "json"), 0)
+	assert.Assert(t, is.Contains(f.stdout.String(), `{"Version":"v1.2.3",`))
+}

@@ -1,0 +1,111 @@
+//go:build unix
+
+package commands
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"gotest.tools/v3/assert"
+)
+
+// send sends the test itself signals.
+func send(t *testing.T, numbers ...syscall.Signal) {
+	t.Helper()
+	for _, number := range numbers {
+		assert.NilError(t, syscall.Kill(os.Getpid(), number))
+	}
+}
+
+func TestSignalsEndTheContext(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		sent []syscall.Signal
+		want int
+	}{
+		{"Ctrl-C", []syscall.Signal{syscall.SIGINT}, 130},
+		{"kill", []syscall.Signal{syscall.SIGTERM}, 143},
+		{"the terminal is gone", []syscall.Signal{syscall.SIGHUP}, 129},
+		{"nobody reads", []syscall.Signal{syscall.SIGPIPE}, 141},
+		{"timeout sends each twice", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGTERM}, 143},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			err := runAdapted(t.Context(), func(ctx context.Context) error {
+				send(t, tc.sent[0])
+				<-ctx.Done()
+				send(t, tc.sent[1:]...)
+				return errors.New("took everything back")
+			})
+			assert.Equal(t, exitStatus(t, err), tc.want)
+			assert.Equal(t, err.Error(), "interrupted: took everything back")
+		})
+	}
+}
+
+func TestASignalThatComesTooLateChangesNothing(t *testing.T) {
+	err := runAdapted(t.Context(), func(ctx context.Context) error {
+		send(t, syscall.SIGINT)
+		<-ctx.Done()
+		return nil
+	})
+	assert.NilError(t, err)
+}
+
+// On Ctrl-C the CLI may end the context before our own signal is here; the
+// status is that of the signal all the same.
+func TestCtrlCThatReachesTheCLIFirst(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := runAdapted(ctx, func(ctx context.Context) error {
+		cancel()
+		<-ctx.Done()
+		send(t, syscall.SIGINT)
+		return ctx.Err()
+	})
+	assert.Equal(t, exitStatus(t, err), 130)
+}
+
+// stubborn, in the environment, makes the test program below a command that
+// does not end when it is told to.
+const stubborn = "DOCKER_SNAPSHOT_TEST_STUBBORN"
+
+func TestASignalAfterAWhileKills(t *testing.T) {
+	if os.Getenv(stubborn) != "" {
+		_ = runAdapted(t.Context(), func(context.Context) error {
+			_, _ = os.Stdout.WriteString("ready\n")
+			select {}
+		})
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), stubborn+"=1")
+	out, err := cmd.StdoutPipe()
+	assert.NilError(t, err)
+	assert.NilError(t, cmd.Start())
+	_, err = out.Read(make([]byte, 1)) // now it waits for signals
+	assert.NilError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+
+	const interval = 50 * time.Millisecond
+	again := time.NewTicker(interval)
+	defer again.Stop()
+	for sent := 0; ; {
+		select {
+		case err = <-ended:
+			died, ok := errors.AsType[*exec.ExitError](err)
+			assert.Assert(t, ok, "%v", err)
+			assert.Equal(t, died.Sys().(syscall.WaitStatus).Signal(), syscall.SIGINT)
+			assert.Assert(t, sent > 2, "the second one killed it")
+			return
+		case <-again.C:
+			_ = cmd.Process.Signal(syscall.SIGINT) // it may have ended meanwhile
+			sent++
+		}
+	}
+}

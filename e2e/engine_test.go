@@ -1,0 +1,33 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// cmdEngine starts an engine beside the one under test, with the busybox images, and ends it with the script.
+func cmdEngine(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, !neg && len(args) >= 2, "engine debian|moby NAME [FLAG…]")
+	dir, err := os.MkdirTemp("", "e2e-")
+	ts.Check(err)
+	ts.Check(os.Remove(dir)) // it must not be there yet
+	start := exec.Command("./engine.sh", append([]string{"start", args[0], "--dir", dir, "--"}, args[2:]...)...)
+	start.Stderr = ts.Stderr()
+	host, err := start.Output()
+	ts.Check(err)
+	ts.Defer(func() {
+		if out, err := exec.Command("./engine.sh", "stop", "--dir", dir).CombinedOutput(); err != nil {
+			ts.Logf("stop the engine: %v: %s", err, out)
+		}
+	})
+	ts.Setenv(args[1], strings.TrimSpace(string(host)))
+	images := exec.Command("./image.sh", "busybox")
+	images.Env = append(os.Environ(), "DOCKER_HOST="+ts.Getenv(args[1]))
+	images.Stderr = ts.Stderr()
+	ts.Check(images.Run())
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# image.sh: makes test images in the engine of DOCKER_HOST, without a registry.
+#
+#   image.sh busybox    busybox, and test/app: the same with everything that an image can configure
+#   image.sh postgres   test/postgres: laid out like the official image; trusts everybody; run it with --stop-signal SIGINT,
+#                       which the official one has from its Dockerfile and engine 20.10 cannot import
+#   image.sh redis      test/redis: likewise
+#   image.sh sqlite     test/sqlite: busybox and sqlite3
+#
+# postgres and redis are made with debootstrap once and kept as tarballs in the cache.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+tree=$(mktemp -d)
+trap 'rm -rf "$tree" "$tree.log"' EXIT
+
+# import_tree IMAGE CHANGE… imports the tree; the same tree is the same layer every time.
+import_tree() {
+	local image=$1 change changes=()
+	shift
+	for change in "$@"; do changes+=(--change "$change"); done
+	tar -C "$tree" --sort=name --mtime=@0 --numeric-owner --owner=0 --group=0 -c . |
+		docker import "${changes[@]}" - "$image" >/dev/null
+}
+
+# busybox_tree fills the tree with busybox.
+busybox_tree() {
+	install_packages busybox-static
+	mkdir -p "$tree"/{bin,etc,proc,sys,dev,root,tmp,var,app,data}
+	chmod 1777 "$tree/tmp" "$tree/data"
+	cp /bin/busybox "$tree/bin/busybox"
+	local applet
+	for applet in $(/bin/busybox --list); do
+		[[ $applet == busybox ]] || ln -s busybox "$tree/bin/$applet"
+	done
+	printf '%s\n' root:x:0:0:root:/root:/bin/sh app:x:1000:1000::/app:/bin/sh >"$tree/etc/passwd"
+	printf '%s\n' root:x:0: app:x:1000: >"$tree/etc/group"
+}
+
+busybox() {
+	busybox_tree
+	import_tree busybox 'CMD ["sh"]'
+
+	# Process 1 ignores signals that it has no handler for, so the shell waits for them.
+	cat >"$tree/app/entrypoint" <<-'SCRIPT'
+		#!/bin/sh
+		trap 'exit 0' TERM INT
+		"$@" &
+		wait $!
+	SCRIPT
+	chmod 0755 "$tree/app/entrypoint"
+	echo 'It works.' >"$tree/data/index.html"
+	import_tree test/app \
+		'ENV PATH=/bin GREETING=hello' 'ENTRYPOINT ["/app/entrypoint"]' 'CMD ["httpd", "-f", "-p", "8080", "-h", "/data"]' \
+		'VOLUME /data' 'WORKDIR /app' 'USER app' 'EXPOSE 8080/tcp' 'LABEL test.app=yes' \
+		'HEALTHCHECK --interval=1s --timeout=5s --retries=3 CMD wget -qO /dev/null http://127.0.0.1:8080/'
+}
+
+sqlite() {
+	install_packages sqlite3
+	busybox_tree
+	# The shell and the libraries that it needs.
+	cp /usr/bin/sqlite3 "$tree/bin/"
+	ldd /usr/bin/sqlite3 | grep -o '/[^ ]*' | xargs cp --parents --dereference --target-directory "$tree"
+	import_tree test/sqlite 'CMD ["sqlite3"]'
+}
+
+# debian NAME PACKAGE prints a tarball of a minimal Debian with the package, and with an entrypoint from stdin.
+debian() {
+	local name=$1 package=$2 codename mirror entrypoint archive root=$tree
+	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	entrypoint=$(cat)
+	archive=$cache/image/$name-$codename-$(sha256sum <<<"$entrypoint" | cut -c 1-8).tar.gz
+	echo "$archive"
+	[[ ! -e $archive ]] || return 0
+	install_packages debootstrap
+	say "building an image of Debian $codename with $package"
+	# shellcheck disable=SC2016 # apt expands these
+	mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' | sed -n "s/^$codename //p" | sort -u)
+	{
+		debootstrap --variant=minbase "$codename" "$root" "${mirror%%$'\n'*}"
+		printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # start no service
+		mkdir -p "$root/etc/postgresql-common"
+		echo 'create_main_cluster = false' >"$root/etc/postgresql-common/createcluster.conf"
+		echo "$entrypoint" >"$root/usr/local/bin/docker-entrypoint"
+		chmod 0755 "$root/usr/sbin/policy-rc.d" "$root/usr/local/bin/docker-entrypoint"
+		chroot "$root" apt-get -qq update
+		DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qq install --no-install-recommends "$package"
+		chroot "$root" sh -c 'ln -sf /usr/lib/postgresql/*/bin/* /usr/local/bin/'
+		rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale}/* \
+			"$root"/usr/lib/*/libLLVM* "$root"/usr/lib/postgresql/*/lib/{llvmjit*,bitcode} # PostgreSQL does without its compiler
+	} </dev/null >"$tree.log" 2>&1 || die "$(tail -n 20 "$tree.log")"
+	mkdir -p "$cache/image"
+	tar -C "$root" -cz . >"$archive.$$"
+	mv "$archive.$$" "$archive"
+}
+
+postgres() {
+	local archive
+	archive=$(debian postgres postgresql <<-'SCRIPT'
+		#!/bin/sh
+		set -e
+		as_postgres() { exec setpriv --reuid postgres --regid postgres --init-groups "$@"; }
+		[ "$1" = postgres ] || exec "$@"
+		install -d -o postgres -g postgres -m 0700 "$PGDATA"
+		install -d -o postgres -g postgres -m 2775 /var/run/postgresql
+		if [ ! -s "$PGDATA/PG_VERSION" ]; then
+			(as_postgres initdb --auth trust --data-checksums --no-instructions)
+			echo 'host all all all trust' >>"$PGDATA/pg_hba.conf"
+		fi
+		as_postgres "$@"
+	SCRIPT
+	)
+	docker import \
+		--change 'ENV LANG=C.UTF-8 PGDATA=/var/lib/postgresql/data PGUSER=postgres' \
+		--change 'VOLUME /var/lib/postgresql/data' --change 'EXPOSE 5432/tcp' \
+		--change 'ENTRYPOINT ["docker-entrypoint"]' --change 'CMD ["postgres", "-c", "listen_addresses=*"]' \
+		"$archive" test/postgres >/dev/null
+}
+
+redis() {
+	local archive
+	archive=$(debian redis redis-server <<-'SCRIPT'
+		#!/bin/sh
+		set -e
+		[ "$1" = redis-server ] || exec "$@"
+		chown -R redis:redis .
+		exec setpriv --reuid redis --regid redis --init-groups "$@"
+	SCRIPT
+	)
+	docker import \
+		--change 'VOLUME /data' --change 'WORKDIR /data' --change 'EXPOSE 6379/tcp' \
+		--change 'ENTRYPOINT ["docker-entrypoint"]' --change 'CMD ["redis-server", "--protected-mode", "no"]' \
+		"$archive" test/redis >/dev/null
+}
+
+(($#)) || set -- help
+for image in "$@"; do
+	case $image in
+	busybox | postgres | redis | sqlite) "$image" ;;
+	*) sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 125 ;;
+	esac
+	rm -rf "${tree:?}"/*
+done

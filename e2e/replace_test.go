@@ -1,0 +1,103 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// pictured is what a restore that is taken back leaves as it was.
+type pictured struct {
+	ID         string `json:"Id"`
+	Name       string
+	State      struct{ Status string }
+	HostConfig struct{ RestartPolicy any }
+	Mounts     []struct {
+		Type, Name, Destination, Source string
+	}
+	NetworkSettings struct {
+		Networks map[string]struct{ IPAMConfig, Aliases any }
+	}
+}
+
+func cmdPicture(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, !neg && len(args) == 1, "picture CONTAINER")
+	picture, err := takePicture(args[0])
+	ts.Check(err)
+	fmt.Fprint(ts.Stdout(), picture)
+}
+
+// takePicture describes a container with its volumes, for comparison.
+func takePicture(container string) (string, error) {
+	out, err := docker("inspect", "--type", "container", container)
+	if err != nil {
+		return "", err
+	}
+	var found []pictured
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		return "", err
+	}
+	c := found[0]
+	slices.SortFunc(c.Mounts, func(a, b struct{ Type, Name, Destination, Source string }) int {
+		return bytes.Compare([]byte(a.Destination), []byte(b.Destination))
+	})
+	described, err := json.MarshalIndent(c, "", "\t")
+	if err != nil {
+		return "", err
+	}
+	text := string(described) + "\n"
+	for _, m := range c.Mounts {
+		if m.Type == "volume" {
+			entries, err := describeTree(m.Source)
+			if err != nil {
+				return "", err
+			}
+			text += m.Destination + "\n" + entries
+		}
+	}
+	return text, nil
+}
+
+// describeTree lists every entry below a directory with all that a volume keeps of it.
+func describeTree(dir string) (string, error) {
+	list := exec.Command("sh", "-euc", `
+		find . -printf '%p %y %m %U %G %s %b %n %T@ %l\n' | sort
+		find . -type f -exec sha256sum {} + | sort -k 2`)
+	list.Dir = dir
+	out, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("list %s: %w: %s", dir, err, stderrOf(err))
+	}
+	return string(out), nil
+}
+
+// runWhen waits for an event of the engine, and runs a program then.
+func runWhen(ctx context.Context, args []string) error {
+	if len(args) < 2 {
+		return errors.New("an event and a program are needed")
+	}
+	event, err := regexp.Compile(args[0])
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	seen := make(chan struct{})
+	if err := watchEvents(ctx, event, func() { close(seen) }); err != nil {
+		return err
+	}
+	<-seen
+	command := exec.CommandContext(ctx, args[1], args[2:]...)
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	return command.Run()
+}

@@ -1,0 +1,98 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"gotest.tools/v3/assert"
+)
+
+// differsInPlace is what docker inspect says differently of a container that was restored in place.
+var differsInPlace = []string{
+	"/Id", "/Created", "/Image", "/Config/Image", "/ImageManifestDescriptor/*", "/GraphDriver/Data/*",
+	"/HostnamePath", "/HostsPath", "/LogPath", "/ResolvConfPath",
+	"/State/Pid", "/State/StartedAt", "/State/FinishedAt",
+	"/Config/Labels", "/Config/Labels/cua.snapshot.*",
+	"/NetworkSettings/SandboxID", "/NetworkSettings/SandboxKey", "/NetworkSettings/EndpointID", "/NetworkSettings/Networks/*/EndpointID",
+}
+
+// Addresses and ports that follow from nobody's choice.
+var (
+	ownIP    = []string{"/NetworkSettings/IPAddress", "/NetworkSettings/Networks/*/IPAddress"}
+	ownMAC   = []string{"/NetworkSettings/MacAddress", "/NetworkSettings/Networks/*/MacAddress"}
+	ownPorts = []string{"/NetworkSettings/Ports/*/*/HostPort"}
+)
+
+// inPlace is what else may differ, by the name of the case. A volume without a name is mounted by the one that it has,
+// and one that was empty is not to be filled from the image.
+var inPlace = map[string][]string{
+	"process":                      {"/State/Health/*", "/State/Health/Log/*/*"},
+	"mounts":                       words(`/HostConfig/Binds/* /Mounts/*/Mode /HostConfig/Mounts/0/VolumeOptions/DriverConfig`),
+	"bridge":                       ownPorts,
+	"all ports published":          ownPorts,
+	"network of another container": {"/HostConfig/PortBindings"}, // {}, or nothing
+	"what only new engines know":   words(`/State/Health/* /State/Health/Log/*/* /HostConfig/Mounts/0/VolumeOptions/DriverConfig`),
+	"two networks":                 {"/NetworkSettings/Networks/*/IPAMConfig"}, // {}, or nothing
+	"everything of its image, nothing of its own": words(`/State/Health/* /State/Health/Log/*/* /HostConfig/Binds/0 /Mounts/*/Mode`, ownPorts...),
+}
+
+func TestReplaceKeepsTheConfiguration(t *testing.T) {
+	for _, tc := range configCases {
+		if able, _ := condition(tc.only); tc.only != "" && !able {
+			continue
+		}
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			prefix := fmt.Sprintf("inplace-%06x", rand.IntN(1<<24))
+			t.Cleanup(func() { sweep(context.WithoutCancel(t.Context()), prefix, testLog{t}) })
+			tc.replace(t, prefix)
+		})
+	}
+}
+
+func (tc configCase) replace(t *testing.T, prefix string) {
+	fill := func(args []string) []string {
+		return strings.Split(strings.ReplaceAll(strings.Join(args, "\x00"), "$P", prefix), "\x00")
+	}
+	call := func(args ...string) {
+		t.Helper()
+		_, err := docker(fill(args)...)
+		assert.NilError(t, err)
+	}
+	for _, command := range tc.before {
+		call(strings.Fields(command)...)
+	}
+	if tc.args != nil {
+		call(append([]string{"run", "--detach", "--name", "$P-web"}, tc.args...)...)
+	}
+	call("snapshot", "create", "--store", "$P-store", "$P-web", "one")
+	before := leaves(t, prefix+"-web")
+	call("snapshot", "restore", "--store", "$P-store", "--replace", "--force", "--stop-others", "--timeout", "0", "--wait=false", "$P-web:one")
+	after := leaves(t, prefix+"-web")
+	allowed := slices.Concat(differsInPlace, inPlace[tc.name])
+	if slices.Contains(tc.differs, ownHostname) {
+		allowed = append(allowed, ownHostname)
+		allowed = append(allowed, ownNames...)
+	}
+	if tc.name != "network with alias and fixed addresses" {
+		allowed = append(allowed, ownIP...)
+	}
+	if tc.name != "network with a fixed hardware address" {
+		allowed = append(allowed, ownMAC...)
+	}
+	for _, pointer := range differing(before, after) {
+		matches := slices.ContainsFunc(allowed, func(pattern string) bool {
+			ok, err := path.Match(pattern, pointer)
+			assert.NilError(t, err)
+			return ok
+		})
+		assert.Check(t, matches, "%s was %q, is %q", pointer, before[pointer], after[pointer])
+	}
+}

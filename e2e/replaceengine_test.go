@@ -1,0 +1,113 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gotest.tools/v3/assert"
+)
+
+// TestReplaceSurvivesTheEngine ends the engine in every phase of a restore in place. When it is back, one command puts
+// everything right. It has an engine of its own.
+func TestReplaceSurvivesTheEngine(t *testing.T) {
+	e := startEngine(t)
+	e.docker("run", "--detach", "--name", "web", "--restart", "always", "--volume", "data:/data", "--volume", "/anonymous", "busybox",
+		"sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait")
+	e.docker("exec", "web", "sh", "-c", "seq 100000 >/data/numbers; echo one >/anonymous/file")
+	e.docker("snapshot", "create", "web", "one")
+	e.docker("exec", "web", "sh", "-c", "seq 7 90000 >/data/numbers; touch /data/extra; echo two >/anonymous/file")
+	before, err := takePicture("web")
+	assert.NilError(t, err)
+	for _, tc := range []struct{ phase, verb, next string }{
+		{"stopping container", "kill", "recover"},
+		{"writing to the store", "kill", "create web"},
+		{"restoring volumes", "kill", "recover web"},
+		{"creating container", "kill", "recover"},
+		{"starting container", "kill", "create web"},
+		{"waiting 2s", "kill", "recover"},
+		{"stopping container", "restart", "recover"},
+		{"restoring volumes", "restart", "create web"},
+		{"waiting 2s", "restart", "recover"},
+	} {
+		t.Run(tc.verb+" while "+tc.phase, func(t *testing.T) {
+			e.endDuring(t, tc.phase, tc.verb)
+			e.run(t, "restart")
+			e.docker(append([]string{"snapshot"}, strings.Fields(tc.next)...)...)
+			after, err := takePicture("web")
+			assert.NilError(t, err)
+			assert.Equal(t, after, before)
+			assert.Equal(t, e.docker("ps", "--all", "--format", "{{.Names}}"), "web")
+			address := e.docker("inspect", "--format", "{{.NetworkSettings.Networks.bridge.IPAddress}}", "web")
+			assert.Assert(t, address != "", "it has no network")
+		})
+	}
+	// As if nothing had been.
+	e.docker("snapshot", "restore", "--replace", "--force", "--settle", "0s", "web:one")
+	assert.Equal(t, e.docker("exec", "web", "cat", "/anonymous/file"), "one")
+}
+
+// ownEngine is an engine that a test may do anything to.
+type ownEngine struct {
+	t   *testing.T
+	dir string
+}
+
+func startEngine(t *testing.T) *ownEngine {
+	e := &ownEngine{t: t, dir: filepath.Join(t.TempDir(), "engine")}
+	e.run(t, "start", theEngine.name)
+	t.Cleanup(func() { e.run(t, "stop") })
+	t.Setenv("DOCKER_HOST", "unix://"+e.dir+"/docker.sock")
+	t.Setenv("DOCKER_CONFIG", configDir)
+	out, err := exec.Command("./image.sh", "busybox").CombinedOutput()
+	assert.NilError(t, err, "%s", out)
+	return e
+}
+
+// run calls engine.sh, without a terminal to hold on to.
+func (e *ownEngine) run(t *testing.T, verb string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), "./engine.sh", append([]string{verb, "--dir", e.dir}, args...)...)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	assert.NilError(t, err)
+	defer log.Close()
+	command.Stdout, command.Stderr = log, log // a pipe would be held open by the engine
+	err = command.Run()
+	said, _ := os.ReadFile(log.Name())
+	assert.NilError(t, err, "engine.sh %s: %s", verb, said)
+}
+
+func (e *ownEngine) docker(args ...string) string {
+	e.t.Helper()
+	out, err := docker(args...)
+	assert.NilError(e.t, err)
+	return out
+}
+
+// endDuring restores in place, and ends the engine when the restore says that it is at a certain phase.
+func (e *ownEngine) endDuring(t *testing.T, phase, verb string) {
+	t.Helper()
+	restore := exec.CommandContext(t.Context(), "docker", "snapshot", "restore", "--replace", "--force", "--progress", "json", "web:one")
+	said, err := restore.StderrPipe()
+	assert.NilError(t, err)
+	assert.NilError(t, restore.Start())
+	var all bytes.Buffer
+	ended := false
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		fmt.Fprintln(&all, lines.Text())
+		if !ended && strings.Contains(lines.Text(), `"`+phase) {
+			ended = true
+			e.run(t, verb)
+		}
+	}
+	assert.Assert(t, ended, "it was never at %s:\n%s", phase, all.String())
+	assert.Assert(t, restore.Wait() != nil, "it got through:\n%s", all.String())
+}

@@ -1,0 +1,163 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		Setup:               func(env *testscript.Env) error { return setup(t.Context(), env) },
+		Condition:           condition,
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		UpdateScripts:       os.Getenv("E2E_UPDATE") != "",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"state":      cmdState,
+			"labels":     cmdLabels,
+			"eventually": cmdEventually,
+			"status":     cmdStatus,
+			"same":       cmdSame,
+			"json":       cmdJSON,
+			"stdout2env": cmdStdout2env,
+			"sshd":       cmdSSHD,
+			"engine":     cmdEngine,
+			"picture":    cmdPicture,
+		},
+	})
+}
+
+// setup gives a script its own configuration and its own prefix, and sweeps up behind it.
+func setup(ctx context.Context, env *testscript.Env) error {
+	// Who has no rights gets as far as the engine, and is refused there.
+	for _, dir := range []string{filepath.Dir(env.WorkDir), env.WorkDir} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	config := filepath.Join(env.WorkDir, ".docker")
+	if err := os.MkdirAll(filepath.Join(config, "cli-plugins"), 0o755); err != nil {
+		return err
+	}
+	const plugin = "cli-plugins/docker-snapshot"
+	if err := os.Symlink(filepath.Join(configDir, plugin), filepath.Join(config, plugin)); err != nil {
+		return err
+	}
+	script := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
+	prefix := fmt.Sprintf("%s-%06x", strings.ToLower(script), rand.IntN(1<<24))
+	env.Setenv("P", prefix)
+	env.Setenv("ENGINE", theEngine.name)
+	env.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
+	env.Setenv("DOCKER_CONFIG", config)
+	env.Setenv("DOCKER_SNAPSHOT_STORE", prefix+"-store")
+	repository, err := filepath.Abs("..")
+	if err != nil {
+		return err
+	}
+	env.Setenv("REPOSITORY", repository)
+	env.Setenv("USER_HOME", os.Getenv("HOME"))
+	env.Setenv("MAPWRITER", filepath.Join(configDir, "mapwriter"))
+	env.Setenv("POSTGRES_ROUNDS", cmp.Or(os.Getenv("E2E_POSTGRES_ROUNDS"), "20"))
+
+	ctx = context.WithoutCancel(ctx)
+	start := now()
+	env.Defer(func() {
+		t, ok := env.T().(interface{ Failed() bool })
+		if ok && t.Failed() {
+			env.T().Log(evidence(ctx, prefix, start))
+		}
+		if os.Getenv("E2E_KEEP") == "" {
+			sweep(ctx, prefix, env.T())
+		}
+	})
+	return nil
+}
+
+func condition(name string) (bool, error) {
+	switch name {
+	case "debian", "moby":
+		return theEngine.name == name, nil
+	case "userns":
+		return theEngine.userns, nil
+	case "privileged":
+		return theEngine.privileged, nil
+	}
+	return false, fmt.Errorf("unknown condition %q", name)
+}
+
+// now is the time as docker events takes it; the engine's clock is this one.
+func now() string { return time.Now().Format(time.RFC3339Nano) }
+
+// evidence says what a failed script leaves to look at.
+func evidence(ctx context.Context, prefix, start string) string {
+	var b strings.Builder
+	show := func(args ...string) {
+		out, _ := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
+		fmt.Fprintf(&b, "$ docker %s\n%s", strings.Join(args, " "), out)
+	}
+	show("ps", "--all", "--no-trunc")
+	show("events", "--since", start, "--until", now(), "--format", "{{.Time}} {{.Type}} {{.Action}} {{.Actor.Attributes.name}}")
+	for _, container := range named(ctx, prefix, "ps", "--all", "--format", "{{.Names}}") {
+		show("inspect", container)
+		show("logs", "--tail", "50", container)
+	}
+	return b.String()
+}
+
+// sweep removes everything that bears the prefix; what cannot be removed is an error of the script.
+func sweep(ctx context.Context, prefix string, t interface{ Log(args ...any) }) {
+	remove := func(names []string, command ...string) {
+		if len(names) == 0 {
+			return
+		}
+		if out, err := exec.CommandContext(ctx, "docker", append(command, names...)...).CombinedOutput(); err != nil {
+			t.Log(fmt.Sprintf("sweep: %v: %s", err, out))
+		}
+	}
+	containers := named(ctx, prefix, "ps", "--all", "--format", "{{.Names}}")
+	volumes := mounted(ctx, containers) // some have no name but the engine's
+	workers := named(ctx, "", "ps", "--all", "--quiet", "--filter", "volume="+prefix+"-store")
+	remove(append(containers, workers...), "rm", "--force", "--volumes")
+	remove(named(ctx, "cua-snapshot/"+prefix, "images", "--format", "{{.Repository}}:{{.Tag}}"), "rmi", "--force")
+	remove(named(ctx, prefix, "images", "--format", "{{.Repository}}:{{.Tag}}"), "rmi", "--force")
+	volumes = append(volumes, named(ctx, prefix, "volume", "ls", "--format", "{{.Name}}")...)
+	remove(volumes, "volume", "rm", "--force")
+	remove(named(ctx, prefix, "network", "ls", "--format", "{{.Name}}"), "network", "rm")
+}
+
+// mounted returns the volumes that containers mount.
+func mounted(ctx context.Context, containers []string) []string {
+	if len(containers) == 0 {
+		return nil
+	}
+	const format = `{{range .Mounts}}{{if eq .Type "volume"}}{{println .Name}}{{end}}{{end}}`
+	return named(ctx, "", append([]string{"inspect", "--format", format}, containers...)...)
+}
+
+// named returns those lines of a docker list that begin with prefix.
+func named(ctx context.Context, prefix string, list ...string) []string {
+	out, err := exec.CommandContext(ctx, "docker", list...).Output()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for name := range strings.FieldsSeq(string(out)) {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,285 @@
+package labels
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Limits on what an image may claim. They are far above what real containers
+// have, and keep a hostile image from costing more than its own size.
+const (
+	maxValue   = 4 << 20 // bytes of one label
+	maxMounts  = 4096
+	maxTags    = 1024
+	maxMeta    = 1024
+	maxMetaKey = 256
+)
+
+// ErrAbsent is returned for labels that do not describe a snapshot at all.
+var ErrAbsent = errors.New("no snapshot labels")
+
+// FieldError is returned for labels that claim to describe a snapshot but
+// cannot be trusted. Value is cut to a length that fits in a message.
+type FieldError struct {
+	Key   string
+	Value string
+	Err   error
+}
+
+// Error names the label, its value and what is wrong with it.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("label %s=%q: %v", e.Key, e.Value, e.Err)
+}
+
+// Unwrap returns what is wrong with the value.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// Decode reads the labels of an image. It returns [ErrAbsent] if they do not
+// describe a snapshot, and a [*FieldError] for the first value that is not what
+// [Encode] would write.
+func Decode(image map[string]string) (Record, error) {
+	if image[KeyID] == "" {
+		return Record{}, ErrAbsent
+	}
+	d := decoder{image: image}
+	if v := image[KeyVersion]; v != SchemaVersion {
+		d.fail(KeyVersion, fmt.Errorf("unknown schema version, this program reads version %s", SchemaVersion))
+		return Record{}, d.err
+	}
+	r := Record{
+		ID:          d.id(KeyID),
+		Name:        d.name(),
+		Description: d.text(KeyDescription),
+		Created:     d.time(KeyCreated),
+		Trigger:     oneOf(&d, KeyTrigger, Triggers()),
+		RunID:       d.text(KeyRunID),
+		StepID:      d.text(KeyStepID),
+		Parent:      d.id(KeyParent),
+		Group:       d.text(KeyGroup),
+		Container: Container{
+			ID:      d.text(KeyContainerID),
+			Name:    d.containerName(),
+			State:   oneOf(&d, KeyContainerState, []State{StateRunning, StatePaused, StateExited, StateCreated}),
+			Image:   d.text(KeyContainerImage),
+			ImageID: d.text(KeyContainerImageID),
+		},
+		EngineID: d.text(KeyEngineID),
+		Platform: d.text(KeyPlatform),
+		Config:   d.config(),
+		Size:     d.size(),
+		Expires:  d.time(KeyExpires),
+		Pinned:   d.bool(KeyPinned),
+		Meta:     d.meta(),
+	}
+	r.Tags = list[string](&d, KeyTags, maxTags)
+	r.Mounts = d.mounts()
+	r.Attachments = list[Attachment](&d, KeyAttachments, maxMounts)
+	if r.Created.IsZero() {
+		d.fail(KeyCreated, errors.New("is missing"))
+	}
+	if d.err != nil {
+		return Record{}, d.err
+	}
+	return r, nil
+}
+
+// decoder remembers the first error, so that Decode reads like a table.
+type decoder struct {
+	image map[string]string
+	err   error
+}
+
+func (d *decoder) fail(key string, err error) {
+	if d.err != nil {
+		return
+	}
+	const shown = 64
+	value := d.image[key]
+	if len(value) > shown {
+		value = value[:shown] + "…"
+	}
+	d.err = &FieldError{Key: key, Value: value, Err: err}
+}
+
+func (d *decoder) text(key string) string {
+	value := d.image[key]
+	if len(value) > maxValue {
+		d.fail(key, fmt.Errorf("longer than %d bytes", maxValue))
+		return ""
+	}
+	return value
+}
+
+func (d *decoder) id(key string) ID {
+	value := d.text(key)
+	if value == "" {
+		return ""
+	}
+	id, err := ParseID(value)
+	if err != nil {
+		d.fail(key, err)
+	}
+	return id
+}
+
+func (d *decoder) name() string {
+	value := d.text(KeyName)
+	if value == "" {
+		return ""
+	}
+	if err := CheckName(value); err != nil {
+		d.fail(KeyName, err)
+	}
+	return value
+}
+
+// containerPattern is the engine's own grammar of container names.
+var containerPattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+
+func (d *decoder) containerName() string {
+	value := d.text(KeyContainerName)
+	if !containerPattern.MatchString(value) {
+		d.fail(KeyContainerName, errors.New("not a container name"))
+	}
+	return value
+}
+
+func (d *decoder) time(key string) time.Time {
+	value := d.text(key)
+	if value == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, value)
+	t = t.UTC()
+	if year := t.Year(); err != nil || year < 0 || year > 9999 { // a zone can move it out of what RFC 3339 can write
+		d.fail(key, errors.New("not a time in RFC 3339"))
+	}
+	return t
+}
+
+func (d *decoder) bool(key string) bool {
+	value := d.text(key)
+	if value != "" && value != "true" {
+		d.fail(key, errors.New("neither true nor empty"))
+	}
+	return value == "true"
+}
+
+func (d *decoder) size() int64 {
+	n, err := strconv.ParseInt(d.text(KeySize), 10, 64)
+	if err != nil || n < 0 {
+		d.fail(KeySize, errors.New("not a number of bytes"))
+	}
+	return n
+}
+
+func (d *decoder) config() Config {
+	var c Config
+	d.json(KeyConfig, &c)
+	for _, part := range []json.RawMessage{c.Config, c.HostConfig} {
+		if !isObject(part) {
+			d.fail(KeyConfig, errors.New("lacks the objects Config and HostConfig"))
+		}
+	}
+	if len(c.NetworkingConfig) > 0 && !isObject(c.NetworkingConfig) {
+		d.fail(KeyConfig, errors.New("NetworkingConfig is not an object"))
+	}
+	return c
+}
+
+func isObject(m json.RawMessage) bool {
+	return strings.HasPrefix(strings.TrimSpace(string(m)), "{")
+}
+
+func (d *decoder) mounts() []Mount {
+	mounts := list[Mount](d, KeyMounts, maxMounts)
+	for _, m := range mounts {
+		switch {
+		case m.Destination == "" || m.Type == "":
+			d.fail(KeyMounts, errors.New("a mount lacks its type or destination"))
+		case m.Archive != nil && m.Skipped != "":
+			d.fail(KeyMounts, fmt.Errorf("mount %s is both archived and skipped", m.Destination))
+		case m.Archive != nil:
+			d.archive(m)
+		}
+	}
+	return mounts
+}
+
+func (d *decoder) archive(m Mount) {
+	a := m.Archive
+	if root, err := hex.DecodeString(a.Root); err != nil || len(root) != 32 {
+		d.fail(KeyMounts, fmt.Errorf("mount %s: root is not a SHA-256", m.Destination))
+	}
+	if a.Entries < 0 || a.Bytes < 0 || a.Stored < 0 || a.Index < 0 || a.Index > maxMounts {
+		d.fail(KeyMounts, fmt.Errorf("mount %s: a number is out of range", m.Destination))
+	}
+}
+
+var metaPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*$`)
+
+// CheckMetaKey tells why key cannot follow [PrefixMeta].
+func CheckMetaKey(key string) error {
+	if len(key) > maxMetaKey || !metaPattern.MatchString(key) {
+		return fmt.Errorf("invalid key %q: use up to %d letters, digits, '_', '.', '/' and '-'", key, maxMetaKey)
+	}
+	return nil
+}
+
+func (d *decoder) meta() map[string]string {
+	var meta map[string]string
+	for full := range d.image {
+		key, ok := strings.CutPrefix(full, PrefixMeta)
+		value := d.text(full)
+		if !ok || value == "" {
+			continue
+		}
+		if err := CheckMetaKey(key); err != nil {
+			d.fail(full, err)
+		}
+		if meta == nil {
+			meta = map[string]string{}
+		}
+		meta[key] = value
+	}
+	if len(meta) > maxMeta {
+		d.fail(PrefixMeta+"*", fmt.Errorf("more than %d keys", maxMeta))
+	}
+	return meta
+}
+
+func (d *decoder) json(key string, v any) {
+	if err := json.Unmarshal([]byte(d.text(key)), v); err != nil {
+		d.fail(key, fmt.Errorf("broken JSON: %w", err))
+	}
+}
+
+func list[T any](d *decoder, key string, limit int) []T {
+	if d.text(key) == "" {
+		return nil
+	}
+	var items []T
+	d.json(key, &items)
+	if len(items) > limit {
+		d.fail(key, fmt.Errorf("more than %d items", limit))
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	return items
+}
+
+func oneOf[T ~string](d *decoder, key string, known []T) T {
+	value := T(d.text(key))
+	if !slices.Contains(known, value) {
+		d.fail(key, fmt.Errorf("not one of %v", known))
+	}
+	return value
+}

@@ -1,0 +1,56 @@
+package labels
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"time"
+)
+
+// ID names a snapshot: YYYYMMDD-HHMMSS-xxxxxx, the UTC second in which it was
+// taken and six random hex digits. IDs sort by time and are legal image tags.
+type ID string
+
+const idTime = "20060102-150405"
+
+var idPattern = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{6}$`)
+
+// NewID makes an ID for a snapshot taken at now, with three bytes of random.
+func NewID(now time.Time, random io.Reader) (ID, error) {
+	var b [3]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("make snapshot ID: %w", err)
+	}
+	return ID(fmt.Sprintf("%s-%x", now.UTC().Format(idTime), b)), nil
+}
+
+// ParseID checks that s is an ID, its date and time included.
+func ParseID(s string) (ID, error) {
+	if !idPattern.MatchString(s) {
+		return "", fmt.Errorf("%q is not a snapshot ID", s)
+	}
+	if _, err := time.Parse(idTime, s[:len(idTime)]); err != nil {
+		return "", fmt.Errorf("%q is not a snapshot ID: %w", s, err)
+	}
+	return ID(s), nil
+}
+
+// tagPattern is the grammar of image tags (distribution/reference).
+var tagPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+
+// Latest is the tag that follows the newest snapshot of a container.
+const Latest = "latest"
+
+// CheckName tells why name cannot be the name of a snapshot: names become image
+// tags, next to the IDs and latest.
+func CheckName(name string) error {
+	switch {
+	case !tagPattern.MatchString(name):
+		return fmt.Errorf("invalid snapshot name %q: use 1 to 128 letters, digits, '_', '.' and '-', not beginning with '.' or '-'", name)
+	case name == Latest:
+		return fmt.Errorf("invalid snapshot name %q: it always means the newest snapshot", name)
+	case idPattern.MatchString(name):
+		return fmt.Errorf("invalid snapshot name %q: it reads like a snapshot ID", name)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+// Package labels is the schema of the cua.snapshot.* image labels, which are
+// the only place where a snapshot's metadata is kept. It is pure: it knows no
+// Docker and no clock.
+//
+// [Encode] writes every label of the schema, also those that do not apply (as
+// an empty value): a committed image inherits the labels of the image below it,
+// and an older snapshot must not shine through. [Decode] therefore takes an
+// empty value for an absent one.
+//
+// Labels come from images, and images come from anywhere. Decode refuses what
+// it cannot trust and ignores keys that it does not know, so that later
+// versions may add some.
+package labels
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Prefix begins every label of the schema.
+const Prefix = "cua.snapshot."
+
+// SchemaVersion is the value of [KeyVersion] that this package reads and writes.
+const SchemaVersion = "1"
+
+// The label keys of schema version 1.
+const (
+	KeyVersion          = Prefix + "version"         // on everything that we create on an engine
+	KeyID               = Prefix + "id"              // an [ID]; what makes an image a snapshot
+	KeyName             = Prefix + "name"            // tag grammar, unique per container
+	KeyDescription      = Prefix + "description"     // free text
+	KeyCreated          = Prefix + "created"         // RFC 3339, nanoseconds, UTC
+	KeyTags             = Prefix + "tags"            // JSON list of strings
+	KeyTrigger          = Prefix + "trigger"         // a [Trigger]
+	KeyRunID            = Prefix + "run-id"          // the caller's name for a run
+	KeyStepID           = Prefix + "step-id"         // the caller's name for a step of it
+	KeyParent           = Prefix + "parent"          // the ID of the previous snapshot in this line
+	KeyGroup            = Prefix + "group"           // what was taken together
+	KeyContainerID      = Prefix + "container.id"    // 64 hex digits
+	KeyContainerName    = Prefix + "container.name"  // without the leading slash
+	KeyContainerState   = Prefix + "container.state" // a [State]
+	KeyContainerImage   = Prefix + "container.image" // the reference that it ran from
+	KeyContainerImageID = Prefix + "container.image-id"
+	KeyEngineID         = Prefix + "engine.id"
+	KeyPlatform         = Prefix + "platform"    // os/arch[/variant]
+	KeyConfig           = Prefix + "config"      // JSON, a [Config]
+	KeyMounts           = Prefix + "mounts"      // JSON list of [Mount]
+	KeyAttachments      = Prefix + "attachments" // JSON list of [Attachment]
+	KeySize             = Prefix + "size"        // bytes in the writable layer
+	KeyExpires          = Prefix + "expires"     // RFC 3339
+	KeyPinned           = Prefix + "pinned"      // "true" or empty
+	PrefixMeta          = Prefix + "meta."       // followed by the user's own key
+
+	// KeyRestoredFrom is not part of an image's record: it stands on containers
+	// and volumes that a restore made, and holds the ID of their snapshot.
+	KeyRestoredFrom = Prefix + "restored-from"
+)
+
+// Trigger says why a snapshot was taken.
+type Trigger string
+
+// The triggers of schema version 1.
+const (
+	TriggerManual       Trigger = "manual"
+	TriggerRunStart     Trigger = "run_start"
+	TriggerRunEnd       Trigger = "run_end"
+	TriggerBeforeAction Trigger = "before_action"
+	TriggerAfterAction  Trigger = "after_action"
+	TriggerInterval     Trigger = "interval"
+	TriggerEvent        Trigger = "event"
+	TriggerThreshold    Trigger = "threshold"
+	TriggerPreRestore   Trigger = "pre_restore"
+)
+
+// Triggers lists every trigger, in the order in which help texts show them.
+func Triggers() []Trigger {
+	return []Trigger{
+		TriggerManual, TriggerRunStart, TriggerRunEnd, TriggerBeforeAction, TriggerAfterAction,
+		TriggerInterval, TriggerEvent, TriggerThreshold, TriggerPreRestore,
+	}
+}
+
+// State is what a container was doing when its snapshot was taken.
+type State string
+
+// The states of schema version 1.
+const (
+	StateRunning State = "running"
+	StatePaused  State = "paused"
+	StateExited  State = "exited"
+	StateCreated State = "created"
+)
+
+// Record is everything that the labels of one snapshot say. The zero value of
+// a field means that it does not apply.
+type Record struct {
+	ID          ID
+	Name        string
+	Description string
+	Created     time.Time
+	Tags        []string
+	Trigger     Trigger
+	RunID       string
+	StepID      string
+	Parent      ID
+	Group       string
+	Container   Container
+	EngineID    string
+	Platform    string
+	Config      Config
+	Mounts      []Mount
+	Attachments []Attachment
+	Size        int64 // bytes in the writable layer
+	Expires     time.Time
+	Pinned      bool
+	Meta        map[string]string
+}
+
+// Container is the container that a snapshot was taken of.
+type Container struct {
+	ID      string
+	Name    string // without the leading slash
+	State   State
+	Image   string // the reference that it ran from
+	ImageID string
+}
+
+// Config is a container's whole run configuration as the engine reported it,
+// ready for the engine's create call. It is kept as the engine's own bytes, so
+// that what this program does not know is not lost.
+type Config struct {
+	Config           json.RawMessage `json:"Config"`
+	HostConfig       json.RawMessage `json:"HostConfig"`
+	NetworkingConfig json.RawMessage `json:"NetworkingConfig,omitempty"`
+}
+
+// Mount is one mount of the container. It has either an archive, or a reason
+// why its content is not in the snapshot.
+type Mount struct {
+	Type        string            `json:"type"`
+	Name        string            `json:"name,omitempty"`   // of the volume
+	Source      string            `json:"source,omitempty"` // of a bind mount, on the engine's host
+	Subpath     string            `json:"subpath,omitempty"`
+	Destination string            `json:"destination"`
+	Driver      string            `json:"driver,omitempty"`
+	Options     map[string]string `json:"options,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	RW          bool              `json:"rw"`
+	Anonymous   bool              `json:"anonymous,omitempty"`
+	Archive     *Archive          `json:"archive,omitempty"`
+	Skipped     string            `json:"skipped,omitempty"`
+}
+
+// Archive describes the stored content of a volume.
+type Archive struct {
+	Root    string `json:"root"`    // SHA-256 Merkle root of the manifest's entries, hex
+	Entries int64  `json:"entries"` // how many
+	Bytes   int64  `json:"bytes"`   // what they hold
+	Stored  int64  `json:"stored"`  // what this snapshot added to the store
+	Index   int    `json:"index"`   // the archive's number within the snapshot
+}
+
+// Attachment is a file that was stored with the snapshot.
+type Attachment struct {
+	Name      string `json:"name"`
+	Bytes     int64  `json:"bytes"`
+	SHA256    string `json:"sha256"`
+	MediaType string `json:"media_type"`
+}

@@ -1,0 +1,235 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+)
+
+// Volumes archives what is inside Docker volumes; [volumebackup.Service] does.
+type Volumes interface {
+	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (*volumebackup.Backup, error)
+	OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (*volumebackup.Restore, error)
+	Remove(ctx context.Context, o volumebackup.RemoveOptions) (freed int64, err error)
+	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
+	Await(ctx context.Context, containerID string) error
+}
+
+// VolumeChoice says which volumes are captured. The zero value takes all.
+type VolumeChoice struct {
+	None    bool
+	Only    []string // volume names
+	Exclude []string // volume names
+}
+
+// leftOut says why a volume is not captured, or nothing.
+func (c VolumeChoice) leftOut(name string) string {
+	switch {
+	case c.None:
+		return "left out on request: no volumes"
+	case slices.Contains(c.Exclude, name), len(c.Only) > 0 && !slices.Contains(c.Only, name):
+		return "left out on request"
+	}
+	return ""
+}
+
+// check refuses names that the container does not mount.
+func (c VolumeChoice) check(mounts []labels.Mount) error {
+	for _, name := range slices.Concat(c.Only, c.Exclude) {
+		mounted := slices.ContainsFunc(mounts, func(m labels.Mount) bool { return m.Name == name && m.Type == string(mount.TypeVolume) })
+		if !mounted {
+			return fmt.Errorf("the container mounts no volume %s", name)
+		}
+	}
+	return nil
+}
+
+// chooseVolumes numbers the volumes to archive: one number for a volume, however
+// often it is mounted. Those that are left out get the reason why.
+func chooseVolumes(mounts []labels.Mount, choice VolumeChoice) []volumebackup.Volume {
+	var chosen []volumebackup.Volume
+	for i := range mounts {
+		m := &mounts[i]
+		if m.Type != string(mount.TypeVolume) || m.Skipped != "" {
+			continue
+		}
+		if m.Skipped = choice.leftOut(m.Name); m.Skipped != "" {
+			continue
+		}
+		known := slices.ContainsFunc(chosen, func(v volumebackup.Volume) bool { return v.Name == m.Name })
+		if !known {
+			chosen = append(chosen, volumebackup.Volume{Number: len(chosen), Name: m.Name})
+		}
+	}
+	return chosen
+}
+
+// recordArchives notes at every mount where its content is.
+func recordArchives(mounts []labels.Mount, archives []volumebackup.Archive) {
+	for i := range mounts {
+		m := &mounts[i]
+		at := slices.IndexFunc(archives, func(a volumebackup.Archive) bool { return a.Volume == m.Name })
+		if m.Type != string(mount.TypeVolume) || m.Skipped != "" || at < 0 {
+			continue
+		}
+		a := archives[at]
+		m.Archive = &labels.Archive{Root: a.Root, Entries: a.Entries, Bytes: a.Bytes, Stored: a.Stored, Index: a.Number}
+	}
+}
+
+// archiving is a snapshot of a container with volumes, on its way.
+type archiving struct {
+	occasion
+	engine *Engine
+	from   source
+	record *labels.Record
+	p      Progress
+	lost   bool // something that should be in it could not be kept
+	frozen time.Duration
+	refs   []string // that the image has from the start
+}
+
+// run archives the volumes and commits the container, both as they were at one
+// moment: everything is read while the writers run, then what changed since is
+// read again while they are frozen. Nothing durable is waited for until they run
+// again. It returns the image's ID; on an error nothing is left in the store.
+func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, pause Pause, options container.CommitOptions, u *undo) (imageID string, err error) {
+	names := make([]string, len(volumes))
+	for i, v := range volumes {
+		names[i] = v.Name
+	}
+	look := func() (writers, error) { return a.engine.writers(ctx, a.from, names, pause) }
+	before, err := look()
+	if err != nil {
+		return "", err
+	}
+	a.p.status("volumes", "reading volumes")
+	begin := a.begin
+	if begin == nil {
+		begin = a.engine.volumes.Begin
+	}
+	backup, err := begin(ctx, volumebackup.BackupOptions{
+		Container: a.from.container.ID, Snapshot: string(a.id), Freezes: before.running, Volumes: volumes,
+	}, volumeEvents(a.p))
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if closeErr := backup.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	if !before.idle {
+		if _, err := backup.Pass(ctx, volumebackup.Live); err != nil {
+			return "", err
+		}
+	}
+	now, err := look() // reading may have taken minutes: others may have started
+	if err != nil {
+		return "", err
+	}
+	made, err := a.readFrozen(ctx, backup, volumes, now, options)
+	if made != "" {
+		u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, made) })
+	}
+	if err != nil {
+		return "", err
+	}
+	a.p.status("store", "writing to the store")
+	u.add(func(ctx context.Context) error { // also without an answer: the worker may have got there
+		_, err := a.engine.volumes.Remove(ctx, volumebackup.RemoveOptions{Snapshot: string(a.id)})
+		return err
+	})
+	archives, err := backup.Publish(ctx)
+	for _, archive := range archives {
+		a.lost = a.lost || archive.Skipped > 0
+	}
+	if err != nil {
+		return "", err
+	}
+	return made, nil
+}
+
+// readFrozen is the part that ends with the image committed and all thawed.
+func (a *archiving) readFrozen(ctx context.Context, backup *volumebackup.Backup, volumes []volumebackup.Volume, who writers, options container.CommitOptions) (imageID string, err error) {
+	mode := volumebackup.Frozen
+	if who.idle || a.settle != nil {
+		mode = volumebackup.Idle
+	}
+	resume, err := a.standStill(ctx, who.running)
+	defer func() {
+		if resumeErr := resume(ctx); err == nil {
+			err = resumeErr
+		}
+	}()
+	if err != nil {
+		return "", err
+	}
+	archives, err := backup.Pass(ctx, mode)
+	if err != nil {
+		return "", err
+	}
+	if len(archives) != len(volumes) {
+		return "", fmt.Errorf("the worker archived %d of %d volumes", len(archives), len(volumes))
+	}
+	recordArchives(a.record.Mounts, archives)
+	own, err := labels.Encode(*a.record)
+	if err != nil {
+		return "", fmt.Errorf("describe container %s: %w", a.record.Container.Name, err)
+	}
+	options.Config = commitConfig(a.from, own)
+	return a.engine.commit(ctx, a.from.container.ID, options)
+}
+
+// standStill makes sure that nobody writes, until resume is called; that must be
+// done also after an error.
+func (a *archiving) standStill(ctx context.Context, running []string) (resume func(context.Context) error, err error) {
+	if a.settle != nil {
+		return func(context.Context) error { return nil }, a.settle(ctx)
+	}
+	a.p.status("freeze", fmt.Sprintf("freezing %d containers", len(running)))
+	frozen, err := a.engine.freeze(ctx, running)
+	return func(ctx context.Context) error {
+		err := frozen.thaw(ctx)
+		a.frozen = frozen.lasted
+		return err
+	}, err
+}
+
+// maxWarnings is how many entries that could not be kept exactly are named.
+const maxWarnings = 20
+
+// volumeEvents passes on what a worker tells.
+func volumeEvents(p Progress) volumebackup.Progress {
+	warned := 0
+	return func(e protocol.Event) {
+		switch {
+		case p == nil:
+		case e.Progress != nil:
+			p(Event{Phase: "volumes", Text: e.Progress.Phase, Current: e.Progress.Bytes, Total: e.Progress.Total, Files: e.Progress.Files})
+		case e.Warning != nil:
+			warned++
+			switch {
+			case warned <= maxWarnings:
+				p.warn("volumes", describeWarning(*e.Warning))
+			case warned == maxWarnings+1:
+				p.warn("volumes", "there are more of these")
+			}
+		}
+	}
+}
+
+func describeWarning(w protocol.Warning) string {
+	if w.Path == "" {
+		return fmt.Sprintf("volume %s: %s", w.Volume, w.Message)
+	}
+	return fmt.Sprintf("volume %s: %s: %s", w.Volume, w.Path, w.Message)
+}

@@ -1,0 +1,91 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+)
+
+// stopAll stops the old container and those that share its volumes: afterwards
+// nobody writes to them.
+//
+// Stopping is not cancelled midway: an engine goes on with it, and would stop
+// what was started again meanwhile.
+func (e *Engine) stopAll(ctx context.Context, j journal, timeout *int, p Progress) error {
+	detached := context.WithoutCancel(ctx)
+	for _, o := range j.Others {
+		p.status("stop", "stopping container "+o.Name)
+		if err := e.stop(detached, o.ID, o.Paused, nil); err != nil {
+			return fmt.Errorf("stop container %s: %w", o.Name, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if j.Old == "" {
+		return nil
+	}
+	p.status("stop", "stopping container "+j.OldName)
+	if j.Policy != "" { // or a restart of the engine would start it
+		if err := e.setRestartPolicy(detached, j.Old, container.RestartPolicy{Name: container.RestartPolicyDisabled}); err != nil {
+			return err
+		}
+	}
+	if err := e.stop(detached, j.Old, j.Paused, timeout); err != nil {
+		return fmt.Errorf("stop container %s: %w", j.OldName, err)
+	}
+	return context.Cause(ctx)
+}
+
+// stop ends a container. One that is gone is as good, one that stands still is
+// thawed first: a frozen process cannot answer its stop signal.
+func (e *Engine) stop(ctx context.Context, id string, paused bool, timeout *int) error {
+	if paused {
+		if err := e.unpause(ctx, id); err != nil {
+			return err
+		}
+	}
+	err := e.docker.ContainerStop(ctx, id, container.StopOptions{Timeout: timeout})
+	if cerrdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// stepAside gives the old container's name free.
+func (e *Engine) stepAside(ctx context.Context, j journal) error {
+	switch {
+	case j.Old == "":
+		return nil
+	case j.OneShot:
+		return e.awaitGone(ctx, j.Old)
+	}
+	if err := e.docker.ContainerRename(context.WithoutCancel(ctx), j.Old, j.Aside); err != nil {
+		return fmt.Errorf("rename container %s: %w", j.OldName, err)
+	}
+	return context.Cause(ctx)
+}
+
+func (e *Engine) setRestartPolicy(ctx context.Context, id string, policy container.RestartPolicy) error {
+	_, err := e.docker.ContainerUpdate(ctx, id, container.UpdateConfig{RestartPolicy: policy})
+	if err != nil {
+		return fmt.Errorf("set restart policy of container %s: %w", id[:shortID], err)
+	}
+	return nil
+}
+
+// startOthers lets those run again that were stopped for their volumes. That one
+// does not is no reason to take anything back.
+func (e *Engine) startOthers(ctx context.Context, others []other, p Progress) {
+	for _, o := range others {
+		err := e.docker.ContainerStart(ctx, o.ID, container.StartOptions{})
+		if err == nil && o.Paused {
+			err = e.docker.ContainerPause(ctx, o.ID)
+		}
+		if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) { // conflict: it is paused already
+			p.warn("start", fmt.Sprintf("container %s could not be started again: %v", o.Name, err))
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package snapshot
+
+import (
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/volume"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// A restore that was killed leaves a dead worker that says which volumes it was
+// filling. Those that a copy mounts are the copy's; a worker that lives is let be.
+func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
+	docker := newFakeDocker()
+	for _, name := range []string{"half", "whole", "going"} {
+		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name})
+		assert.NilError(t, err)
+	}
+	docker.create(t, "copy", &container.Config{}, &container.HostConfig{Binds: []string{"whole:/data"}})
+	worker := func(name, state, made string) {
+		labels := map[string]string{volumebackup.LabelPurpose: "restore", labelMade: made, "cua.snapshot.worker.frozen": "null"}
+		docker.create(t, name, &container.Config{Labels: labels}, &container.HostConfig{}).state = state
+	}
+	worker("dead", "exited", `["half", "whole", "gone"]`)
+	worker("alive", "running", `["going"]`)
+
+	engine := docker.engine()
+	engine.volumes = &volumebackup.Service{}
+	assert.NilError(t, engine.clearCopies(t.Context()))
+	for name, stays := range map[string]bool{"half": false, "whole": true, "going": true} {
+		_, err := docker.VolumeInspect(t.Context(), name)
+		assert.Equal(t, err == nil, stays, name)
+	}
+	assert.Assert(t, docker.findContainer("dead") == nil)
+	assert.Assert(t, docker.findContainer("alive") != nil)
+}

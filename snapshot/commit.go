@@ -1,0 +1,139 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/go-connections/nat"
+	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// composePrefix begins the labels by which Compose knows what is its own.
+const composePrefix = "com.docker.compose."
+
+// commit makes an image of the container's filesystem, untagged, and returns
+// its ID.
+//
+// An engine does not stop a commit because its client has gone. So a call that
+// is cancelled is waited for, for as long as cleaning up may take, and what it
+// made is removed.
+func (e *Engine) commit(ctx context.Context, id string, options container.CommitOptions) (string, error) {
+	type result struct {
+		image string
+		err   error
+	}
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	done := make(chan result, 1)
+	go func() {
+		response, err := e.docker.ContainerCommit(context.WithoutCancel(ctx), id, options)
+		done <- result{response.ID, err}
+	}()
+	select {
+	case r := <-done:
+		return r.image, r.err
+	case <-ctx.Done():
+	}
+	limit := time.NewTimer(cleanupTimeout)
+	defer limit.Stop()
+	select {
+	case r := <-done:
+		if r.err != nil {
+			return "", context.Cause(ctx)
+		}
+		after, cancel := cleanup(ctx)
+		defer cancel()
+		if err := e.removeImage(after, r.image); err != nil {
+			return "", fmt.Errorf("remove unfinished image: %w", err)
+		}
+	case <-limit.C:
+	}
+	return "", context.Cause(ctx)
+}
+
+// commitConfig is the image configuration of a snapshot: the defaults of the
+// image below, not the overrides of this one run, which are in the labels. What
+// it leaves empty the engine fills from the container.
+func commitConfig(s source, own map[string]string) *container.Config {
+	config := &container.Config{}
+	if s.image != nil && s.image.Config != nil {
+		config = imageDefaults(*s.image.Config)
+		separateOverrides(config, s.container.Config)
+	}
+	config.Labels = map[string]string{}
+	for key := range s.container.Config.Labels {
+		if strings.HasPrefix(key, labels.Prefix) || strings.HasPrefix(key, composePrefix) {
+			config.Labels[key] = "" // or docker compose down would hit copies
+		}
+	}
+	maps.Copy(config.Labels, own)
+	return config
+}
+
+// imageDefaults turns an image's configuration into one that commit takes.
+func imageDefaults(from dockerspec.DockerOCIImageConfig) *container.Config {
+	config := &container.Config{
+		User: from.User, Env: from.Env, Cmd: from.Cmd, Entrypoint: from.Entrypoint, WorkingDir: from.WorkingDir,
+		Volumes: from.Volumes, StopSignal: from.StopSignal, Healthcheck: from.Healthcheck, OnBuild: from.OnBuild, Shell: from.Shell,
+		ArgsEscaped: from.ArgsEscaped, //nolint:staticcheck // SA1019: deprecated, but Windows images still carry it.
+	}
+	if len(from.ExposedPorts) > 0 {
+		config.ExposedPorts = nat.PortSet{}
+		for port := range from.ExposedPorts {
+			config.ExposedPorts[nat.Port(port)] = struct{}{}
+		}
+	}
+	return config
+}
+
+// separateOverrides gives what the image leaves empty and the run has set a
+// value that means empty: commit takes an empty field from the container. There
+// is none for ports and volumes, of which commit takes both.
+func separateOverrides(defaults, run *container.Config) {
+	if defaults.Entrypoint == nil {
+		defaults.Entrypoint = []string{}
+	}
+	if defaults.User == "" && run.User != "" {
+		defaults.User = "0"
+	}
+	if defaults.WorkingDir == "" && run.WorkingDir != "" {
+		defaults.WorkingDir = "/"
+	}
+	if defaults.Healthcheck == nil && run.Healthcheck != nil {
+		defaults.Healthcheck = &dockerspec.HealthcheckConfig{Test: []string{"NONE"}}
+	}
+	defaults.Env = withoutAdded(defaults.Env, run.Env)
+}
+
+// withoutAdded hides the variables that only the run has: a key without a value
+// keeps commit from adding the container's, and means that there is none.
+func withoutAdded(defaults, run []string) []string {
+	env := slices.Clone(defaults)
+	for _, entry := range run {
+		key, _, _ := strings.Cut(entry, "=")
+		if !slices.ContainsFunc(defaults, func(d string) bool { return d == key || strings.HasPrefix(d, key+"=") }) {
+			env = append(env, key)
+		}
+	}
+	return env
+}
+
+// removeImage removes an image by its ID, or one of its tags. One that is gone
+// already is as good.
+func (e *Engine) removeImage(ctx context.Context, id string) error {
+	_, err := e.docker.ImageRemove(ctx, id, image.RemoveOptions{Force: true, PruneChildren: true})
+	if cerrdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// spec is what the engine's create call takes: a captured configuration on its
+// way back.
+type spec struct {
+	config    container.Config
+	host      container.HostConfig
+	endpoints map[string]*network.EndpointSettings // by network name
+}
+
+// decodeSpec reads a captured configuration. It also returns the fields that
+// this program does not know and would lose.
+func decodeSpec(c labels.Config) (s spec, lost []string, err error) {
+	var networking network.NetworkingConfig
+	parts := []struct {
+		name string
+		raw  json.RawMessage
+		into any
+	}{
+		{"Config", c.Config, &s.config},
+		{"HostConfig", c.HostConfig, &s.host},
+		{"NetworkingConfig", c.NetworkingConfig, &networking},
+	}
+	for _, part := range parts {
+		if len(part.raw) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(part.raw, part.into); err != nil {
+			return spec{}, nil, fmt.Errorf("read captured %s: %w", part.name, err)
+		}
+		known, err := json.Marshal(part.into)
+		if err != nil {
+			return spec{}, nil, fmt.Errorf("read captured %s: %w", part.name, err)
+		}
+		missing, err := missingFields(part.name, part.raw, known)
+		if err != nil {
+			return spec{}, nil, fmt.Errorf("read captured %s: %w", part.name, err)
+		}
+		lost = append(lost, missing...)
+	}
+	s.endpoints = networking.EndpointsConfig
+	maps.DeleteFunc(s.endpoints, func(_ string, e *network.EndpointSettings) bool { return e == nil })
+	s.forgetNetworkIDs()
+	s.keepNoEntrypoint()
+	return s, lost, nil
+}
+
+// keepNoEntrypoint says that there is to be no entrypoint: one that is only left
+// out the engine takes from the image, which has it if the container was run
+// with --entrypoint "".
+func (sp *spec) keepNoEntrypoint() {
+	if len(sp.config.Entrypoint) == 0 {
+		sp.config.Entrypoint = []string{""}
+	}
+}
+
+// forgetNetworkIDs leaves the networks' names. A network that was made again, by
+// docker compose for one, has another ID; and an engine that is told both goes
+// by the ID.
+func (sp *spec) forgetNetworkIDs() {
+	mode := string(sp.host.NetworkMode)
+	_, isName := sp.endpoints[mode]
+	for name, e := range sp.endpoints {
+		if !isName && len(mode) >= shortID && strings.HasPrefix(e.NetworkID, mode) {
+			sp.host.NetworkMode = container.NetworkMode(name)
+		}
+		e.NetworkID = ""
+	}
+}
+
+// ContainerLabels are the labels that the captured container had, as it was
+// configured. They are nil if the configuration cannot be read.
+func (s Snapshot) ContainerLabels() map[string]string {
+	var c struct{ Labels map[string]string }
+	if err := json.Unmarshal(s.Config.Config, &c); err != nil {
+		return nil
+	}
+	return c.Labels
+}
+
+// missingFields lists the fields of the JSON object want that hold something
+// and that have does not have, as dotted paths that begin with prefix.
+func missingFields(prefix string, want, have []byte) ([]string, error) {
+	var w, h any
+	if err := json.Unmarshal(want, &w); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(have, &h); err != nil {
+		return nil, err
+	}
+	return missing(prefix, w, h), nil
+}
+
+func missing(path string, want, have any) []string {
+	if isZero(want) {
+		return nil
+	}
+	switch wanted := want.(type) {
+	case map[string]any:
+		held, _ := have.(map[string]any)
+		return missingKeys(path, wanted, held)
+	case []any:
+		held, _ := have.([]any)
+		if len(held) == len(wanted) {
+			return missingItems(path, wanted, held)
+		}
+	}
+	if isZero(have) {
+		return []string{path}
+	}
+	return nil
+}
+
+func missingItems(path string, wanted, held []any) []string {
+	var lost []string
+	for i, item := range wanted {
+		lost = append(lost, missing(fmt.Sprintf("%s[%d]", path, i), item, held[i])...)
+	}
+	return lost
+}
+
+func missingKeys(path string, wanted, held map[string]any) []string {
+	var lost []string
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		value, found := held[key]
+		if !found { // Go's JSON takes field names in any case
+			for k, v := range held {
+				if strings.EqualFold(k, key) {
+					value = v
+				}
+			}
+		}
+		lost = append(lost, missing(path+"."+key, wanted[key], value)...)
+	}
+	return lost
+}
+
+// isZero tells whether a JSON value says nothing.
+func isZero(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case float64:
+		return v == 0
+	case string:
+		return v == ""
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !isZero(item) })
+	case map[string]any:
+		for _, item := range v {
+			if !isZero(item) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,246 @@
+package snapshot
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/go-connections/nat"
+	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// captured is a snapshot without a configuration.
+func captured() Snapshot {
+	return Snapshot{Record: labels.Record{
+		ID: "20260131-120001-000001", Trigger: labels.TriggerManual, Meta: map[string]string{"k": "v"},
+		Container: labels.Container{ID: strings.Repeat("ab", 32), Name: "Web"},
+	}}
+}
+
+func TestForCopyTakesNoneOfTheOriginalsTraffic(t *testing.T) {
+	sp := spec{
+		config: container.Config{Hostname: "abababababab", Labels: map[string]string{"own": "1", "com.docker.compose.service": "web"}, MacAddress: "02:42:00:00:00:01"}, //nolint:staticcheck // SA1019: engines before 25 read it.
+		host:   container.HostConfig{NetworkMode: "front", ContainerIDFile: "/tmp/id"},
+		endpoints: map[string]*network.EndpointSettings{"front": {
+			Aliases: []string{"web"}, IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: "10.0.0.5"}, MacAddress: "02:42:00:00:00:01",
+			IPAddress: "10.0.0.5", DNSNames: []string{"web"}, EndpointID: "x", DriverOpts: map[string]string{"a": "b"}, GwPriority: 7,
+		}},
+	}
+	sp.forCopy(captured())
+	assert.Equal(t, sp.config.Image, "cua-snapshot/web:20260131-120001-000001")
+	assert.Equal(t, sp.config.Hostname, "")
+	assert.Equal(t, sp.config.MacAddress, "") //nolint:staticcheck // SA1019: engines before 25 read it.
+	assert.Equal(t, sp.host.ContainerIDFile, "")
+	assert.DeepEqual(t, sp.endpoints, map[string]*network.EndpointSettings{"front": {DriverOpts: map[string]string{"a": "b"}, GwPriority: 7}})
+	assert.DeepEqual(t, sp.config.Labels, map[string]string{
+		"own": "1", labels.KeyVersion: "1", labels.KeyRestoredFrom: "20260131-120001-000001",
+	})
+}
+
+func TestForCopyBlanksTheImagesOwnLabels(t *testing.T) {
+	s := captured()
+	s.Created = s.Created.AddDate(2025, 0, 0)
+	s.Container.State = labels.StateRunning
+	s.Config = labels.Config{Config: []byte(`{}`), HostConfig: []byte(`{}`)}
+	var sp spec
+	sp.forCopy(s)
+	for _, key := range []string{labels.KeyID, labels.KeyConfig, labels.KeyContainerName, labels.PrefixMeta + "k"} {
+		value, present := sp.config.Labels[key]
+		assert.Assert(t, present && value == "", key)
+	}
+}
+
+func TestForCopyKeepsAChosenHostname(t *testing.T) {
+	sp := spec{config: container.Config{Hostname: "db", Domainname: "example.org"}}
+	sp.forCopy(captured())
+	assert.Equal(t, sp.config.Hostname, "db")
+	assert.Equal(t, sp.config.Domainname, "example.org")
+}
+
+func TestForCopyFollowsTheRulesOfSharedNamespaces(t *testing.T) {
+	whole := func(h container.HostConfig) spec {
+		h.PortBindings, h.PublishAllPorts, h.DNS, h.ExtraHosts, h.Links = nat.PortMap{"80/tcp": nil}, true, []string{"1.1.1.1"}, []string{"a:1.1.1.1"}, []string{"/db:/web/db"}
+		return spec{
+			config:    container.Config{Hostname: "h", Domainname: "d", ExposedPorts: nat.PortSet{"80/tcp": {}}},
+			host:      h,
+			endpoints: map[string]*network.EndpointSettings{"x": {}},
+		}
+	}
+	peer := whole(container.HostConfig{NetworkMode: "container:abc"})
+	peer.forCopy(captured())
+	assert.Equal(t, peer.config.Hostname+peer.config.Domainname, "")
+	assert.Equal(t, len(peer.config.ExposedPorts)+len(peer.host.PortBindings)+len(peer.host.DNS)+len(peer.host.ExtraHosts)+len(peer.host.Links)+len(peer.endpoints), 0)
+	assert.Assert(t, !peer.host.PublishAllPorts)
+
+	host := whole(container.HostConfig{NetworkMode: "host"})
+	host.forCopy(captured())
+	assert.Equal(t, host.config.Hostname, "h")
+	assert.Equal(t, len(host.host.Links)+len(host.endpoints), 0)
+	assert.Equal(t, len(host.host.DNS), 1)
+
+	uts := whole(container.HostConfig{NetworkMode: "x", UTSMode: "host"})
+	uts.forCopy(captured())
+	assert.Equal(t, uts.config.Hostname+uts.config.Domainname, "")
+	assert.Equal(t, len(uts.endpoints), 1)
+}
+
+func TestCreateLinks(t *testing.T) {
+	assert.DeepEqual(t, createLinks([]string{"/db:/web/database", "/cache:/web/cache", "other:alias", "bare"}), []string{"db:database", "cache:cache", "other:alias", "bare"})
+	assert.Assert(t, createLinks(nil) == nil)
+	assert.Assert(t, createLinks([]string{}) == nil)
+}
+
+func TestVolumesFromBecomeTheirMounts(t *testing.T) {
+	sp := spec{
+		config: container.Config{Volumes: map[string]struct{}{"/declared": {}}},
+		host: container.HostConfig{
+			VolumesFrom: []string{"other"}, Binds: []string{"own:/own"}, Mounts: []mount.Mount{{Type: mount.TypeTmpfs, Target: "/tmp"}},
+		},
+	}
+	mounts := []labels.Mount{
+		{Type: "volume", Name: "data", Destination: "/data", RW: true},
+		{Type: "volume", Name: "ro", Destination: "/ro"},
+		{Type: "bind", Source: "/etc", Destination: "/etc", RW: true},
+		{Type: "volume", Name: "own", Destination: "/own", RW: true},
+		{Type: "volume", Name: "d", Destination: "/declared", RW: true},
+		{Type: "tmpfs", Destination: "/tmp", RW: true},
+	}
+	sp.volumesFromAsMounts(mounts)
+	assert.DeepEqual(t, sp.host.Binds, []string{"own:/own", "data:/data", "ro:/ro:ro", "/etc:/etc"})
+	assert.Assert(t, sp.host.VolumesFrom == nil)
+	sp.volumesFromAsMounts(mounts) // has none any more
+	assert.Equal(t, len(sp.host.Binds), 4)
+}
+
+func TestOverrideEnv(t *testing.T) {
+	tests := map[string]struct{ env, changes, want []string }{
+		"nothing":                     {[]string{"A=1"}, nil, []string{"A=1"}},
+		"replaced in its place":       {[]string{"A=1", "B=2"}, []string{"A=3"}, []string{"A=3", "B=2"}},
+		"added":                       {[]string{"A=1"}, []string{"B=2"}, []string{"A=1", "B=2"}},
+		"emptied":                     {[]string{"A=1"}, []string{"A="}, []string{"A="}},
+		"hidden, also from the image": {[]string{"A=1", "B=2"}, []string{"A"}, []string{"A", "B=2"}},
+		"hidden, only in the image":   {[]string{"B=2"}, []string{"A"}, []string{"B=2", "A"}},
+		"back again":                  {[]string{"A"}, []string{"A=1"}, []string{"A=1"}},
+		"a key that begins another":   {[]string{"AB=1"}, []string{"A=2"}, []string{"AB=1", "A=2"}},
+		"a value with =":              {[]string{"A=1"}, []string{"A=b=c"}, []string{"A=b=c"}},
+		"to none":                     {nil, []string{"A=1"}, []string{"A=1"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := strings.Join(test.env, " ")
+			assert.DeepEqual(t, overrideEnv(test.env, test.changes), test.want)
+			assert.Equal(t, strings.Join(test.env, " "), before)
+		})
+	}
+}
+
+func TestOverrideResources(t *testing.T) {
+	const mega = 1 << 20
+	tests := map[string]struct {
+		captured container.Resources
+		options  RestoreOptions
+		want     container.Resources
+	}{
+		"as captured": {
+			container.Resources{Memory: mega, MemorySwap: 2 * mega, CPUQuota: 5},
+			RestoreOptions{},
+			container.Resources{Memory: mega, MemorySwap: 2 * mega, CPUQuota: 5},
+		},
+		"a swap limit that followed from the memory limit": {
+			container.Resources{Memory: mega, MemorySwap: 2 * mega},
+			RestoreOptions{Memory: 4 * mega},
+			container.Resources{Memory: 4 * mega},
+		},
+		"a swap limit that was set, and fits": {
+			container.Resources{Memory: mega, MemorySwap: 9 * mega},
+			RestoreOptions{Memory: 4 * mega},
+			container.Resources{Memory: 4 * mega, MemorySwap: 9 * mega},
+		},
+		"a swap limit that is too small now": {
+			container.Resources{Memory: mega, MemorySwap: 3 * mega},
+			RestoreOptions{Memory: 4 * mega},
+			container.Resources{Memory: 4 * mega},
+		},
+		"swap without limit": {
+			container.Resources{Memory: mega, MemorySwap: -1},
+			RestoreOptions{Memory: 4 * mega},
+			container.Resources{Memory: 4 * mega, MemorySwap: -1},
+		},
+		"a reservation above the new limit": {
+			container.Resources{Memory: 4 * mega, MemoryReservation: 3 * mega, MemorySwap: 8 * mega},
+			RestoreOptions{Memory: mega},
+			container.Resources{Memory: mega, MemoryReservation: mega},
+		},
+		"CPUs replace quota and period": {
+			container.Resources{CPUQuota: 50000, CPUPeriod: 100000, CPUShares: 3},
+			RestoreOptions{NanoCPUs: 1_500_000_000},
+			container.Resources{NanoCPUs: 1_500_000_000, CPUShares: 3},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			sp := spec{host: container.HostConfig{Resources: test.captured}}
+			sp.overrideResources(test.options)
+			assert.DeepEqual(t, sp.host.Resources, test.want)
+		})
+	}
+}
+
+func TestOverrideNetworks(t *testing.T) {
+	tests := map[string]struct {
+		names, want []string
+		mode        string
+	}{
+		"as captured":    {nil, []string{"old"}, "old"},
+		"two":            {[]string{"b", "a"}, []string{"b", "a"}, "b"},
+		"the bridge":     {[]string{"bridge"}, []string{"bridge"}, "bridge"},
+		"the host's":     {[]string{"host"}, []string{}, "host"},
+		"none":           {[]string{"none"}, []string{}, "none"},
+		"of a container": {[]string{"container:x"}, []string{}, "container:x"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			sp := spec{host: container.HostConfig{NetworkMode: "old", PortBindings: nat.PortMap{"80/tcp": nil}}, endpoints: map[string]*network.EndpointSettings{"old": {}}}
+			sp.overrideNetworks(test.names)
+			assert.DeepEqual(t, append([]string{}, sp.networkNames()...), test.want)
+			assert.Equal(t, string(sp.host.NetworkMode), test.mode)
+			assert.Equal(t, len(sp.host.PortBindings) == 0, sp.host.NetworkMode.IsContainer())
+		})
+	}
+}
+
+func TestNetworkNamesBeginWithTheOneOfTheMode(t *testing.T) {
+	endpoints := map[string]*network.EndpointSettings{"b": {}, "a": {}, "bridge": {}, "c": {}}
+	for mode, want := range map[string]string{
+		"c": "c a b bridge", "a": "a b bridge c", "default": "bridge a b c", "bridge": "bridge a b c", "gone": "a b bridge c", "": "a b bridge c",
+	} {
+		sp := spec{host: container.HostConfig{NetworkMode: container.NetworkMode(mode)}, endpoints: endpoints}
+		assert.Equal(t, strings.Join(sp.networkNames(), " "), want, mode)
+	}
+}
+
+func TestFitAPI(t *testing.T) {
+	full := func() *spec {
+		return &spec{
+			config: container.Config{Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"CMD", "x"}, StartInterval: 5}},
+			host: container.HostConfig{Mounts: []mount.Mount{
+				{Type: mount.TypeBind, BindOptions: &mount.BindOptions{ReadOnlyForceRecursive: true, NonRecursive: true}}, {Type: mount.TypeTmpfs},
+			}},
+		}
+	}
+	for _, version := range []string{"1.44", "1.51"} {
+		sp := full()
+		assert.Equal(t, len(sp.fitAPI(version)), 0)
+		assert.DeepEqual(t, sp.host, full().host)
+	}
+	sp := full()
+	assert.DeepEqual(t, sp.fitAPI("1.41"), []string{"Config.Healthcheck.StartInterval", "HostConfig.Mounts.BindOptions.ReadOnlyForceRecursive"})
+	assert.DeepEqual(t, sp.config.Healthcheck, &dockerspec.HealthcheckConfig{Test: []string{"CMD", "x"}})
+	assert.DeepEqual(t, sp.host.Mounts[0].BindOptions, &mount.BindOptions{NonRecursive: true})
+	assert.Equal(t, len((&spec{}).fitAPI("1.24")), 0)
+}

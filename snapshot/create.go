@@ -1,0 +1,270 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// Created is a new snapshot, and how taking it went.
+type Created struct {
+	Snapshot
+	Frozen     time.Duration // how long containers stood still for it, as far as this program froze them
+	Incomplete bool          // something that should be in it could not be kept
+}
+
+// Create takes a snapshot of a container and returns it. Whatever happens, the
+// container is afterwards what it was before: running, paused or stopped.
+// Until the ID tag is set there is no snapshot; on an error nothing is left.
+func (e *Engine) Create(ctx context.Context, o CreateOptions, p Progress) (Created, error) {
+	if err := o.check(); err != nil {
+		return Created{}, err
+	}
+	when, err := e.newOccasion()
+	if err != nil {
+		return Created{}, err
+	}
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	when.engineID = e.identify(asking)
+	for attempt := 1; ; attempt++ {
+		if e.volumes != nil {
+			if err := e.Settle(ctx, o.Container, p); err != nil {
+				return Created{}, err
+			}
+		}
+		created, err := e.createOn(ctx, when, o, p)
+		if !cerrdefs.IsNotFound(err) || attempt == createAttempts {
+			return created, err
+		}
+		if c, inspectErr := e.inspectIfThere(ctx, o.Container); c == nil {
+			return created, errors.Join(err, inspectErr)
+		}
+	}
+}
+
+// createAttempts is how often Create begins again after the container was
+// replaced while it waited for another operation.
+const createAttempts = 3
+
+// occasion is what Create decides by itself, unless the snapshot is a part of
+// another operation.
+type occasion struct {
+	id      labels.ID
+	created time.Time
+	// engineID waits for the answer who the engine is; nil: it was not asked yet.
+	engineID func() (string, error)
+	// begin opens a backup of the volumes; nil: in a worker of its own.
+	begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (*volumebackup.Backup, error)
+	// settle ends all writing; nil: who writes is frozen, and thawed again.
+	settle func(context.Context) error
+}
+
+func (e *Engine) newOccasion() (occasion, error) {
+	created := e.now().UTC()
+	id, err := labels.NewID(created, e.random)
+	return occasion{id: id, created: created}, err
+}
+
+func (e *Engine) createOn(ctx context.Context, when occasion, o CreateOptions, p Progress) (result Created, err error) {
+	p.status("inspect", "reading configuration of "+o.Container)
+	if when.engineID == nil {
+		when.engineID = e.identify(ctx)
+	}
+	from, err := e.observe(ctx, o, when.engineID)
+	if err != nil {
+		return Created{}, err
+	}
+	if err := o.Volumes.check(from.mounts); err != nil {
+		return Created{}, err
+	}
+	record := from.record(when.id, o)
+	record.Created = when.created
+
+	var u undo
+	defer func() { u.unless(ctx, &err) }()
+	a := &archiving{engine: e, occasion: when, from: from, record: &record, p: p}
+	imageID, err := a.capture(ctx, o, &u)
+	if err != nil {
+		return Created{}, err
+	}
+	s := Snapshot{Record: record, ImageID: imageID, Refs: a.refs}
+	if err := e.publish(ctx, &s, from, &u); err != nil {
+		return Created{}, err
+	}
+	e.retire(ctx, from.named.snapshot, p)
+	return Created{Snapshot: s, Frozen: a.frozen, Incomplete: a.lost}, nil
+}
+
+func (o CreateOptions) check() error {
+	if o.Container == "" {
+		return errors.New("container name cannot be empty")
+	}
+	if o.Name != "" {
+		if err := labels.CheckName(o.Name); err != nil {
+			return err
+		}
+	}
+	if o.Reuse && o.Name == "" {
+		return errors.New("nothing to reuse: the snapshot has no name")
+	}
+	for key, value := range o.Meta {
+		if err := labels.CheckMetaKey(key); err != nil {
+			return fmt.Errorf("meta: %w", err)
+		}
+		if value == "" {
+			return fmt.Errorf("meta: %s has no value", key)
+		}
+	}
+	return nil
+}
+
+// warnSkipped says which volumes' data will not be in the snapshot, unless that
+// was asked for. Bind mounts and tmpfs are recorded, but nobody expects them in it.
+func (a *archiving) warnSkipped() {
+	for _, m := range a.record.Mounts {
+		if m.Type == string(mount.TypeVolume) && m.Skipped != "" {
+			a.lost = true
+			a.p.warn("volumes", fmt.Sprintf("the data of volume %s (%s) is not in the snapshot: %s", m.Name, m.Destination, m.Skipped))
+		}
+	}
+}
+
+// capture archives the volumes and makes the snapshot's image, untagged.
+func (a *archiving) capture(ctx context.Context, o CreateOptions, u *undo) (string, error) {
+	a.warnSkipped()
+	volumes := chooseVolumes(a.record.Mounts, o.Volumes)
+	commit := a.commitOnly
+	if len(volumes) > 0 {
+		commit = func(ctx context.Context, o CreateOptions, u *undo) (string, error) {
+			return a.run(ctx, volumes, o.pause(), container.CommitOptions{Comment: comment(a.id)}, u)
+		}
+	}
+	imageID, err := commit(ctx, o, u)
+	if err != nil {
+		return "", err
+	}
+	if !a.tooDeep() {
+		return imageID, nil
+	}
+	flat, err := a.engine.flatten(ctx, imageID, a.id, a.p)
+	if err != nil {
+		return "", fmt.Errorf("flatten image of container %s: %w", a.record.Container.Name, err)
+	}
+	u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, flat) })
+	if err := a.engine.removeImage(ctx, imageID); err != nil {
+		return "", fmt.Errorf("remove layered image of container %s: %w", a.record.Container.Name, err)
+	}
+	return flat, nil
+}
+
+// commitOnly commits a container without volumes. The engine itself freezes it
+// meanwhile: a client that dies leaves nothing frozen.
+func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *undo) (string, error) {
+	name := a.record.Container.Name
+	own, err := labels.Encode(*a.record)
+	if err != nil {
+		return "", fmt.Errorf("describe container %s: %w", name, err)
+	}
+	if a.settle != nil {
+		if err := a.settle(ctx); err != nil {
+			return "", err
+		}
+	}
+	a.p.status("commit", "committing "+name)
+	options := container.CommitOptions{Comment: comment(a.id), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
+	if !a.tooDeep() { // then there is nothing left to do to the image, and it can have its tag at once
+		options.Reference = tagged{Repository(name), string(a.id)}.String()
+		// By its tag it is found even if the engine's answer is lost.
+		u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, options.Reference) })
+	}
+	imageID, err := a.engine.commit(ctx, a.from.container.ID, options)
+	if err != nil {
+		return "", fmt.Errorf("commit container %s: %w", name, err)
+	}
+	if options.Reference != "" {
+		a.refs = []string{options.Reference}
+		return imageID, nil
+	}
+	u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, imageID) })
+	return imageID, nil
+}
+
+// pause is what the options say, in which all is the default.
+func (o CreateOptions) pause() Pause {
+	switch {
+	case o.NoPause:
+		return PauseNone
+	case o.Pause == "":
+		return PauseAll
+	}
+	return o.Pause
+}
+
+// tooDeep tells whether the image would have more layers than is good.
+func (a *archiving) tooDeep() bool {
+	if a.from.image == nil {
+		return true // not known: flatten rather than hit the engine's limit
+	}
+	return len(a.from.image.RootFS.Layers)+1 > maxLayers
+}
+
+// publish tags the image. The ID tag comes first: from then on it is a snapshot.
+func (e *Engine) publish(ctx context.Context, s *Snapshot, from source, u *undo) error {
+	repository := Repository(s.Container.Name)
+	type move struct{ tag, from string }
+	moves := []move{{tag: string(s.ID)}, {labels.Latest, from.latest.imageID}}
+	if s.Name != "" {
+		moves = append(moves, move{s.Name, from.named.imageID})
+	}
+	for _, m := range moves {
+		ref := tagged{repository, m.tag}.String()
+		if slices.Contains(s.Refs, ref) {
+			continue // the commit has set it
+		}
+		u.add(func(ctx context.Context) error { return e.retag(ctx, ref, m.from) })
+		if err := e.docker.ImageTag(ctx, s.ImageID, ref); err != nil {
+			return fmt.Errorf("tag image %s: %w", ref, err)
+		}
+		s.Refs = append(s.Refs, ref)
+	}
+	return nil
+}
+
+// retag makes ref point at an image again, or at none. An image that is gone is
+// left to rest.
+func (e *Engine) retag(ctx context.Context, ref, imageID string) error {
+	if imageID == "" {
+		return e.removeImage(ctx, ref)
+	}
+	if err := e.docker.ImageTag(ctx, imageID, ref); !cerrdefs.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
+// retire removes the snapshot whose name the new one has taken over. The new
+// one is whole by now: that the old one stays is worth a warning, not a failure.
+func (e *Engine) retire(ctx context.Context, old *Snapshot, p Progress) {
+	if old == nil {
+		return
+	}
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	err := e.removeImage(ctx, old.Ref())
+	if err == nil {
+		err = e.removeArchives(ctx, *old)
+	}
+	if err != nil {
+		p.warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.ID, err))
+	}
+}

@@ -1,0 +1,365 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/go-connections/nat"
+	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+func TestCreateRecordsEverything(t *testing.T) {
+	docker := newFakeDocker()
+	c := docker.run(t, "Shop-DB")
+	expires := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+
+	created, err := docker.engine().Create(t.Context(), CreateOptions{
+		Container: c.id[:12], Name: "one", Description: "why", Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"},
+		Trigger: labels.TriggerInterval, RunID: "run", StepID: "step", Group: "group", Expires: expires, Pinned: true,
+	}, nil)
+	assert.NilError(t, err)
+
+	assert.Equal(t, created.Ref(), "cua-snapshot/shop-db:20260131-120001-000001")
+	found, err := docker.engine().Resolve(t.Context(), "shop-db:one")
+	assert.NilError(t, err)
+	assert.DeepEqual(t, found, created.Snapshot)
+	want := labels.Record{
+		ID: "20260131-120001-000001", Name: "one", Description: "why", Created: time.Date(2026, 1, 31, 12, 0, 1, 0, time.UTC),
+		Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"}, Trigger: labels.TriggerInterval, RunID: "run", StepID: "step",
+		Group: "group", Expires: expires, Pinned: true, EngineID: "engine-1", Platform: "linux/amd64", Size: int64(len(c.files)),
+		Container: labels.Container{ID: c.id, Name: "Shop-DB", State: labels.StateRunning, Image: "busybox", ImageID: c.image},
+		Config:    found.Config,
+	}
+	assert.DeepEqual(t, found.Record, want)
+	img := docker.findImage(found.ImageID)
+	assert.Equal(t, img.files, c.files)
+	assert.Equal(t, img.comment, "docker snapshot 20260131-120001-000001")
+	assert.DeepEqual(t, c.commits, []bool{true})
+}
+
+func TestCreateCanLeaveTheContainerRunningMeanwhile(t *testing.T) {
+	docker := newFakeDocker()
+	c := docker.run(t, "web")
+	for _, o := range []CreateOptions{{NoPause: true}, {Pause: PauseNone}, {Pause: PauseTarget}} {
+		o.Container = "web"
+		snapshotOf(t, docker, o)
+	}
+	assert.DeepEqual(t, c.commits, []bool{false, false, true})
+}
+
+func TestCreateRecordsTheState(t *testing.T) {
+	for state, want := range map[string]labels.State{
+		"running": labels.StateRunning, "paused": labels.StatePaused, "exited": labels.StateExited, "created": labels.StateCreated,
+	} {
+		docker := newFakeDocker()
+		c := docker.run(t, "web")
+		c.state = state
+		assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: "web"}).Container.State, want)
+		assert.Equal(t, c.state, state)
+	}
+	assert.Equal(t, containerState(&container.State{Restarting: true, Status: "restarting"}), labels.StateRunning)
+}
+
+func TestCreateRefuses(t *testing.T) {
+	tests := map[string]struct {
+		options CreateOptions
+		want    string
+	}{
+		"no container":             {CreateOptions{}, "container name cannot be empty"},
+		"a container that is gone": {CreateOptions{Container: "gone"}, "no such container: gone"},
+		"a name with a slash":      {CreateOptions{Container: "web", Name: "a/b"}, "invalid snapshot name"},
+		"a name of 200 characters": {CreateOptions{Container: "web", Name: strings.Repeat("n", 200)}, "invalid snapshot name"},
+		"the name latest":          {CreateOptions{Container: "web", Name: "latest"}, "always means the newest"},
+		"an ID for a name":         {CreateOptions{Container: "web", Name: "20260131-120001-000001"}, "reads like a snapshot ID"},
+		"reuse of no name":         {CreateOptions{Container: "web", Reuse: true}, "nothing to reuse"},
+		"a bad meta key":           {CreateOptions{Container: "web", Meta: map[string]string{"a b": "c"}}, "meta: invalid key"},
+		"a meta key without value": {CreateOptions{Container: "web", Meta: map[string]string{"a": ""}}, "meta: a has no value"},
+		"an unknown trigger":       {CreateOptions{Container: "web", Trigger: "whim"}, "cua.snapshot.trigger"},
+		"a volume it has not":      {CreateOptions{Container: "web", Volumes: VolumeChoice{Only: []string{"data"}}}, "the container mounts no volume data"},
+		"a taken name":             {CreateOptions{Container: "web", Name: "taken"}, "snapshot web:taken exists already"},
+		"reuse of a pinned one":    {CreateOptions{Container: "web", Name: "pinned", Reuse: true}, "is pinned"},
+		"reuse of another's":       {CreateOptions{Container: "Web", Name: "taken", Reuse: true}, "snapshot web:taken exists already"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			docker := newFakeDocker()
+			docker.run(t, "web")
+			docker.run(t, "Web")
+			snapshotOf(t, docker, CreateOptions{Container: "web", Name: "taken"})
+			snapshotOf(t, docker, CreateOptions{Container: "web", Name: "pinned", Pinned: true})
+			before := docker.world()
+
+			_, err := docker.engine().Create(t.Context(), test.options, nil)
+
+			assert.ErrorContains(t, err, test.want)
+			assert.Equal(t, docker.world(), before)
+		})
+	}
+}
+
+func TestCreateRefusesContainersThatCannotBeCaptured(t *testing.T) {
+	tests := map[string]struct {
+		is   container.InspectResponse
+		want string
+	}{
+		"dead":            {withState(container.State{Dead: true}), "container web is dead"},
+		"dead by status":  {withState(container.State{Status: "dead"}), "container web is dead"},
+		"removing":        {withState(container.State{Status: "removing"}), "container web is being removed"},
+		"running Windows": {withState(container.State{Running: true, Status: "running"}), "running Windows container"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if strings.HasSuffix(name, "Windows") {
+				test.is.Platform = "windows"
+			}
+			assert.ErrorContains(t, source{container: test.is}.check(), test.want)
+		})
+	}
+	stopped := withState(container.State{Status: "exited"})
+	stopped.Platform = "windows"
+	assert.NilError(t, source{container: stopped}.check())
+}
+
+func withState(state container.State) container.InspectResponse {
+	return container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{Name: "/web", State: &state}}
+}
+
+func TestCreateGivesTheClassOfItsErrors(t *testing.T) {
+	docker, _ := withSnapshots(t, "web:one")
+	_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web", Name: "one"}, nil)
+	assert.Assert(t, cerrdefs.IsAlreadyExists(err))
+	_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "gone"}, nil)
+	assert.Assert(t, cerrdefs.IsNotFound(err))
+}
+
+func TestReuseReplacesTheSnapshotOfThatName(t *testing.T) {
+	docker, made := withSnapshots(t, "web:one", "web:two")
+	engine := docker.engine()
+	engine.random = &counter{last: 50}
+
+	created, err := engine.Create(t.Context(), CreateOptions{Container: "web", Name: "one", Reuse: true}, nil)
+	assert.NilError(t, err)
+
+	assert.Equal(t, tagsOf(docker.world()), strings.Join([]string{
+		"image " + docker.findImage("busybox").id[7:19] + " busybox:latest",
+		"image " + made[1].ImageID[7:19] + " cua-snapshot/web:" + string(made[1].ID) + " cua-snapshot/web:two",
+		"image " + created.ImageID[7:19] + " cua-snapshot/web:" + string(created.ID) + " cua-snapshot/web:latest cua-snapshot/web:one",
+	}, "\n")+"\n")
+	assert.Equal(t, created.Parent, made[1].ID)
+}
+
+func TestParentIsThePreviousSnapshotInTheLine(t *testing.T) {
+	docker := newFakeDocker()
+	c := docker.run(t, "web")
+	first := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	second := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	assert.Equal(t, first.Parent, labels.ID(""))
+	assert.Equal(t, second.Parent, first.ID)
+
+	restored, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: string(first.ID), Name: "copy"}, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: restored.ContainerID}).Parent, first.ID)
+
+	docker.create(t, "plain", &container.Config{Image: second.Ref()}, &container.HostConfig{})
+	assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: "plain"}).Parent, second.ID)
+
+	// Another container of the same name is another line.
+	assert.NilError(t, docker.ContainerRemove(t.Context(), c.id, container.RemoveOptions{Force: true}))
+	docker.run(t, "web")
+	assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: "web"}).Parent, labels.ID(""))
+}
+
+func TestCapturedConfigurationIsTheEnginesOwn(t *testing.T) {
+	docker := newFakeDocker()
+	docker.futureHost = map[string]any{"InventedLater": map[string]any{"x": 12345678901234567}}
+	docker.create(t, "web", &container.Config{
+		Cmd:    []string{"sh", "-c", "a && b >c"},
+		Labels: map[string]string{"own": "kept", "com.docker.compose.project": "shop", labels.KeyRestoredFrom: "x", labels.KeyID: ""},
+	}, &container.HostConfig{Resources: container.Resources{Memory: 1 << 30}})
+
+	s := snapshotOf(t, docker, CreateOptions{Container: "web"})
+
+	assert.DeepEqual(t, s.ContainerLabels(), map[string]string{"own": "kept", "com.docker.compose.project": "shop"})
+	var host struct {
+		Memory        int64
+		InventedLater struct{ X json.Number }
+	}
+	assert.NilError(t, json.Unmarshal(s.Config.HostConfig, &host))
+	assert.Equal(t, host.Memory, int64(1<<30))
+	assert.Equal(t, host.InventedLater.X.String(), "12345678901234567")
+	image := docker.findImage(s.ImageID).config.Labels
+	assert.Equal(t, image["own"], "kept")
+	blank, present := image["com.docker.compose.project"]
+	assert.Assert(t, present && blank == "", "docker compose down would hit copies")
+}
+
+func TestCaptureConfigRefusesWhatIsNotAnInspectAnswer(t *testing.T) {
+	for _, raw := range []string{``, `[]`, `{"Config":{"Labels":7}}`, `{"Config":[]}`, `{"NetworkSettings":[]}`} {
+		_, err := captureConfig([]byte(raw))
+		assert.Assert(t, err != nil, raw)
+	}
+	bare, err := captureConfig([]byte(`{"Config":{"Image":"x"},"HostConfig":{"A":1}}`))
+	assert.NilError(t, err)
+	assert.Equal(t, string(bare.Config), `{"Image":"x"}`)
+	assert.Equal(t, string(bare.NetworkingConfig), `{"EndpointsConfig":null}`)
+}
+
+// What a run has overridden is in the labels; the image has the defaults of the
+// image below it, so that docker run of a snapshot does what docker run of that does.
+func TestCommittedImageKeepsTheDefaultsApart(t *testing.T) {
+	docker := newFakeDocker()
+	docker.addImage("app:latest", &container.Config{
+		Entrypoint: []string{"/app"}, Cmd: []string{"serve"}, User: "app", ExposedPorts: nat.PortSet{"80/tcp": {}}, Env: []string{"A=image"},
+	})
+	check := &dockerspec.HealthcheckConfig{Test: []string{"CMD", "once"}}
+	docker.create(t, "overridden", &container.Config{
+		Image: "app", Entrypoint: []string{"/once"}, Cmd: []string{"debug"}, User: "root", WorkingDir: "/once", Healthcheck: check,
+	}, &container.HostConfig{})
+	docker.create(t, "bare", &container.Config{Entrypoint: []string{"/once"}, User: "1000", Cmd: []string{"x"}}, &container.HostConfig{})
+
+	img := docker.findImage(snapshotOf(t, docker, CreateOptions{Container: "overridden"}).ImageID).config
+	assert.DeepEqual(t, []string(img.Entrypoint), []string{"/app"})
+	assert.DeepEqual(t, []string(img.Cmd), []string{"serve"})
+	assert.Equal(t, img.User, "app")
+	assert.Equal(t, img.WorkingDir, "/")
+	assert.DeepEqual(t, img.Healthcheck.Test, []string{"NONE"})
+	assert.DeepEqual(t, img.ExposedPorts, nat.PortSet{"80/tcp": {}})
+	assert.DeepEqual(t, img.Env, []string{"A=image"})
+
+	img = docker.findImage(snapshotOf(t, docker, CreateOptions{Container: "bare"}).ImageID).config
+	assert.Equal(t, len(img.Entrypoint), 0)
+	assert.DeepEqual(t, []string(img.Cmd), []string{"sh"})
+	assert.Equal(t, img.User, "0")
+}
+
+func TestCreateWarnsOfVolumesThatAreNotCaptured(t *testing.T) {
+	docker := newFakeDocker()
+	docker.create(t, "web", &container.Config{}, &container.HostConfig{
+		Binds: []string{"data:/data", "gone:/gone", "/etc:/host:ro"}, Tmpfs: map[string]string{"/tmp": ""},
+	})
+	// The engine itself refuses to remove a volume that is mounted.
+	docker.volumes = slices.DeleteFunc(docker.volumes, func(v *fakeVolume) bool { return v.name == "gone" })
+	var got events
+	created, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, got.progress)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, got.warnings(), []string{
+		"the data of volume data (/data) is not in the snapshot: nothing here can archive volumes",
+		"the data of volume gone (/gone) is not in the snapshot: the volume is gone",
+	})
+	assert.Assert(t, created.Incomplete)
+	assert.DeepEqual(t, created.Mounts, []labels.Mount{
+		{Type: "volume", Name: "data", Destination: "/data", Driver: "local", RW: true, Skipped: "nothing here can archive volumes"},
+		{Type: "volume", Name: "gone", Destination: "/gone", RW: true, Skipped: "the volume is gone"},
+		{Type: "bind", Source: "/etc", Destination: "/host", Skipped: skippedBind},
+		{Type: "tmpfs", Destination: "/tmp", RW: true, Skipped: skippedTmpfs},
+	})
+}
+
+func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
+	docker := newFakeDocker()
+	manyLayers(docker)
+	docker.findImage("busybox").config.Volumes = map[string]struct{}{"/data": {}}
+	c := docker.create(t, "web", &container.Config{Cmd: []string{"own"}, Labels: map[string]string{"a": "b"}}, &container.HostConfig{})
+	plain := newFakeDocker()
+	plain.findImage("busybox").config.Volumes = map[string]struct{}{"/data": {}}
+	plain.create(t, "web", &container.Config{Cmd: []string{"own"}, Labels: map[string]string{"a": "b"}}, &container.HostConfig{})
+	volumes := len(docker.volumes)
+	var got events
+
+	created, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, got.progress)
+	assert.NilError(t, err)
+
+	flat := docker.findImage(created.ImageID)
+	assert.Equal(t, flat.files, c.files)
+	assert.Assert(t, len(flat.layers) <= 2)
+	assert.Equal(t, len(docker.containers), 1)
+	assert.Equal(t, len(docker.volumes), volumes)
+	want := plain.findImage(snapshotOf(t, plain, CreateOptions{Container: "web"}).ImageID).config
+	have := clone(flat.config)
+	for _, key := range []string{labels.KeyConfig, labels.KeyContainerID, labels.KeyContainerImageID, labels.KeyMounts} { // have IDs in them
+		delete(want.Labels, key)
+		delete(have.Labels, key)
+	}
+	assert.DeepEqual(t, have, want)
+	flattened := slices.ContainsFunc(got.all, func(e Event) bool { return e.Phase == "flatten" && e.Current == int64(len(c.files)) })
+	assert.Assert(t, flattened)
+
+	_, err = docker.engine().Remove(t.Context(), string(created.ID), RemoveOptions{}, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, len(docker.images), 1, "%s", docker.world())
+}
+
+func TestImportedID(t *testing.T) {
+	for stream, want := range map[string]string{
+		`{"status":"sha256:12"}`:                                "sha256:12",
+		"{\"status\":\"working\"}\r\n{\"status\":\"sha256:3\"}": "sha256:3",
+		`{"progress":1}{"status":"sha256:4"}{"aux":{}}`:         "sha256:4",
+	} {
+		id, err := importedID(strings.NewReader(stream))
+		assert.NilError(t, err)
+		assert.Equal(t, id, want)
+	}
+	for stream, want := range map[string]string{
+		``:                                   "EOF",
+		`{}`:                                 "EOF",
+		`{"status":"sha256:1"`:               "unexpected EOF",
+		`{"status":"x"}{"error":"no space"}`: "import files: no space",
+		`{"status":7}`:                       "read answer to import",
+		`<html>`:                             "read answer to import",
+	} {
+		_, err := importedID(strings.NewReader(stream))
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// hangingDocker commits only once it is let go.
+type hangingDocker struct {
+	*fakeDocker
+	release chan struct{}
+}
+
+func (h hangingDocker) ContainerCommit(ctx context.Context, id string, o container.CommitOptions) (container.CommitResponse, error) {
+	<-h.release
+	return h.fakeDocker.ContainerCommit(ctx, id, o)
+}
+
+func TestACancelledCommitIsWaitedForAndItsImageRemoved(t *testing.T) {
+	for name, late := range map[string]time.Duration{"in time": cleanupTimeout / 2, "too late": 2 * cleanupTimeout} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				docker := newFakeDocker()
+				docker.run(t, "web")
+				before := docker.world()
+				hanging := hangingDocker{docker, make(chan struct{})}
+				reason := errors.New("interrupted by the user")
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Minute, func() { cancel(reason) })
+				time.AfterFunc(time.Minute+late, func() { close(hanging.release) })
+				started := time.Now()
+
+				engine := docker.engine()
+				engine.docker = hanging
+				_, err := engine.Create(ctx, CreateOptions{Container: "web"}, nil)
+
+				assert.ErrorIs(t, err, reason)
+				assert.Equal(t, time.Since(started), time.Minute+min(late, cleanupTimeout))
+				synctest.Wait()
+				if late < cleanupTimeout {
+					assert.Equal(t, docker.world(), before)
+				}
+				<-hanging.release
+			})
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// NotFoundError is returned for a word that names no snapshot.
+// It is an errdefs not-found error.
+type NotFoundError struct{ Word string }
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("no such snapshot: %s", e.Word) }
+
+// Unwrap gives the error its class.
+func (e *NotFoundError) Unwrap() error { return cerrdefs.ErrNotFound }
+
+// AmbiguousError is returned for a word that names more than one snapshot.
+type AmbiguousError struct {
+	Word       string
+	Candidates []string // references, newest first
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%q is ambiguous, it could be any of:\n  %s", e.Word, strings.Join(e.Candidates, "\n  "))
+}
+
+// Unwrap gives the error its class.
+func (e *AmbiguousError) Unwrap() error { return cerrdefs.ErrInvalidArgument }
+
+// NameTakenError is returned by Create for a name that a snapshot of the
+// container has already.
+type NameTakenError struct{ Ref string }
+
+func (e *NameTakenError) Error() string { return fmt.Sprintf("snapshot %s exists already", e.Ref) }
+
+// Unwrap gives the error its class.
+func (e *NameTakenError) Unwrap() error { return cerrdefs.ErrAlreadyExists }
+
+// PinnedError is returned by Remove for a pinned snapshot.
+type PinnedError struct{ ID labels.ID }
+
+func (e *PinnedError) Error() string { return fmt.Sprintf("snapshot %s is pinned", e.ID) }
+
+// Unwrap gives the error its class.
+func (e *PinnedError) Unwrap() error { return cerrdefs.ErrFailedPrecondition }
+
+// InUseError is returned by Remove for a snapshot whose image containers use.
+type InUseError struct {
+	ID         labels.ID
+	Containers []string // their names
+}
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("snapshot %s is used by container %s", e.ID, strings.Join(e.Containers, ", "))
+}
+
+// Unwrap gives the error its class.
+func (e *InUseError) Unwrap() error { return cerrdefs.ErrConflict }
+
+// FreezeError is returned by Create if a container cannot be paused: rootless
+// engines, for one, need cgroup v2 for that.
+type FreezeError struct {
+	Container string // its ID
+	Err       error
+}
+
+func (e *FreezeError) Error() string {
+	return fmt.Sprintf("freeze container %s: %v", e.Container[:min(len(e.Container), shortID)], e.Err)
+}
+
+// Unwrap returns the engine's error.
+func (e *FreezeError) Unwrap() error { return e.Err }
+
+// ProblemKind is a reason why a restore cannot be done as asked. The commands
+// know which flag solves which.
+type ProblemKind string
+
+// The kinds of problems that are found before anything is made.
+const (
+	ProblemNameTaken    ProblemKind = "name-taken"     // Subject: container name
+	ProblemNoNetwork    ProblemKind = "no-network"     // Subject: network name
+	ProblemNoBindSource ProblemKind = "no-bind-source" // Subject: path on the engine's host
+	ProblemNoDevice     ProblemKind = "no-device"      // Subject: path on the engine's host
+	ProblemNoRuntime    ProblemKind = "no-runtime"     // Subject: runtime name
+	ProblemNoContainer  ProblemKind = "no-container"   // Subject: container whose namespace, link or volumes are asked for
+	ProblemNoVolume     ProblemKind = "no-volume"      // Subject: volume that is gone
+	ProblemPortTaken    ProblemKind = "port-taken"     // Subject: host port
+	ProblemVolumeInUse  ProblemKind = "volume-in-use"  // Subject: volume
+	ProblemDependent    ProblemKind = "dependent"      // Subject: container that lives in a namespace of this one
+	ProblemAddressTaken ProblemKind = "address-taken"  // Subject: fixed address
+	ProblemUnsaved      ProblemKind = "unsaved"        // Subject: volume that a safety snapshot would not hold
+	ProblemOneShot      ProblemKind = "one-shot"       // Subject: container that goes when it stops
+	ProblemArchive      ProblemKind = "archive"        // Subject: volume whose archive is lost or damaged
+	ProblemNoSpace      ProblemKind = "no-space"       // Subject: volume that has no room for what it held
+	ProblemHostAccess   ProblemKind = "host-access"    // Subject: what it asks for
+)
+
+// Problem is one such reason.
+type Problem struct {
+	Kind    ProblemKind
+	Subject string
+	Text    string // the whole finding, for people
+}
+
+// ProblemsError holds everything that stands against a restore, found before
+// anything was made.
+type ProblemsError struct{ Problems []Problem }
+
+func (e *ProblemsError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.Text
+	}
+	return "cannot restore:\n  " + strings.Join(lines, "\n  ")
+}
+
+// Unwrap gives the error its class.
+func (e *ProblemsError) Unwrap() error { return cerrdefs.ErrFailedPrecondition }

@@ -1,0 +1,242 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/volume"
+)
+
+// fakeVolume is a volume of a [fakeDocker].
+type fakeVolume struct {
+	name      string
+	options   map[string]string
+	labels    map[string]string
+	anonymous bool
+}
+
+// mergeConfig completes what a call gives with what is below it: a create call
+// with its image, a commit with its container.
+func mergeConfig(given, below *container.Config) {
+	if given.User == "" {
+		given.User = below.User
+	}
+	if given.WorkingDir == "" {
+		given.WorkingDir = below.WorkingDir
+	}
+	if given.StopSignal == "" {
+		given.StopSignal = below.StopSignal
+	}
+	if given.Healthcheck == nil {
+		given.Healthcheck = below.Healthcheck
+	}
+	if len(given.Entrypoint) == 0 && len(given.Cmd) == 0 {
+		given.Cmd = below.Cmd
+	}
+	if given.Entrypoint == nil {
+		given.Entrypoint = below.Entrypoint
+	}
+	given.ExposedPorts = union(below.ExposedPorts, given.ExposedPorts)
+	given.Volumes = union(below.Volumes, given.Volumes)
+	given.Labels = union(below.Labels, given.Labels)
+	for _, entry := range below.Env {
+		key, _, _ := strings.Cut(entry, "=")
+		if !slices.ContainsFunc(given.Env, func(e string) bool { return e == key || strings.HasPrefix(e, key+"=") }) {
+			given.Env = append(given.Env, entry)
+		}
+	}
+}
+
+// union is both maps; what over says wins.
+func union[M ~map[K]V, K comparable, V any](under, over M) M {
+	if len(under)+len(over) == 0 {
+		return over
+	}
+	all := M{}
+	maps.Copy(all, under)
+	maps.Copy(all, over)
+	return all
+}
+
+// attach gives a new container its endpoints.
+func (f *fakeDocker) attach(c *fakeContainer, networking *network.NetworkingConfig) {
+	c.endpoints = map[string]*network.EndpointSettings{}
+	if networking != nil {
+		for name, e := range networking.EndpointsConfig {
+			c.endpoints[name] = f.endpoint(name, e)
+		}
+	}
+	mode := c.host.NetworkMode
+	if len(c.endpoints) == 0 && !mode.IsContainer() {
+		c.endpoints[mode.NetworkName()] = f.endpoint(mode.NetworkName(), nil)
+	}
+}
+
+// endpoint goes by the network's name, unless it is given an ID.
+func (f *fakeDocker) endpoint(name string, asked *network.EndpointSettings) *network.EndpointSettings {
+	if asked == nil {
+		asked = &network.EndpointSettings{}
+	}
+	made := clone(asked)
+	if made.NetworkID == "" {
+		made.NetworkID = f.networks[name]
+	}
+	return made
+}
+
+// mountVolumes makes the volumes that a new container mounts and that are not there.
+func (f *fakeDocker) mountVolumes(c *fakeContainer) {
+	add := func(name, destination string, rw, anonymous bool) {
+		if anonymous {
+			name = f.newID()
+		}
+		if f.findVolume(name) == nil {
+			f.volumes = append(f.volumes, &fakeVolume{name: name, anonymous: anonymous})
+		}
+		c.mounts = append(c.mounts, container.MountPoint{
+			Type: mount.TypeVolume, Name: name, Source: "/volumes/" + name, Destination: destination, Driver: "local", RW: rw,
+		})
+	}
+	covered := map[string]bool{}
+	for _, b := range c.host.Binds {
+		source, destination, _ := splitBind(b)
+		covered[destination] = true
+		if strings.HasPrefix(source, "/") {
+			c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeBind, Source: source, Destination: destination, RW: !strings.HasSuffix(b, ":ro")})
+			continue
+		}
+		add(source, destination, !strings.HasSuffix(b, ":ro"), false)
+	}
+	for _, m := range c.host.Mounts {
+		covered[m.Target] = true
+		if m.Type == mount.TypeVolume {
+			add(m.Source, m.Target, !m.ReadOnly, m.Source == "")
+		} else {
+			c.mounts = append(c.mounts, container.MountPoint{Type: m.Type, Source: m.Source, Destination: m.Target, RW: !m.ReadOnly})
+		}
+	}
+	for _, destination := range slices.Sorted(maps.Keys(c.config.Volumes)) {
+		if !covered[destination] {
+			add("", destination, true, true)
+		}
+	}
+}
+
+func (f *fakeDocker) findVolume(name string) *fakeVolume {
+	at := slices.IndexFunc(f.volumes, func(v *fakeVolume) bool { return v.name == name })
+	if at < 0 {
+		return nil
+	}
+	return f.volumes[at]
+}
+
+// ports are those of the host that a container holds while it runs.
+func (c *fakeContainer) ports() []hostPort {
+	var ports []hostPort
+	for port, bindings := range c.host.PortBindings {
+		for _, b := range bindings {
+			number, err := strconv.ParseUint(b.HostPort, 10, 16)
+			if err != nil {
+				continue // the engine chooses one that is free
+			}
+			ip := parseIP(b.HostIP)
+			if !ip.IsValid() {
+				ip = netip.IPv4Unspecified()
+			}
+			ports = append(ports, hostPort{ip, uint16(number), port.Proto()})
+		}
+	}
+	return ports
+}
+
+func (f *fakeDocker) ClientVersion() string { return f.apiVersion }
+
+func (f *fakeDocker) Info(ctx context.Context) (info system.Info, err error) {
+	err = f.do(ctx, "Info", func() error {
+		info = clone(f.info)
+		return nil
+	})
+	return info, err
+}
+
+func (f *fakeDocker) NetworkList(ctx context.Context, _ network.ListOptions) (list []network.Summary, err error) {
+	err = f.do(ctx, "NetworkList", func() error {
+		for _, name := range slices.Sorted(maps.Keys(f.networks)) {
+			list = append(list, network.Summary{Name: name, ID: f.networks[name], Driver: "bridge"})
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (f *fakeDocker) NetworkConnect(ctx context.Context, name, id string, config *network.EndpointSettings) error {
+	return f.withContainer(ctx, "NetworkConnect "+name, id, func(c *fakeContainer) error {
+		if f.networks[name] == "" {
+			return fmt.Errorf("network %s not found: %w", name, cerrdefs.ErrNotFound)
+		}
+		c.endpoints[name] = f.endpoint(name, config)
+		return nil
+	})
+}
+
+func (f *fakeDocker) NetworkCreate(ctx context.Context, name string, _ network.CreateOptions) (made network.CreateResponse, err error) {
+	err = f.do(ctx, "NetworkCreate "+name, func() error {
+		made.ID = f.newID()
+		f.networks[name] = made.ID
+		return nil
+	})
+	return made, err
+}
+
+func (f *fakeDocker) NetworkRemove(ctx context.Context, name string) error {
+	return f.do(ctx, "NetworkRemove "+name, func() error {
+		delete(f.networks, name)
+		return nil
+	})
+}
+
+func (f *fakeDocker) VolumeInspect(ctx context.Context, name string) (found volume.Volume, err error) {
+	err = f.do(ctx, "VolumeInspect "+name, func() error {
+		v := f.findVolume(name)
+		if v == nil {
+			return fmt.Errorf("get %s: no such volume: %w", name, cerrdefs.ErrNotFound)
+		}
+		found = clone(volume.Volume{Name: v.name, Driver: "local", Options: v.options, Labels: v.labels})
+		return nil
+	})
+	return found, err
+}
+
+func (f *fakeDocker) VolumeRemove(ctx context.Context, name string, _ bool) error {
+	return f.do(ctx, "VolumeRemove "+name, func() error {
+		if slices.ContainsFunc(f.containers, func(c *fakeContainer) bool { return c.mountsOneOf([]string{name}) }) {
+			return fmt.Errorf("remove %s: volume is in use: %w", name, cerrdefs.ErrConflict)
+		}
+		f.volumes = slices.DeleteFunc(f.volumes, func(v *fakeVolume) bool { return v.name == name })
+		return nil
+	})
+}
+
+// VolumeCreate hands out the volume of that name, if there is one.
+func (f *fakeDocker) VolumeCreate(ctx context.Context, options volume.CreateOptions) (made volume.Volume, err error) {
+	err = f.do(ctx, "VolumeCreate "+options.Name, func() error {
+		v := f.findVolume(options.Name)
+		if v == nil {
+			v = &fakeVolume{name: options.Name, options: options.DriverOpts, labels: options.Labels}
+			f.volumes = append(f.volumes, v)
+		}
+		made = clone(volume.Volume{Name: v.name, Driver: "local", Options: v.options, Labels: v.labels})
+		return nil
+	})
+	return made, err
+}

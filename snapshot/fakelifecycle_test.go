@@ -1,0 +1,118 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+)
+
+func (f *fakeDocker) ContainerStart(ctx context.Context, id string, _ container.StartOptions) error {
+	return f.withContainer(ctx, "ContainerStart", id, func(c *fakeContainer) error {
+		if c.state == "paused" {
+			return fmt.Errorf("cannot start a paused container, try unpause instead: %w", cerrdefs.ErrConflict)
+		}
+		f.startedTwice = f.startedTwice || c.startFailed
+		if err := f.startable(c); err != nil {
+			c.startFailed = true
+			return err
+		}
+		c.state = "running"
+		return nil
+	})
+}
+
+func (f *fakeDocker) startable(c *fakeContainer) error {
+	for name, e := range c.endpoints {
+		if f.networks[name] == "" || f.networks[name] != e.NetworkID {
+			return fmt.Errorf("network %s not found: %w", name, cerrdefs.ErrNotFound)
+		}
+	}
+	for _, wanted := range c.ports() {
+		if f.hostPorts[fmt.Sprint(wanted.port)] {
+			return fmt.Errorf("listen tcp4 0.0.0.0:%d: bind: address already in use: %w", wanted.port, cerrdefs.ErrInternal)
+		}
+		for _, other := range f.containers {
+			if other.state == "running" && slices.ContainsFunc(other.ports(), wanted.holds) {
+				return fmt.Errorf("bind for 0.0.0.0:%d failed: port is already allocated: %w", wanted.port, cerrdefs.ErrInternal)
+			}
+		}
+	}
+	return f.startError
+}
+
+func (f *fakeDocker) ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error {
+	return f.withContainer(ctx, "ContainerRemove", id, func(c *fakeContainer) error {
+		if (c.state == "running" || c.state == "paused") && !options.Force {
+			return fmt.Errorf("cannot remove container %q: container is running: %w", c.name, cerrdefs.ErrConflict)
+		}
+		f.drop(c, options.RemoveVolumes)
+		return nil
+	})
+}
+
+// drop removes a container, and with volumes those of its own that have no name.
+func (f *fakeDocker) drop(c *fakeContainer, volumes bool) {
+	f.containers = slices.DeleteFunc(f.containers, func(other *fakeContainer) bool { return other == c })
+	if !volumes {
+		return
+	}
+	f.volumes = slices.DeleteFunc(f.volumes, func(v *fakeVolume) bool { return v.anonymous && c.mountsOneOf([]string{v.name}) })
+}
+
+func (f *fakeDocker) ContainerPause(ctx context.Context, id string) error {
+	return f.withContainer(ctx, "ContainerPause", id, func(c *fakeContainer) error {
+		if c.state != "running" {
+			return fmt.Errorf("container %s is not running: %w", id, cerrdefs.ErrConflict)
+		}
+		c.state = "paused"
+		return nil
+	})
+}
+
+func (f *fakeDocker) ContainerUnpause(ctx context.Context, id string) error {
+	return f.withContainer(ctx, "ContainerUnpause", id, func(c *fakeContainer) error {
+		if c.state != "paused" {
+			return fmt.Errorf("container %s is not paused: %w", id, cerrdefs.ErrConflict)
+		}
+		c.state = "running"
+		return nil
+	})
+}
+
+// ContainerStop also removes a container that was made to vanish when it ends.
+func (f *fakeDocker) ContainerStop(ctx context.Context, id string, _ container.StopOptions) error {
+	return f.withContainer(ctx, "ContainerStop", id, func(c *fakeContainer) error {
+		if c.state != "running" && c.state != "paused" {
+			return nil
+		}
+		c.state = "exited"
+		if c.host.AutoRemove {
+			f.drop(c, true)
+		}
+		return nil
+	})
+}
+
+func (f *fakeDocker) ContainerRename(ctx context.Context, id, name string) error {
+	return f.withContainer(ctx, "ContainerRename", id, func(c *fakeContainer) error {
+		if other := f.findContainer(name); other != nil && other.name == strings.TrimPrefix(name, "/") {
+			return fmt.Errorf("conflict: the container name %q is already in use by container %q: %w", name, other.id, cerrdefs.ErrConflict)
+		}
+		c.name = strings.TrimPrefix(name, "/")
+		return nil
+	})
+}
+
+func (f *fakeDocker) ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error) {
+	err := f.withContainer(ctx, "ContainerUpdate", id, func(c *fakeContainer) error {
+		if config.RestartPolicy.Name != "" {
+			c.host.RestartPolicy = config.RestartPolicy
+		}
+		return nil
+	})
+	return container.UpdateResponse{}, err
+}

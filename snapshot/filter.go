@@ -1,0 +1,198 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// Filter selects snapshots: terms with the same key are alternatives, and every
+// key that occurs must match. The zero value selects all.
+type Filter struct {
+	terms map[string][]predicate
+}
+
+// predicate tells whether a snapshot matches one term. The whole list is there
+// for terms that speak of another snapshot.
+type predicate func(s Snapshot, all []Snapshot) (bool, error)
+
+// FilterKeys lists the keys that [ParseFilter] knows, for help and completion.
+func FilterKeys() []string {
+	return []string{
+		"before", "container", "expired", "group", "label", "meta.", "name", "pinned", "run", "since", "step", "tag", "trigger",
+	}
+}
+
+// ParseFilter reads key=value terms. Ages (before, since) may be a snapshot's
+// ID, name or reference, an RFC 3339 time, or a duration before now.
+func ParseFilter(terms []string, now time.Time) (Filter, error) {
+	f := Filter{terms: map[string][]predicate{}}
+	for _, term := range terms {
+		key, value, found := strings.Cut(term, "=")
+		if !found || key == "" {
+			return Filter{}, fmt.Errorf("invalid filter %q: use key=value", term)
+		}
+		match, err := parseTerm(key, value, now)
+		if err != nil {
+			return Filter{}, fmt.Errorf("invalid filter %q: %w", term, err)
+		}
+		f.terms[key] = append(f.terms[key], match)
+	}
+	return f, nil
+}
+
+func parseTerm(key, value string, now time.Time) (predicate, error) {
+	field := func(get func(Snapshot) string) predicate {
+		return func(s Snapshot, _ []Snapshot) (bool, error) { return get(s) == value, nil }
+	}
+	switch key {
+	case "container":
+		return func(s Snapshot, _ []Snapshot) (bool, error) { return isContainer(s.Container, value), nil }, nil
+	case "name":
+		return field(func(s Snapshot) string { return s.Name }), nil
+	case "run":
+		return field(func(s Snapshot) string { return s.RunID }), nil
+	case "step":
+		return field(func(s Snapshot) string { return s.StepID }), nil
+	case "group":
+		return field(func(s Snapshot) string { return s.Group }), nil
+	case "trigger":
+		if !slices.Contains(labels.Triggers(), labels.Trigger(value)) {
+			return nil, fmt.Errorf("unknown trigger, use one of %v", labels.Triggers())
+		}
+		return field(func(s Snapshot) string { return string(s.Trigger) }), nil
+	case "tag":
+		return func(s Snapshot, _ []Snapshot) (bool, error) { return slices.Contains(s.Tags, value), nil }, nil
+	case "label":
+		return labelTerm(value), nil
+	case "pinned":
+		return boolTerm(value, func(s Snapshot) bool { return s.Pinned })
+	case "expired":
+		return boolTerm(value, func(s Snapshot) bool { return s.Expired(now) })
+	case "before":
+		return ageTerm(value, now, time.Time.Before), nil
+	case "since":
+		return ageTerm(value, now, time.Time.After), nil
+	}
+	if meta, ok := strings.CutPrefix(key, "meta."); ok {
+		return field(func(s Snapshot) string { return s.Meta[meta] }), nil
+	}
+	return nil, fmt.Errorf("unknown key, use one of %s", strings.Join(FilterKeys(), ", "))
+}
+
+// isContainer compares with a name, a full ID or the 12 digits that docker ps shows.
+func isContainer(c labels.Container, word string) bool {
+	return c.Name == word || c.ID == word || len(word) >= shortID && strings.HasPrefix(c.ID, word)
+}
+
+// labelTerm looks at the captured container's own labels, with or without a value.
+func labelTerm(term string) predicate {
+	key, want, valued := strings.Cut(term, "=")
+	return func(s Snapshot, _ []Snapshot) (bool, error) {
+		got, ok := s.ContainerLabels()[key]
+		return ok && (!valued || got == want), nil
+	}
+}
+
+func boolTerm(value string, get func(Snapshot) bool) (predicate, error) {
+	want, err := strconv.ParseBool(value)
+	if err != nil {
+		return nil, errors.New("use true or false")
+	}
+	return func(s Snapshot, _ []Snapshot) (bool, error) { return get(s) == want, nil }, nil
+}
+
+func ageTerm(value string, now time.Time, compare func(t, u time.Time) bool) predicate {
+	if limit, ok := parseAge(value, now); ok {
+		return func(s Snapshot, _ []Snapshot) (bool, error) { return compare(s.Created, limit), nil }
+	}
+	return func(s Snapshot, all []Snapshot) (bool, error) {
+		other, err := pick(value, all)
+		if err != nil {
+			return false, err
+		}
+		return compare(s.Created, other.Created), nil
+	}
+}
+
+// parseAge reads a time, or a duration before now.
+func parseAge(value string, now time.Time) (time.Time, bool) {
+	if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
+		return t, true
+	}
+	d, err := ParseDuration(value)
+	return now.Add(-d), err == nil
+}
+
+// ParseDuration reads a Go duration, in which d (24 h) and w (7 d) may also be
+// used, each with a whole number: 36h, 1w2d, 90m.
+func ParseDuration(s string) (time.Duration, error) {
+	const longest = 290 * 365 * 24 * time.Hour // what a time.Duration holds, nearly
+	invalid := fmt.Errorf("invalid duration %q: use something like 90m, 36h, 1w2d", s)
+	var total time.Duration
+	rest := s
+	for _, unit := range []struct {
+		name   string
+		length time.Duration
+	}{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}} {
+		number, after, found := strings.Cut(rest, unit.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseUint(number, 10, 32)
+		if err != nil || n > uint64(longest/unit.length) {
+			return 0, invalid
+		}
+		total += time.Duration(n) * unit.length
+		rest = after
+	}
+	if rest != "" || s == "" {
+		d, err := time.ParseDuration(rest)
+		if err != nil || d < 0 || d > longest {
+			return 0, invalid
+		}
+		total += d
+	}
+	if total < 0 || total > longest {
+		return 0, invalid
+	}
+	return total, nil
+}
+
+// apply returns the snapshots of all that match, in their order.
+func (f Filter) apply(all []Snapshot) ([]Snapshot, error) {
+	var kept []Snapshot
+	for _, s := range all {
+		ok, err := f.match(s, all)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			kept = append(kept, s)
+		}
+	}
+	return kept, nil
+}
+
+func (f Filter) match(s Snapshot, all []Snapshot) (bool, error) {
+	for _, key := range slices.Sorted(maps.Keys(f.terms)) { // in order: a term can fail
+		matched := false
+		for _, match := range f.terms[key] {
+			ok, err := match(s, all)
+			if err != nil {
+				return false, err
+			}
+			matched = matched || ok
+		}
+		if !matched {
+			return false, nil
+		}
+	}
+	return true, nil
+}

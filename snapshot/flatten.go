@@ -1,0 +1,158 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// maxLayers is how many layers a snapshot's image may have before it is made
+// into one. overlay2 refuses the 126th; the rest is room for the user's own
+// builds on top. The containerd image store has no such limit, but a long chain
+// costs it time too.
+const maxLayers = 100
+
+// flatten makes an image with the same files, in one layer, and the same
+// configuration. The container is not frozen meanwhile: what is read is the
+// image that was committed. The data passes through the client; the engine has
+// no other way.
+func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p Progress) (flat string, err error) {
+	p.status("flatten", "making one layer of many")
+	layered, err := e.docker.ImageInspect(ctx, imageID)
+	if err != nil {
+		return "", fmt.Errorf("inspect image %s: %w", imageID, err)
+	}
+	config := imageDefaults(*layered.Config)
+	config.Labels = layered.Config.Labels
+	if config.Entrypoint == nil {
+		config.Entrypoint = []string{} // or commit would take the scratch container's
+	}
+	var u undo
+	defer func() { u.unless(ctx, &err) }()
+	base, err := e.importFlat(ctx, imageID, id, config, &u, p)
+	if err != nil {
+		return "", err
+	}
+	err = e.withScratch(ctx, base, id, nil, func(scratch string) error {
+		made, err := e.commit(ctx, scratch, container.CommitOptions{Config: config, Comment: comment(id)})
+		if err != nil {
+			return err
+		}
+		u.add(func(ctx context.Context) error { return e.removeImage(ctx, made) })
+		flat = made
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	// The committed image stands on the imported one, which has no name of its
+	// own: the overlay2 store keeps it while it is needed and says so, the
+	// containerd store has copied what it needs.
+	if err := e.removeImage(ctx, base); err != nil && !cerrdefs.IsConflict(err) {
+		return "", fmt.Errorf("remove imported image: %w", err)
+	}
+	return flat, nil
+}
+
+// importFlat reads the files of an image and makes a one-layer image of them. It
+// is marked as the snapshot's, so that it is swept if nobody removes it.
+func (e *Engine) importFlat(ctx context.Context, imageID string, id labels.ID, config *container.Config, u *undo, p Progress) (base string, err error) {
+	err = e.withScratch(ctx, imageID, id, config.Volumes, func(scratch string) error {
+		files, err := e.docker.ContainerExport(ctx, scratch)
+		if err != nil {
+			return fmt.Errorf("export files: %w", err)
+		}
+		defer files.Close()
+		counted := &countingReader{Reader: files, progress: p}
+		answer, err := e.docker.ImageImport(ctx, image.ImportSource{Source: counted, SourceName: "-"}, "", image.ImportOptions{
+			Message: comment(id),
+			Changes: []string{"LABEL " + labels.KeyVersion + "=" + labels.SchemaVersion, "LABEL " + labels.KeyID + "=" + string(id)},
+		})
+		if err != nil {
+			return fmt.Errorf("import files: %w", err)
+		}
+		defer answer.Close()
+		made, err := importedID(answer)
+		if err != nil {
+			return err
+		}
+		u.add(func(ctx context.Context) error { return e.removeImage(ctx, made) })
+		base = made
+		return nil
+	})
+	return base, err
+}
+
+// scratchPrefix begins the names of the containers that making a flat image needs.
+const scratchPrefix = "cua-snapshot-flatten-"
+
+// withScratch runs f with a container of the image that never starts. Volumes
+// that the image declares are covered, or the engine would make and fill them.
+func (e *Engine) withScratch(ctx context.Context, imageID string, id labels.ID, volumes map[string]struct{}, f func(scratch string) error) (err error) {
+	host := &container.HostConfig{NetworkMode: network.NetworkNone}
+	for destination := range volumes {
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeTmpfs, Target: destination})
+	}
+	scratch, err := e.createContainer(ctx, &container.Config{
+		Image:      imageID,
+		Entrypoint: []string{"/never-started"}, // the engine wants a command
+		Labels:     map[string]string{labels.KeyVersion: labels.SchemaVersion},
+	}, host, nil, scratchPrefix+string(id))
+	if err != nil {
+		return fmt.Errorf("create scratch container: %w", err)
+	}
+	defer func() {
+		after, cancel := cleanup(ctx)
+		defer cancel()
+		err = errors.Join(err, e.removeContainer(after, scratch.ID))
+	}()
+	return f(scratch.ID)
+}
+
+// importedID finds the image's ID in the stream of an import's messages. The
+// last status is the ID.
+func importedID(messages io.Reader) (string, error) {
+	var last string
+	for decoder := json.NewDecoder(messages); ; {
+		var message struct {
+			Status string `json:"status"`
+			Error  string `json:"error"`
+		}
+		switch err := decoder.Decode(&message); {
+		case errors.Is(err, io.EOF) && last != "":
+			return last, nil
+		case err != nil:
+			return "", fmt.Errorf("read answer to import: %w", err)
+		case message.Error != "":
+			return "", fmt.Errorf("import files: %s", message.Error)
+		case message.Status != "":
+			last = message.Status
+		}
+	}
+}
+
+// countingReader reports how much has been read.
+type countingReader struct {
+	io.Reader
+	progress Progress
+	total    int64
+}
+
+func (r *countingReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	r.total += int64(n)
+	if r.progress != nil {
+		r.progress(Event{Phase: "flatten", Text: "making one layer of many", Current: r.total})
+	}
+	return n, err
+}

@@ -1,0 +1,118 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"gotest.tools/v3/assert"
+)
+
+// sharers is an engine with containers that mount the volume data in every way.
+func sharers(t *testing.T) *fakeDocker {
+	t.Helper()
+	docker := newFakeDocker()
+	for name, bind := range map[string]string{"web": "data:/data", "writer": "data:/d", "reader": "data:/d:ro", "other": "logs:/d", "stopped": "data:/d", "paused": "data:/d", "keeper": "kept:/d", "onlooker": "read:/d:ro"} {
+		docker.create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{bind}}).state = "running"
+	}
+	docker.findContainer("stopped").state = "exited"
+	docker.findContainer("paused").state = "paused"
+	docker.findContainer("keeper").state = "paused"
+	return docker
+}
+
+func TestWritersAreThoseThatCanChangeWhatIsCaptured(t *testing.T) {
+	for name, test := range map[string]struct {
+		pause   Pause
+		target  string
+		volumes []string
+		want    []string
+		idle    bool
+	}{
+		"all":                      {PauseAll, "web", []string{"data"}, []string{"web", "writer"}, false},
+		"all, of two volumes":      {PauseAll, "web", []string{"data", "logs"}, []string{"web", "writer", "other"}, false},
+		"all, without volumes":     {PauseAll, "web", nil, []string{"web"}, false},
+		"only the target":          {PauseTarget, "web", []string{"data"}, []string{"web"}, false},
+		"none":                     {PauseNone, "web", []string{"data"}, nil, false},
+		"a target that stopped":    {PauseAll, "stopped", []string{"data"}, []string{"web", "writer"}, false},
+		"a target on its own":      {PauseTarget, "paused", []string{"data"}, nil, false},
+		"nobody":                   {PauseAll, "stopped", []string{"unused"}, nil, true},
+		"nobody but one who reads": {PauseAll, "stopped", []string{"read"}, nil, true},
+		"one that the user paused": {PauseAll, "stopped", []string{"kept"}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := sharers(t)
+			who, err := docker.engine().writers(t.Context(), source{container: docker.findContainer(test.target).inspect(false)}, test.volumes, test.pause)
+			assert.NilError(t, err)
+			var got []string
+			for _, id := range who.running {
+				got = append(got, docker.findContainer(id).name)
+			}
+			assert.Equal(t, who.idle, test.idle)
+			slices.Sort(got)
+			slices.Sort(test.want)
+			assert.DeepEqual(t, got, test.want)
+		})
+	}
+}
+
+// Whichever call fails or is cancelled, everything that ran runs again. Only a
+// thaw that is itself refused cannot be helped, and says so; one whose answer is
+// lost is looked after.
+func TestFrozenContainersAreThawedWhateverFails(t *testing.T) {
+	names := []string{"web", "writer", "other"}
+	operate := func(ctx context.Context, e *Engine) error {
+		f, err := e.freeze(ctx, names)
+		return errors.Join(err, f.thaw(ctx), f.thaw(ctx))
+	}
+	withEachFault(t, sharers, operate, func(t *testing.T, o outcome) {
+		left := ""
+		for _, name := range names {
+			if o.docker.findContainer(name).state != "running" {
+				left += name
+			}
+		}
+		if o.hit("ContainerUnpause") && o.kind == faultRefuse {
+			assert.ErrorContains(t, o.err, "container "+left+" is still paused, thaw it with docker unpause")
+			return
+		}
+		assert.Equal(t, left, "")
+	})
+}
+
+func TestFreezeTakesWhatNeedsNoFreezing(t *testing.T) {
+	docker := sharers(t)
+	before := docker.world()
+	frozen, err := docker.engine().freeze(t.Context(), []string{"web", "paused", "stopped", "gone"})
+	assert.NilError(t, err)
+	assert.Equal(t, docker.findContainer("web").state, "paused")
+	assert.NilError(t, frozen.thaw(t.Context()))
+	assert.Assert(t, frozen.lasted > 0)
+	assert.Equal(t, docker.world(), before)
+	assert.NilError(t, docker.engine().Thaw(t.Context(), []string{"web", "gone", "stopped"}))
+}
+
+func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
+	docker := sharers(t)
+	engine := docker.engine()
+	var watched []string
+	engine.guard = func(_ context.Context, w Watched) (func(), error) {
+		watched = w.Frozen
+		assert.Equal(t, docker.findContainer("web").state, "running")
+		return func() { watched = nil }, nil
+	}
+	frozen, err := engine.freeze(t.Context(), []string{"web"})
+	assert.NilError(t, err)
+	assert.DeepEqual(t, watched, []string{"web"})
+	docker.fault = fault{at: len(docker.calls) + 1, kind: faultRefuse}
+	assert.ErrorContains(t, frozen.thaw(t.Context()), "still paused")
+	assert.DeepEqual(t, watched, []string{"web"})
+
+	engine.guard = func(context.Context, Watched) (func(), error) { return nil, errors.New("no process") }
+	frozen, err = engine.freeze(t.Context(), []string{"writer"})
+	assert.ErrorContains(t, err, "guard frozen containers: no process")
+	assert.NilError(t, frozen.thaw(t.Context()))
+	assert.Equal(t, docker.findContainer("writer").state, "running")
+}

@@ -1,0 +1,143 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// handMade is an image that somebody has given our labels, and nonsense in one.
+func handMade(t *testing.T, key, value string) *fakeDocker {
+	t.Helper()
+	docker, made := withSnapshots(t, "web:one")
+	docker.findImage(made[0].ImageID).config.Labels[key] = value
+	return docker
+}
+
+func TestRestoreOfAHandMadeImageFailsClearlyAndMakesNothing(t *testing.T) {
+	config := func(config, host, networking string) string {
+		return `{"Config":` + config + `,"HostConfig":` + host + `,"NetworkingConfig":` + networking + `}`
+	}
+	nested := func(depth int) string { return strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth) }
+	tests := map[string]struct{ key, value, want string }{
+		"no JSON":                  {labels.KeyConfig, "<html>", "label cua.snapshot.config=\"<html>\": broken JSON"},
+		"JSON of another kind":     {labels.KeyConfig, `[1,2]`, "broken JSON"},
+		"nothing in it":            {labels.KeyConfig, `{}`, "lacks the objects"},
+		"a list for a string":      {labels.KeyConfig, config(`{"Image":["x"]}`, `{}`, `{}`), "read captured Config: json: cannot unmarshal array"},
+		"a string for a list":      {labels.KeyConfig, config(`{"Env":"A=1"}`, `{}`, `{}`), "read captured Config"},
+		"a string for a number":    {labels.KeyConfig, config(`{}`, `{"Memory":"all"}`, `{}`), "read captured HostConfig"},
+		"a number beyond all":      {labels.KeyConfig, config(`{}`, `{"Memory":1e99}`, `{}`), "read captured HostConfig"},
+		"a number for an object":   {labels.KeyConfig, config(`{}`, `{"LogConfig":7}`, `{}`), "read captured HostConfig"},
+		"a list of networks":       {labels.KeyConfig, config(`{}`, `{}`, `{"EndpointsConfig":["a"]}`), "read captured NetworkingConfig"},
+		"deep nesting":             {labels.KeyConfig, config(`{"X":`+nested(20_000)+`}`, `{}`, `{}`), "exceeded max depth"},
+		"a huge label":             {labels.KeyConfig, config(`{"Env":["`+strings.Repeat("x", 5<<20)+`"]}`, `{}`, `{}`), "longer than"},
+		"a device that is none":    {labels.KeyConfig, config(`{"Cmd":["x"]}`, `{"Devices":[{"PathOnHost":"/never/was"}]}`, `{}`), "device /never/was does not exist"},
+		"a network that is not":    {labels.KeyConfig, config(`{"Cmd":["x"]}`, `{"NetworkMode":"x"}`, `{"EndpointsConfig":{"x":{}}}`), "network x does not exist"},
+		"another's container name": {labels.KeyContainerName, "../x", "not a container name"},
+		"a name of another":        {labels.KeyContainerName, "db", "no such snapshot: web:one"},
+		"an ID that is none":       {labels.KeyID, "one", "is not a snapshot ID"},
+		"another's ID":             {labels.KeyID, "20260131-120001-ffffff", "no such snapshot: web:one"},
+		"another version":          {labels.KeyVersion, "2", "unknown schema version"},
+		"mounts of another kind":   {labels.KeyMounts, `{"a":1}`, "broken JSON"},
+		"an archive that is none":  {labels.KeyMounts, `[{"type":"volume","name":"x","destination":"/x","archive":{"root":"x"}}]`, "root is not a SHA-256"},
+		"a state that is none":     {labels.KeyContainerState, "flying", "not one of"},
+		"power over the host":      {labels.KeyEngineID, "elsewhere", "asks for power over this host: --privileged"},
+		"an archive that is lost":  {labels.KeyMounts, `[{"type":"volume","name":"x","destination":"/x","archive":{"root":"` + strings.Repeat("0f", 32) + `"}}]`, "nothing here can restore volumes"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			docker := handMade(t, test.key, test.value)
+			if test.key == labels.KeyEngineID {
+				img := docker.findImage("cua-snapshot/web:one")
+				img.config.Labels[labels.KeyConfig] = config(`{"Cmd":["x"]}`, `{"Privileged":true}`, `{}`)
+			}
+			before := docker.world()
+			_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one"}, nil)
+			assert.ErrorContains(t, err, test.want)
+			assert.Equal(t, docker.world(), before)
+		})
+	}
+}
+
+func TestRestoreWarnsOfWhatItDoesNotKnow(t *testing.T) {
+	docker := newFakeDocker()
+	docker.futureHost = map[string]any{"InventedLater": true}
+	docker.create(t, "web", &container.Config{}, &container.HostConfig{})
+	s := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	_, warnings := restore1(t, docker, RestoreOptions{Snapshot: string(s.ID)})
+	assert.DeepEqual(t, warnings, []string{"this version does not know HostConfig.InventedLater and leaves it out"})
+}
+
+func TestRestoreElsewhereWarnsOfWhatTheEngineDoesNotKnow(t *testing.T) {
+	docker := newFakeDocker()
+	docker.info.ID = "engine-2"
+	docker.create(t, "web", &container.Config{}, &container.HostConfig{Resources: container.Resources{Memory: 1 << 30}})
+	s := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	docker.info.ID = "engine-1"
+	docker.futureHost = map[string]any{"Memory": 0}
+	_, warnings := restore1(t, docker, RestoreOptions{Snapshot: string(s.ID)})
+	assert.DeepEqual(t, warnings, []string{"the engine does not know HostConfig.Memory, it was left out"})
+}
+
+func TestRestoreRefusesBadNames(t *testing.T) {
+	docker, _ := withSnapshots(t, "web:one")
+	before := docker.world()
+	for _, name := range []string{"a/b", "-a", "a b", "/web2", "é"} {
+		_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "one", Name: name}, nil)
+		assert.ErrorContains(t, err, "invalid container name")
+	}
+	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "two"}, nil)
+	assert.ErrorContains(t, err, "no such snapshot: two")
+	assert.Equal(t, docker.world(), before)
+}
+
+func TestADryRunWritesNothing(t *testing.T) {
+	docker, _ := withSnapshots(t, "web:one")
+	before := docker.world()
+	restored, warnings := restore1(t, docker, RestoreOptions{Snapshot: "one", DryRun: true, Name: "copy"})
+	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, restored.ContainerID, "")
+	assert.Equal(t, len(warnings), 0)
+	assert.Assert(t, strings.HasPrefix(restored.Plan.String(), "create container copy (from "))
+	for _, call := range docker.calls {
+		assert.Assert(t, strings.Contains(call, "Inspect") || strings.Contains(call, "List") || call == "Info", call)
+	}
+}
+
+// FuzzDecodeSpec gives the decoder of captured configurations whatever an image
+// may hold. All that is worked out from it must not panic, and what is left must
+// be what the engine's create call can be told.
+func FuzzDecodeSpec(f *testing.F) {
+	for _, seed := range []string{
+		`{"Config":{},"HostConfig":{},"NetworkingConfig":{}}`,
+		`{"Config":{"Hostname":"x","Env":["A"],"ExposedPorts":{"80":{},"":{}},"Healthcheck":{"StartInterval":1}},"HostConfig":{"Binds":["a","/:/x","b:c:d:e",""],"NetworkMode":"container:","PortBindings":{"80/tcp":[{"HostIp":"::1","HostPort":"99999"}],"x":null},"Links":["a:b","/a:/b/c",":"],"VolumesFrom":["x"]}}`,
+		`{"Config":{"Labels":{"a":"b"}},"HostConfig":{"Mounts":[{"Type":"volume","VolumeOptions":{"DriverConfig":{}}},{"Type":"bind"},{}],"Devices":[{}],"CapAdd":[""],"MaskedPaths":[]},"NetworkingConfig":{"EndpointsConfig":{"a":null,"":{}}}}`,
+	} {
+		f.Add(seed, `[{"type":"volume","name":"v","destination":"/x","rw":true},{"type":"bind","destination":"y"}]`)
+	}
+	f.Fuzz(func(t *testing.T, config, mounts string) {
+		s := captured()
+		if json.Unmarshal([]byte(config), &s.Config) != nil || json.Unmarshal([]byte(mounts), &s.Mounts) != nil {
+			return
+		}
+		sp, _, err := decodeSpec(s.Config)
+		if err != nil {
+			return
+		}
+		sp.forCopy(s)
+		sp.planVolumes(s, VolumesNew, "copy")
+		sp.override(RestoreOptions{Env: []string{"A=1"}, Labels: map[string]string{"a": "b"}, Memory: 1, PublishAll: true})
+		sp.fitAPI("1.41")
+		sp.hostAccess()
+		problems := bare().problems(&sp, "web")
+		sp.leaveOut(problems)
+		sp.freeTakenPorts(map[hostPort]string{{port: 80, proto: "tcp"}: "x"})
+		_, err = json.Marshal(map[string]any{"config": sp.config, "host": sp.host, "networking": sp.networking(sp.networkNames())})
+		assert.NilError(t, err)
+	})
+}

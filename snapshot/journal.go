@@ -1,0 +1,130 @@
+package snapshot
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// labelJournal stands on the worker that holds the lock of a restore in place.
+// It is written before anything is touched, and says what has to be known to
+// take everything back; what was done already is observed, not written down.
+const labelJournal = labels.Prefix + "worker.replace"
+
+// journal is the value of [labelJournal].
+type journal struct {
+	Name     string    `json:"name"`               // of the container, before and after
+	Old      string    `json:"old,omitempty"`      // its ID; empty: it was gone
+	OldName  string    `json:"old_name,omitempty"` // the old container's own name
+	Aside    string    `json:"aside,omitempty"`    // what it is called meanwhile
+	Running  bool      `json:"running,omitempty"`  // it was running
+	Paused   bool      `json:"paused,omitempty"`   // and paused
+	OneShot  bool      `json:"one_shot,omitempty"` // the engine removes it when it stops (--rm)
+	Policy   string    `json:"policy,omitempty"`   // its restart policy, which is switched off meanwhile
+	Retries  int       `json:"retries,omitempty"`
+	Snapshot labels.ID `json:"snapshot"`          // what is being restored
+	Safety   labels.ID `json:"safety,omitempty"`  // what puts the volumes back
+	Worker   string    `json:"worker,omitempty"`  // name of the worker that writes the volumes
+	Volumes  []string  `json:"volumes,omitempty"` // that are written, and were there
+	Made     []string  `json:"made,omitempty"`    // volumes that were not
+	Holds    []string  `json:"holds,omitempty"`   // all that the old container mounts
+	Others   []other   `json:"others,omitempty"`  // containers that are stopped for it
+}
+
+// other is a container that shares a volume with the one that is restored.
+type other struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Paused bool   `json:"paused,omitempty"`
+}
+
+// newJournal says how everything is now. An empty safety means that there will
+// be no safety snapshot.
+func newJournal(r replacement, safety labels.ID) journal {
+	j := journal{Name: r.name, Snapshot: r.snapshot.ID, Safety: safety, Others: r.others}
+	for _, v := range r.volumes {
+		switch {
+		case !v.exists:
+			j.Made = append(j.Made, v.create.Name)
+		case v.archive != nil:
+			j.Volumes = append(j.Volumes, v.create.Name)
+		}
+	}
+	if r.old == nil {
+		return j
+	}
+	j.Old, j.OldName = r.old.ID, containerName(*r.old)
+	j.Aside = fmt.Sprintf("%s-replaced-%s", j.OldName, r.old.ID[:6])
+	j.Paused = r.old.State.Paused
+	j.Running = r.old.State.Running || r.old.State.Restarting
+	j.OneShot = r.old.HostConfig.AutoRemove
+	j.Holds = mountedVolumes(*r.old)
+	if policy := r.old.HostConfig.RestartPolicy; !policy.IsNone() && !r.isDead() {
+		j.Policy, j.Retries = string(policy.Name), policy.MaximumRetryCount
+	}
+	return j
+}
+
+// lock is the ID under which the operation excludes others.
+func (j journal) lock() string {
+	if j.Old != "" {
+		return j.Old
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(j.Name)))
+}
+
+// isAbout tells whether the operation concerns a container of one of these
+// names or IDs.
+func (j journal) isAbout(words []string) bool {
+	return slices.ContainsFunc(words, func(word string) bool {
+		isID := len(word) >= shortID && strings.HasPrefix(j.Old, word)
+		return isID || word != "" && (word == j.Name || word == j.OldName || word == j.Aside)
+	})
+}
+
+// options describe the worker that holds the lock. It has the volumes mounted:
+// so the engine keeps those of a container that it removes when it stops.
+func (j journal) options() (volumebackup.RestoreOptions, error) {
+	text, err := json.Marshal(j)
+	if err != nil {
+		return volumebackup.RestoreOptions{}, fmt.Errorf("write journal: %w", err)
+	}
+	return volumebackup.RestoreOptions{
+		Lock: j.lock(), Purpose: "restore " + string(j.Snapshot) + " in place", Volumes: distinct(j.Holds, j.Volumes),
+		Journal: map[string]string{labelJournal: string(text)},
+	}, nil
+}
+
+// distinct is what any of the lists holds, once.
+func distinct(lists ...[]string) []string {
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// mountedVolumes are the names of a container's volumes.
+func mountedVolumes(c container.InspectResponse) []string {
+	var names []string
+	for _, m := range c.Mounts {
+		if m.Type == mount.TypeVolume && m.Name != "" {
+			names = append(names, m.Name)
+		}
+	}
+	return distinct(names)
+}
+
+func readJournal(text string) (journal, error) {
+	var j journal
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return journal{}, fmt.Errorf("read journal %q: %w", text, err)
+	}
+	return j, nil
+}

@@ -1,0 +1,71 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+)
+
+// leaveOut takes out of the configuration what the engine does not have. What
+// it cannot do without stays a problem.
+func (sp *spec) leaveOut(problems []Problem) (steps Plan, rest []Problem) {
+	for _, p := range problems {
+		if !sp.drop(p) {
+			rest = append(rest, p)
+			continue
+		}
+		steps = append(steps, Step{Op: OpLeaveOut, Target: p.Subject, Reason: p.Text})
+	}
+	return steps, rest
+}
+
+func (sp *spec) drop(p Problem) bool {
+	switch p.Kind {
+	case ProblemNoNetwork:
+		sp.dropNetwork(p.Subject)
+	case ProblemNoBindSource:
+		sp.host.Binds = slices.DeleteFunc(sp.host.Binds, func(b string) bool { return strings.HasPrefix(b, p.Subject+":") })
+		sp.host.Mounts = slices.DeleteFunc(sp.host.Mounts, func(m mount.Mount) bool {
+			return m.Type == mount.TypeBind && m.Source == p.Subject
+		})
+	case ProblemNoDevice:
+		sp.host.Devices = slices.DeleteFunc(sp.host.Devices, func(d container.DeviceMapping) bool { return d.PathOnHost == p.Subject })
+	case ProblemNoRuntime:
+		sp.host.Runtime = ""
+	case ProblemNoVolume:
+		// The engine makes an empty one.
+	case ProblemNoContainer:
+		sp.dropPeer(p.Subject)
+	default:
+		return false
+	}
+	return true
+}
+
+// dropNetwork leaves the container on its other networks, or on none.
+func (sp *spec) dropNetwork(name string) {
+	delete(sp.endpoints, name)
+	if string(sp.host.NetworkMode) != name {
+		return
+	}
+	sp.host.NetworkMode = network.NetworkNone
+	if others := sp.networkNames(); len(others) > 0 {
+		sp.host.NetworkMode = container.NetworkMode(others[0])
+	}
+}
+
+func (sp *spec) dropPeer(name string) {
+	if sp.host.NetworkMode.ConnectedContainer() == name {
+		sp.host.NetworkMode = network.NetworkNone
+	}
+	if sp.host.IpcMode.Container() == name {
+		sp.host.IpcMode = ""
+	}
+	if sp.host.PidMode.Container() == name {
+		sp.host.PidMode = ""
+	}
+	sp.host.Links = slices.DeleteFunc(sp.host.Links, func(link string) bool { return strings.HasPrefix(link, name+":") })
+}

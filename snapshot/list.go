@@ -1,0 +1,134 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// List returns the snapshots that match, in one engine call. An image that has
+// our labels but cannot be read is warned about; one that only inherited them is
+// not a snapshot.
+func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapshot, error) {
+	pattern := namespace + "*"
+	if o.Container != "" {
+		if !containerPattern.MatchString(o.Container) {
+			return nil, fmt.Errorf("invalid container name %q", o.Container)
+		}
+		pattern = Repository(o.Container)
+	}
+	all, err := e.list(ctx, pattern, p)
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.Filter.apply(all)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(s Snapshot) bool {
+		return !s.contains(o.Search) || o.Container != "" && s.Container.Name != o.Container
+	})
+	o.sort(found)
+	if o.Last > 0 && len(found) > o.Last {
+		found = found[:o.Last]
+	}
+	return found, nil
+}
+
+// contains looks for text in what people wrote, in any case.
+func (s Snapshot) contains(text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(strings.ToLower(s.Name), text) || strings.Contains(strings.ToLower(s.Description), text)
+}
+
+func (o ListOptions) sort(list []Snapshot) {
+	order := newestFirst
+	switch o.Sort {
+	case SortSize:
+		order = func(a, b Snapshot) int {
+			return cmp.Or(cmp.Compare(b.StoredBytes(), a.StoredBytes()), newestFirst(a, b))
+		}
+	case SortName:
+		order = func(a, b Snapshot) int { return cmp.Or(strings.Compare(a.Name, b.Name), newestFirst(a, b)) }
+	case SortCreated:
+	}
+	slices.SortFunc(list, order)
+	if o.Reverse {
+		slices.Reverse(list)
+	}
+}
+
+// list returns the snapshots among the images whose references match pattern,
+// newest first. It is one engine call.
+func (e *Engine) list(ctx context.Context, pattern string, p Progress) ([]Snapshot, error) {
+	images, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", pattern))})
+	if err != nil {
+		return nil, fmt.Errorf("list images %s: %w", pattern, err)
+	}
+	var snapshots []Snapshot
+	for _, summary := range images {
+		s, err := decode(summary.ID, summary.RepoTags, summary.Labels)
+		switch {
+		case err == nil:
+			snapshots = append(snapshots, s)
+		case !errors.Is(err, labels.ErrAbsent):
+			p.warn("list", fmt.Sprintf("image %s is not readable as a snapshot: %v", strings.Join(summary.RepoTags, ", "), err))
+		}
+	}
+	slices.SortFunc(snapshots, newestFirst)
+	return snapshots, nil
+}
+
+func newestFirst(a, b Snapshot) int {
+	return cmp.Or(b.Created.Compare(a.Created), strings.Compare(string(b.ID), string(a.ID)))
+}
+
+// Entries hands every entry of an archived volume to visit, sorted by path.
+func (e *Engine) Entries(ctx context.Context, id labels.ID, m labels.Mount, visit func(volumebackup.Entry)) error {
+	if e.volumes == nil || m.Archive == nil {
+		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, id)
+	}
+	return e.volumes.Entries(ctx, string(id), m.Archive.Index, m.Archive.Root, visit)
+}
+
+// Containers lists the names of all containers, for completion.
+func (e *Engine) Containers(ctx context.Context) ([]string, error) {
+	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
+	if err != nil {
+		return nil, fmt.Errorf("list containers: %w", err)
+	}
+	var names []string
+	for _, c := range all {
+		for _, name := range c.Names {
+			names = append(names, strings.TrimPrefix(name, "/"))
+		}
+	}
+	return names, nil
+}
+
+// References lists the words that begin with prefix and name a snapshot: every
+// container:tag, and the IDs. It is for completion.
+func (e *Engine) References(ctx context.Context, prefix string) ([]string, error) {
+	all, err := e.list(ctx, namespace+"*", nil)
+	if err != nil {
+		return nil, err
+	}
+	var words []string
+	for _, s := range all {
+		for _, ref := range s.Refs {
+			words = append(words, strings.TrimPrefix(ref, namespace))
+		}
+		words = append(words, string(s.ID))
+	}
+	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, prefix) }), nil
+}

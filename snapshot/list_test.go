@@ -1,0 +1,270 @@
+package snapshot
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// listScene has four snapshots: a, b and c of web, and d of db, taken a second
+// or more apart, around the times that the filters below name.
+func listScene(t *testing.T) *fakeDocker {
+	t.Helper()
+	docker := newFakeDocker()
+	web := docker.create(t, "web", &container.Config{Labels: map[string]string{"team": "shop", "bare": ""}}, &container.HostConfig{})
+	db := docker.run(t, "db")
+	take := func(o CreateOptions, size int) {
+		web.files, db.files = strings.Repeat("x", size), strings.Repeat("x", size)
+		engine := docker.engine()
+		engine.random = &counter{last: byte(size)}
+		_, err := engine.Create(t.Context(), o, nil)
+		assert.NilError(t, err)
+		docker.clock = docker.clock.Add(time.Hour)
+	}
+	take(CreateOptions{Container: "web", Name: "a", Description: "Before the Upgrade", Tags: []string{"x", "y"}, RunID: "r1", Pinned: true}, 30)
+	take(CreateOptions{Container: "web", Name: "b", Trigger: labels.TriggerInterval, StepID: "s1", Group: "g1", Meta: map[string]string{"k/1": "v"}}, 10)
+	take(CreateOptions{Container: "web", Name: "c", Tags: []string{"y"}, RunID: "r2", Expires: docker.clock.Add(time.Minute)}, 20)
+	take(CreateOptions{Container: "db", Name: "d", RunID: "r1", Trigger: labels.TriggerEvent}, 40)
+	docker.forgetCalls()
+	return docker
+}
+
+// names are the snapshots' names, in order.
+func names(list []Snapshot) string {
+	all := make([]string, len(list))
+	for i, s := range list {
+		all[i] = s.Name
+	}
+	return strings.Join(all, " ")
+}
+
+func TestListFilters(t *testing.T) {
+	docker := listScene(t)
+	b, err := docker.engine().Resolve(t.Context(), "b")
+	assert.NilError(t, err)
+	webID := docker.findContainer("web").id
+	tests := []struct {
+		terms, want string // terms: separated by a blank
+	}{
+		{"", "d c b a"},
+		{"container=web", "c b a"},
+		{"container=we", ""},
+		{"container=" + webID, "c b a"},
+		{"container=" + webID[:12], "c b a"},
+		{"container=" + webID[:11], ""},
+		{"name=a", "a"},
+		{"name=A", ""},
+		{"name=a name=d", "d a"},
+		{"name=", ""},
+		{"tag=y", "c a"},
+		{"tag=x", "a"},
+		{"tag=z", ""},
+		{"run=r1", "d a"},
+		{"run=r1 container=web", "a"},
+		{"run=r1 run=r2", "d c a"},
+		{"run=r1 run=r2 container=web tag=y", "c a"},
+		{"step=s1", "b"},
+		{"group=g1", "b"},
+		{"trigger=interval", "b"},
+		{"trigger=interval trigger=event", "d b"},
+		{"meta.k/1=v", "b"},
+		{"meta.k/1=w", ""},
+		{"label=team", "c b a"},
+		{"label=team=shop", "c b a"},
+		{"label=team=", ""},
+		{"label=bare=", "c b a"},
+		{"label=none", ""},
+		{"pinned=true", "a"},
+		{"pinned=0", "d c b"},
+		{"expired=true", "c"},
+		{"expired=false", "d b a"},
+		{"since=b", "d c"},
+		{"before=b", "a"},
+		{"since=" + string(b.ID), "d c"},
+		{"before=web:b", "a"},
+		{"since=cua-snapshot/web:b", "d c"},
+		{"before=" + string(b.ID)[:18], "a"},
+		{"since=" + b.Created.Format(time.RFC3339Nano), "d c"},
+		{"before=" + b.Created.Format(time.RFC3339Nano), "a"},
+		{"since=90m", "d"},
+		{"before=90m", "c b a"},
+		{"since=1w", "d c b a"},
+		{"since=a before=d", "c b"},
+	}
+	for _, test := range tests {
+		t.Run(test.terms, func(t *testing.T) {
+			filter, err := ParseFilter(strings.Fields(test.terms), docker.clock)
+			assert.NilError(t, err)
+			list, err := docker.engine().List(t.Context(), ListOptions{Filter: filter}, nil)
+			assert.NilError(t, err)
+			assert.Equal(t, names(list), test.want)
+		})
+	}
+}
+
+func TestEveryFilterKeyIsKnown(t *testing.T) {
+	values := map[string]string{"expired": "true", "pinned": "true", "trigger": "manual"}
+	for _, key := range FilterKeys() {
+		term := strings.TrimSuffix(key, ".") + "=x"
+		if strings.HasSuffix(key, ".") {
+			term = key + "x=y"
+		} else if value, ok := values[key]; ok {
+			term = key + "=" + value
+		}
+		_, err := ParseFilter([]string{term}, time.Time{})
+		assert.NilError(t, err)
+	}
+}
+
+func TestParseFilterRefuses(t *testing.T) {
+	for term, want := range map[string]string{
+		"web":         "use key=value",
+		"=x":          "use key=value",
+		"":            "use key=value",
+		"colour=red":  "unknown key, use one of before, container",
+		"Name=a":      "unknown key",
+		"trigger=why": "unknown trigger",
+		"pinned=si":   "use true or false",
+		"expired=":    "use true or false",
+	} {
+		_, err := ParseFilter([]string{term}, time.Time{})
+		assert.ErrorContains(t, err, want)
+		assert.ErrorContains(t, err, "invalid filter ")
+	}
+}
+
+func TestListFailsOnAFilterThatNamesNoSnapshot(t *testing.T) {
+	docker := listScene(t)
+	for _, term := range []string{"before=gone", "since=gone", "before=2026", "since="} {
+		filter, err := ParseFilter([]string{term}, docker.clock)
+		assert.NilError(t, err)
+		_, err = docker.engine().List(t.Context(), ListOptions{Filter: filter}, nil)
+		assert.Assert(t, err != nil, term)
+	}
+}
+
+func TestListOrderAndChoice(t *testing.T) {
+	docker := listScene(t)
+	for name, test := range map[string]struct {
+		options ListOptions
+		want    string
+	}{
+		"newest first":          {ListOptions{}, "d c b a"},
+		"oldest first":          {ListOptions{Reverse: true}, "a b c d"},
+		"largest first":         {ListOptions{Sort: SortSize}, "d a c b"},
+		"smallest first":        {ListOptions{Sort: SortSize, Reverse: true}, "b c a d"},
+		"by name":               {ListOptions{Sort: SortName}, "a b c d"},
+		"by creation":           {ListOptions{Sort: SortCreated}, "d c b a"},
+		"the last two":          {ListOptions{Last: 2}, "d c"},
+		"the two largest":       {ListOptions{Sort: SortSize, Last: 2}, "d a"},
+		"more than there are":   {ListOptions{Last: 9}, "d c b a"},
+		"of one container":      {ListOptions{Container: "web"}, "c b a"},
+		"of a prefix":           {ListOptions{Container: "we"}, ""},
+		"found by description":  {ListOptions{Search: "uPGRADe"}, "a"},
+		"found by name":         {ListOptions{Search: "B"}, "b a"},
+		"found by nothing":      {ListOptions{Search: "zzz"}, ""},
+		"found in a container":  {ListOptions{Container: "db", Search: "upgrade"}, ""},
+		"no glob in the search": {ListOptions{Search: "*"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker.forgetCalls()
+			list, err := docker.engine().List(t.Context(), test.options, nil)
+			assert.NilError(t, err)
+			assert.Equal(t, names(list), test.want)
+			assert.DeepEqual(t, docker.calls, []string{"ImageList"})
+		})
+	}
+}
+
+func TestListRefusesWhatIsNoContainerName(t *testing.T) {
+	docker := newFakeDocker()
+	for _, name := range []string{"*", "a/b", "web:one", "[a]", "-web"} {
+		_, err := docker.engine().List(t.Context(), ListOptions{Container: name}, nil)
+		assert.ErrorContains(t, err, "invalid container name")
+	}
+}
+
+func TestListTellsContainersOfOneRepositoryApart(t *testing.T) {
+	docker, _ := withSnapshots(t, "web:small", "Web:large")
+	for name, want := range map[string]string{"web": "small", "Web": "large", "WEB": ""} {
+		list, err := docker.engine().List(t.Context(), ListOptions{Container: name}, nil)
+		assert.NilError(t, err)
+		assert.Equal(t, names(list), want)
+	}
+}
+
+func TestListLeavesOutWhatIsNoSnapshotAndWarnsOfBrokenOnes(t *testing.T) {
+	docker, made := withSnapshots(t, "web:good", "web:bad")
+	inherited := docker.findImage(made[0].ImageID).config.Labels
+	docker.addImage("cua-snapshot/web:built-from-it", &container.Config{Labels: inherited})
+	docker.addImage("mine/web:built-from-it", &container.Config{Labels: inherited})
+	docker.addImage("cua-snapshot/web:plain", &container.Config{})
+	bad := docker.findImage(made[1].ImageID)
+	bad.config.Labels[labels.KeyConfig] = "{"
+
+	var got events
+	list, err := docker.engine().List(t.Context(), ListOptions{}, got.progress)
+	assert.NilError(t, err)
+
+	assert.Equal(t, names(list), "good")
+	assert.Equal(t, len(got.warnings()), 1)
+	assert.Equal(t, got.warnings()[0], "image cua-snapshot/web:"+string(made[1].ID)+", cua-snapshot/web:latest, cua-snapshot/web:bad "+
+		"is not readable as a snapshot: label cua.snapshot.config=\"{\": broken JSON: unexpected end of JSON input")
+}
+
+func TestSnapshotSums(t *testing.T) {
+	archive := func(index int, stored int64) *labels.Archive { return &labels.Archive{Index: index, Stored: stored} }
+	s := Snapshot{Record: labels.Record{Size: 5, Mounts: []labels.Mount{
+		{Archive: archive(0, 100)}, {Archive: archive(1, 20)}, {Skipped: "bind"},
+	}}}
+	assert.Equal(t, s.StoredBytes(), int64(125))
+	assert.Equal(t, s.ArchivedVolumes(), 2)
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		expires time.Time
+		want    bool
+	}{{time.Time{}, false}, {now, true}, {now.Add(-1), true}, {now.Add(1), false}} {
+		s.Expires = test.expires
+		assert.Equal(t, s.Expired(now), test.want)
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	const day = 24 * time.Hour
+	for word, want := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "36h": 36 * time.Hour, "1d": day, "1w": 7 * day, "1w2d": 9 * day, "1w2d3h4m5s": 9*day + 3*time.Hour + 4*time.Minute + 5*time.Second,
+		"0": 0, "0d": 0, "1.5h": 90 * time.Minute, "2d500ms": 2*day + 500*time.Millisecond, "100000d": 100_000 * day,
+	} {
+		got, err := ParseDuration(word)
+		assert.NilError(t, err)
+		assert.Equal(t, got, want)
+	}
+	for _, word := range []string{
+		"", "d", "w", "1", "-1d", "-5m", "1.5d", "1d2w", "1w1w", "1x", "one day", "1d ", " 1d", "100000w", "15200w", "15000w2000000h", "9999999999999d", "2562047h",
+	} {
+		got, err := ParseDuration(word)
+		assert.ErrorContains(t, err, "invalid duration", "%q gave %s", word, got)
+	}
+}
+
+func TestParseAge(t *testing.T) {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	for word, want := range map[string]time.Time{
+		"2026-01-02T03:04:05Z":      time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		"2026-01-02T03:04:05+01:00": time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC),
+		"1d12h":                     time.Date(2026, 1, 30, 0, 0, 0, 0, time.UTC),
+	} {
+		got, ok := parseAge(word, now)
+		assert.Assert(t, ok)
+		assert.Assert(t, got.Equal(want), "%s", got)
+	}
+	for _, word := range []string{"", "web:one", "20260131-120001-000001", "yesterday"} {
+		_, ok := parseAge(word, now)
+		assert.Assert(t, !ok, word)
+	}
+}

@@ -1,0 +1,104 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// anonymousName is how the engine names volumes that nobody named.
+var anonymousName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// CheckVolumeName tells why name cannot be the name of a volume.
+func CheckVolumeName(name string) error {
+	if !containerPattern.MatchString(name) { // the engine has one grammar for both
+		return fmt.Errorf("invalid volume name %q: use letters, digits, '_', '.' and '-'", name)
+	}
+	return nil
+}
+
+// labelAnonymous stands on volumes that the engine itself named, since 23.0.
+const labelAnonymous = "com.docker.volume.anonymous"
+
+// captureMounts records every mount of the container, and why those are skipped
+// whose content will not be in the snapshot. They are sorted by destination.
+func (e *Engine) captureMounts(ctx context.Context, c container.InspectResponse) ([]labels.Mount, error) {
+	var mounts []labels.Mount
+	for _, point := range c.Mounts {
+		m, err := e.captureMount(ctx, c, point)
+		if err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, m)
+	}
+	if c.HostConfig != nil {
+		for destination := range c.HostConfig.Tmpfs {
+			mounts = append(mounts, labels.Mount{Type: string(mount.TypeTmpfs), Destination: destination, RW: true, Skipped: skippedTmpfs})
+		}
+	}
+	slices.SortFunc(mounts, func(a, b labels.Mount) int { return strings.Compare(a.Destination, b.Destination) })
+	return mounts, nil
+}
+
+// Why the content of a mount is not in a snapshot.
+const (
+	skippedBind  = "bind mount: its content belongs to the host"
+	skippedTmpfs = "tmpfs: its content is in memory"
+	skippedOther = "mounts of this type are not captured"
+)
+
+func (e *Engine) captureMount(ctx context.Context, c container.InspectResponse, point container.MountPoint) (labels.Mount, error) {
+	m := labels.Mount{Type: string(point.Type), Name: point.Name, Destination: point.Destination, RW: point.RW}
+	switch point.Type {
+	case mount.TypeVolume:
+		return e.captureVolume(ctx, c, m)
+	case mount.TypeBind:
+		m.Source, m.Skipped = point.Source, skippedBind
+	case mount.TypeTmpfs:
+		m.Skipped = skippedTmpfs
+	default:
+		m.Source, m.Skipped = point.Source, skippedOther
+	}
+	return m, nil
+}
+
+// captureVolume adds what the volume itself knows: its driver, options and labels.
+func (e *Engine) captureVolume(ctx context.Context, c container.InspectResponse, m labels.Mount) (labels.Mount, error) {
+	m.Subpath = subpath(c, m.Destination)
+	v, err := e.docker.VolumeInspect(ctx, m.Name)
+	switch {
+	case cerrdefs.IsNotFound(err):
+		m.Skipped = "the volume is gone"
+		return m, nil
+	case err != nil:
+		return m, fmt.Errorf("inspect volume %s: %w", m.Name, err)
+	}
+	_, labelled := v.Labels[labelAnonymous]
+	m.Driver, m.Options, m.Labels = v.Driver, v.Options, v.Labels
+	m.Anonymous = labelled || anonymousName.MatchString(m.Name)
+	if e.volumes == nil {
+		m.Skipped = "nothing here can archive volumes"
+	}
+	return m, nil
+}
+
+// subpath is the part of a volume that a mount shows, if not all of it.
+func subpath(c container.InspectResponse, destination string) string {
+	if c.HostConfig == nil {
+		return ""
+	}
+	for _, m := range c.HostConfig.Mounts {
+		if m.Target == destination && m.VolumeOptions != nil {
+			return m.VolumeOptions.Subpath
+		}
+	}
+	return ""
+}

@@ -1,0 +1,49 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Op is what a [Step] does.
+type Op string
+
+// The operations of plans.
+const (
+	OpCreateContainer Op = "create container"
+	OpCreateVolume    Op = "create volume"
+	OpConnectNetwork  Op = "connect network"
+	OpReplacePort     Op = "replace port"
+	OpLeaveOut        Op = "leave out"
+	OpStopContainer   Op = "stop container"
+	OpRestoreVolume   Op = "restore volume"
+	OpRemoveContainer Op = "remove container"
+	OpCreateSnapshot  Op = "create snapshot"
+	OpStartContainer  Op = "start container"
+)
+
+// Step is one thing that a plan does.
+type Step struct {
+	Op     Op     `json:"op"`
+	Target string `json:"target"`
+	Reason string `json:"reason,omitempty"`
+}
+
+func (s Step) String() string {
+	if s.Reason == "" {
+		return fmt.Sprintf("%s %s", s.Op, s.Target)
+	}
+	return fmt.Sprintf("%s %s (%s)", s.Op, s.Target, s.Reason)
+}
+
+// Plan is what an operation will do, in order. It is what --dry-run shows and
+// what tests compare.
+type Plan []Step
+
+func (p Plan) String() string {
+	var b strings.Builder
+	for _, s := range p {
+		fmt.Fprintln(&b, s)
+	}
+	return b.String()
+}

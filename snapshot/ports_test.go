@@ -1,0 +1,132 @@
+package snapshot
+
+import (
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/go-connections/nat"
+	"gotest.tools/v3/assert"
+)
+
+func TestFreeTakenPorts(t *testing.T) {
+	tests := map[string]struct {
+		held       container.Port
+		bound      nat.Port
+		binding    nat.PortBinding
+		wantedFree bool // the engine has to choose another
+	}{
+		"the same":                      {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "0.0.0.0", HostPort: "80"}, true},
+		"no address said":               {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "80"}, true},
+		"one address, held on all":      {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "127.0.0.1", HostPort: "80"}, true},
+		"all addresses, held on one":    {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "80"}, true},
+		"another address":               {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "127.0.0.2", HostPort: "80"}, false},
+		"another port":                  {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "81"}, false},
+		"another protocol":              {container.Port{IP: "0.0.0.0", PublicPort: 53, Type: "tcp"}, "53/udp", nat.PortBinding{HostPort: "53"}, false},
+		"the port inside is no matter":  {container.Port{IP: "0.0.0.0", PublicPort: 80, PrivatePort: 1, Type: "tcp"}, "8080/tcp", nat.PortBinding{HostPort: "80"}, true},
+		"not published":                 {container.Port{PrivatePort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "80"}, false},
+		"chosen by the engine":          {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{}, false},
+		"zero, chosen by the engine":    {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "0"}, false},
+		"a range, chosen by the engine": {container.Port{IP: "0.0.0.0", PublicPort: 8000, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "8000-8010"}, false},
+		"no number":                     {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "http"}, false},
+		"beyond all ports":              {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "65616"}, false},
+		"IPv6, all":                     {container.Port{IP: "::", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "::1", HostPort: "80"}, true},
+		"IPv6, in another writing":      {container.Port{IP: "fe80::1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "fe80:0:0:0::1", HostPort: "80"}, true},
+		"IPv6, another address":         {container.Port{IP: "fe80::1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "fe80::2", HostPort: "80"}, false},
+		"IPv4 written as IPv6":          {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "::ffff:127.0.0.1", HostPort: "80"}, true},
+		"an address that is none":       {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "localhost", HostPort: "80"}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{test.bound: {test.binding}}}}
+			held := heldPorts([]container.Summary{{Names: []string{"/holder"}, Ports: []container.Port{test.held}}})
+
+			plan := sp.freeTakenPorts(held)
+
+			want, text := test.binding, ""
+			if test.wantedFree {
+				want.HostPort = ""
+				text = "replace port " + test.binding.HostPort + " for " + string(test.bound) + " (held by container holder)\n"
+			}
+			assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{test.bound: {want}})
+			assert.Equal(t, plan.String(), text)
+		})
+	}
+}
+
+func TestFreeTakenPortsKeepsTheOtherBindings(t *testing.T) {
+	captured := nat.PortMap{
+		"80/tcp":  {{HostIP: "127.0.0.1", HostPort: "80"}, {HostIP: "10.0.0.1", HostPort: "80"}},
+		"443/tcp": {{HostPort: "443"}},
+		"9/udp":   nil,
+	}
+	sp := spec{host: container.HostConfig{PortBindings: clonePorts(captured)}}
+	plan := sp.freeTakenPorts(map[hostPort]string{{parseIP("10.0.0.1"), 80, "tcp"}: "a", {parseIP("::"), 443, "tcp"}: "b"})
+	assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{
+		"80/tcp":  {{HostIP: "127.0.0.1", HostPort: "80"}, {HostIP: "10.0.0.1"}},
+		"443/tcp": {{}},
+		"9/udp":   nil,
+	})
+	assert.Equal(t, plan.String(), "replace port 443 for 443/tcp (held by container b)\nreplace port 80 for 80/tcp (held by container a)\n")
+}
+
+func TestOverridePorts(t *testing.T) {
+	captured := func() spec {
+		return spec{
+			config: container.Config{ExposedPorts: nat.PortSet{"80/tcp": {}, "81/tcp": {}}},
+			host:   container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{HostIP: "::1", HostPort: "8081"}}}},
+		}
+	}
+	publish := nat.PortMap{"80/tcp": {{HostPort: "9090"}}, "90/udp": {{HostPort: "9091"}}}
+
+	sp := captured()
+	sp.overridePorts(RestoreOptions{})
+	assert.DeepEqual(t, sp.host.PortBindings, captured().host.PortBindings)
+
+	sp = captured()
+	sp.overridePorts(RestoreOptions{Publish: publish})
+	assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{"80/tcp": {{HostPort: "9090"}}, "81/tcp": {{HostIP: "::1", HostPort: "8081"}}, "90/udp": {{HostPort: "9091"}}})
+	assert.DeepEqual(t, sp.config.ExposedPorts, nat.PortSet{"80/tcp": {}, "81/tcp": {}, "90/udp": {}})
+
+	sp = captured()
+	sp.overridePorts(RestoreOptions{PublishAll: true, Publish: publish})
+	assert.Assert(t, sp.host.PublishAllPorts)
+	assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{"80/tcp": {{HostPort: "9090"}}, "81/tcp": {{HostIP: "::1"}}, "90/udp": {{HostPort: "9091"}}})
+
+	var bare spec
+	bare.overridePorts(RestoreOptions{Publish: publish})
+	assert.DeepEqual(t, bare.host.PortBindings, publish)
+	bare.freeTakenPorts(map[hostPort]string{{port: 9090, proto: "tcp"}: "x"})
+	assert.Equal(t, publish["80/tcp"][0].HostPort, "9090", "the caller's own")
+}
+
+func TestFreeFailedPort(t *testing.T) {
+	tests := map[string]struct {
+		message, want string
+	}{
+		"docker's own allocation": {
+			"driver failed programming external connectivity on endpoint web: Bind for 0.0.0.0:8080 failed: port is already allocated",
+			"replace port 8080 for 80/tcp (held by another program on the host)\n",
+		},
+		"another program, IPv6": {
+			"failed to bind host port [::]:8443/tcp: address already in use",
+			"replace port 8443 for 443/tcp (held by another program on the host)\n",
+		},
+		"userland proxy": {
+			"Error starting userland proxy: listen tcp4 127.0.0.1:8080: bind: address already in use",
+			"replace port 8080 for 80/tcp (held by another program on the host)\n",
+		},
+		"a port that is not ours":    {"listen tcp4 0.0.0.0:808: bind: address already in use", ""},
+		"something else":             {"OCI runtime create failed: exec: \"x\": executable file not found, port 8080", ""},
+		"something else with a port": {"dial tcp 10.0.0.1:8080: connection refused", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "443/tcp": {{HostPort: "8443"}}}}}
+			assert.Equal(t, sp.freeFailedPort(errorString(test.message)).String(), test.want)
+		})
+	}
+}
+
+type errorString string
+
+func (e errorString) Error() string { return string(e) }

@@ -1,0 +1,259 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/system"
+	"golang.org/x/sync/errgroup"
+)
+
+// surroundings is what was observed of the engine before a restore.
+type surroundings struct {
+	info       system.Info
+	networks   []network.Summary
+	containers []container.Summary // stopped ones too
+	noVolume   map[string]bool     // named volumes that are gone
+	noPath     map[string]bool     // paths of the host that are not there
+}
+
+// look observes everything that a restore of sp depends on, side by side. It
+// makes nothing.
+func (e *Engine) look(ctx context.Context, sp *spec, made []newVolume) (surroundings, error) {
+	var s surroundings
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.Go(func() (err error) {
+		s.info, err = e.docker.Info(ctx)
+		return describe(err, "ask the engine who it is")
+	})
+	calls.Go(func() (err error) {
+		s.networks, err = e.docker.NetworkList(ctx, network.ListOptions{})
+		return describe(err, "list networks")
+	})
+	calls.Go(func() (err error) {
+		s.containers, err = e.docker.ContainerList(ctx, container.ListOptions{All: true})
+		return describe(err, "list containers")
+	})
+	calls.Go(func() (err error) {
+		s.noVolume, err = absent(ctx, sp.namedVolumes(made), func(ctx context.Context, name string) error {
+			_, err := e.docker.VolumeInspect(ctx, name)
+			return err
+		})
+		return describe(err, "inspect volumes")
+	})
+	calls.Go(func() (err error) {
+		s.noPath, err = absent(ctx, sp.requiredPaths(), e.checkHostPath)
+		return describe(err, "look for host paths")
+	})
+	return s, calls.Wait()
+}
+
+func describe(err error, doing string) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}
+
+// sideBySide is how many calls about things of one kind are made at once.
+const sideBySide = 8
+
+// absent asks for each name and returns those that were not found.
+func absent(ctx context.Context, names []string, ask func(context.Context, string) error) (map[string]bool, error) {
+	found := make([]error, len(names))
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(sideBySide)
+	for i, name := range names {
+		calls.Go(func() error {
+			found[i] = ask(ctx, name)
+			if cerrdefs.IsNotFound(found[i]) {
+				return nil
+			}
+			return found[i]
+		})
+	}
+	if err := calls.Wait(); err != nil {
+		return nil, err
+	}
+	gone := map[string]bool{}
+	for i, name := range names {
+		if found[i] != nil {
+			gone[name] = true
+		}
+	}
+	return gone, nil
+}
+
+// noImage is a reference that no image can have: the digest of nothing has
+// another value.
+const noImage = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+// checkHostPath asks whether a path exists on the engine's host. There is no
+// call for that, but the engine checks a create call's bind mounts before it
+// looks for the image. So a call for an image that cannot exist makes nothing,
+// and its error tells which of the two was missing.
+func (e *Engine) checkHostPath(ctx context.Context, path string) error {
+	_, err := e.docker.ContainerCreate(ctx, &container.Config{Image: noImage}, &container.HostConfig{
+		Mounts: []mount.Mount{{Type: mount.TypeBind, Source: path, Target: "/probe", ReadOnly: true}},
+	}, nil, nil, "")
+	switch {
+	case err == nil:
+		return fmt.Errorf("the engine has an image %s", noImage)
+	case strings.Contains(err.Error(), "bind source path does not exist"):
+		return cerrdefs.ErrNotFound
+	case cerrdefs.IsNotFound(err):
+		return nil // the path passed, the image did not
+	}
+	return err
+}
+
+// bind is one bind mount of a configuration.
+type bind struct {
+	source, destination string
+	createsSource       bool // the engine makes a missing source
+}
+
+// binds are the bind mounts of the configuration, in both of its forms.
+func (sp *spec) binds() []bind {
+	var found []bind
+	for _, b := range sp.host.Binds {
+		if source, destination, ok := splitBind(b); ok && strings.HasPrefix(source, "/") {
+			found = append(found, bind{source: source, destination: destination})
+		}
+	}
+	for _, m := range sp.host.Mounts {
+		if m.Type == mount.TypeBind {
+			found = append(found, bind{source: m.Source, destination: m.Target, createsSource: m.BindOptions != nil && m.BindOptions.CreateMountpoint})
+		}
+	}
+	return found
+}
+
+// requiredPaths are the host's paths that must exist: a missing source of a
+// bind would silently become an empty directory.
+func (sp *spec) requiredPaths() []string {
+	var paths []string
+	for _, b := range sp.binds() {
+		if !b.createsSource {
+			paths = append(paths, b.source)
+		}
+	}
+	for _, d := range sp.host.Devices {
+		paths = append(paths, d.PathOnHost)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// namedVolumes are the volumes that the configuration mounts by name, and that
+// are not to be made first.
+func (sp *spec) namedVolumes(made []newVolume) []string {
+	var names []string
+	for _, b := range sp.host.Binds {
+		if source, _, ok := splitBind(b); ok && !strings.HasPrefix(source, "/") {
+			names = append(names, source)
+		}
+	}
+	for _, m := range sp.host.Mounts {
+		if m.Type == mount.TypeVolume && m.Source != "" {
+			names = append(names, m.Source)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(made, func(v newVolume) bool { return v.create.Name == name })
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// problems lists everything that stands against making a container of sp.
+func (s surroundings) problems(sp *spec, name string) []Problem {
+	var found []Problem
+	add := func(kind ProblemKind, subject, format string) {
+		found = append(found, Problem{Kind: kind, Subject: subject, Text: fmt.Sprintf(format, subject)})
+	}
+	if s.container(name) != nil {
+		add(ProblemNameTaken, name, "a container named %s exists already")
+	}
+	for _, name := range slices.Sorted(maps.Keys(sp.endpoints)) {
+		if s.network(name) == nil {
+			add(ProblemNoNetwork, name, "network %s does not exist")
+		}
+	}
+	binds, devices := sp.binds(), sp.host.Devices
+	for _, path := range slices.Sorted(maps.Keys(s.noPath)) {
+		if slices.ContainsFunc(binds, func(b bind) bool { return b.source == path }) {
+			add(ProblemNoBindSource, path, "the source of bind mount %s does not exist on the engine's host")
+		}
+		if slices.ContainsFunc(devices, func(d container.DeviceMapping) bool { return d.PathOnHost == path }) {
+			add(ProblemNoDevice, path, "device %s does not exist on the engine's host")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.noVolume)) {
+		add(ProblemNoVolume, name, "volume %s does not exist any more")
+	}
+	if runtime := sp.host.Runtime; !s.hasRuntime(runtime) {
+		add(ProblemNoRuntime, runtime, "runtime %s is not known to the engine")
+	}
+	for _, peer := range sp.peers() {
+		if s.container(peer) == nil {
+			add(ProblemNoContainer, peer, "container %s, on which this one depends, does not exist")
+		}
+	}
+	return found
+}
+
+// peers are the containers whose namespaces or addresses the configuration asks for.
+func (sp *spec) peers() []string {
+	var peers []string
+	if sp.host.NetworkMode.IsContainer() {
+		peers = append(peers, sp.host.NetworkMode.ConnectedContainer())
+	}
+	if sp.host.IpcMode.IsContainer() {
+		peers = append(peers, sp.host.IpcMode.Container())
+	}
+	if sp.host.PidMode.IsContainer() {
+		peers = append(peers, sp.host.PidMode.Container())
+	}
+	for _, link := range sp.host.Links {
+		target, _, _ := strings.Cut(link, ":")
+		peers = append(peers, target)
+	}
+	slices.Sort(peers)
+	return slices.Compact(peers)
+}
+
+// container finds a container by its name or ID.
+func (s surroundings) container(word string) *container.Summary {
+	for i, c := range s.containers {
+		if c.ID == word || slices.Contains(c.Names, "/"+word) {
+			return &s.containers[i]
+		}
+	}
+	return nil
+}
+
+func (s surroundings) network(name string) *network.Summary {
+	for i, n := range s.networks {
+		if n.Name == name || n.ID == name {
+			return &s.networks[i]
+		}
+	}
+	return nil
+}
+
+// hasRuntime takes shims for granted that the engine finds by their name.
+func (s surroundings) hasRuntime(name string) bool {
+	if name == "" || strings.HasPrefix(name, "io.containerd.") || strings.HasPrefix(name, "/") {
+		return true
+	}
+	_, known := s.info.Runtimes[name]
+	return known || name == s.info.DefaultRuntime
+}

@@ -1,0 +1,98 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// preview says what a restore in place would do, or everything that stands
+// against it. It makes nothing but a worker that may only read.
+func (t *transaction) preview(ctx context.Context) (Replaced, error) {
+	problems, err := t.previewVolumes(ctx)
+	if problems = append(t.plan.problems, problems...); len(problems) > 0 {
+		return Replaced{}, errors.Join(&ProblemsError{Problems: problems}, err)
+	}
+	if err != nil {
+		return Replaced{}, err
+	}
+	t.watch.lap("check")
+	t.close()
+	result := t.result()
+	result.Timings = t.watch.done()
+	return result, nil
+}
+
+// previewVolumes checks the archives, and compares with them what is in the
+// volumes now.
+func (t *transaction) previewVolumes(ctx context.Context) (problems []Problem, err error) {
+	var targets, present []volumebackup.Target
+	var names []string
+	for _, target := range t.targets() {
+		targets = append(targets, target)
+		if t.plan.exists(target.Volume) {
+			present, names = append(present, target), append(names, target.Volume)
+		}
+	}
+	if len(targets) == 0 {
+		t.changes = t.plan.changes(nil, nil)
+		return nil, nil
+	}
+	t.worker, err = t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
+		Purpose: "look at " + string(t.plan.snapshot.ID), Volumes: names, ReadOnly: true,
+	}, volumeEvents(t.p))
+	if err != nil {
+		return nil, err
+	}
+	problems, err = t.checkArchives(ctx, targets)
+	if err != nil || len(problems)+len(t.plan.problems) > 0 {
+		return problems, err
+	}
+	results := make([]volumebackup.RestoreResult, len(present))
+	for i, target := range present {
+		planned, err := t.worker.Plan(ctx, string(t.plan.snapshot.ID), []volumebackup.Target{target})
+		if err == nil {
+			results[i] = planned[0]
+		}
+		found, err := archiveProblem(target.Volume, err)
+		if err != nil {
+			return problems, err
+		}
+		problems = append(problems, found...)
+	}
+	t.changes = t.plan.changes(present, results)
+	return problems, nil
+}
+
+func (r *replacement) exists(volume string) bool {
+	return slices.ContainsFunc(r.volumes, func(v placedVolume) bool { return v.create.Name == volume && v.exists })
+}
+
+// changes says what a restore did to each volume, or would do.
+func (r *replacement) changes(targets []volumebackup.Target, results []volumebackup.RestoreResult) []VolumeChange {
+	var changes []VolumeChange
+	for _, v := range r.volumes {
+		at := slices.IndexFunc(targets, func(target volumebackup.Target) bool { return target.Volume == v.create.Name })
+		switch {
+		case !v.exists:
+			changes = append(changes, v.change())
+		case at >= 0:
+			result := results[at]
+			changes = append(changes, VolumeChange{
+				Volume: v.create.Name, Created: Count(result.Created), Changed: Count(result.Changed), Deleted: Count(result.Deleted),
+			})
+		}
+	}
+	return changes
+}
+
+// change says that the volume is made.
+func (v placedVolume) change() VolumeChange {
+	c := VolumeChange{Volume: v.create.Name, Made: true}
+	if v.archive != nil {
+		c.Created = Count{Entries: v.archive.Entries - 1, Bytes: v.archive.Bytes} // the root is there
+	}
+	return c
+}

@@ -1,0 +1,35 @@
+package snapshot
+
+// Level says who an [Event] is for.
+type Level int
+
+// The levels.
+const (
+	LevelStatus  Level = iota // what is being done now
+	LevelWarning              // what the user has to know afterwards
+)
+
+// Event is one step of a running operation.
+type Event struct {
+	Level   Level
+	Phase   string // a fixed word: inspect, commit, flatten, tag, create, start, volumes …
+	Text    string // for people; a warning's whole message
+	Current int64  // bytes done, if the phase counts bytes
+	Total   int64  // bytes in all; 0: not known
+	Files   int64  // entries done, if the phase counts them
+}
+
+// Progress receives events, one at a time. Nil discards them.
+type Progress func(Event)
+
+func (p Progress) status(phase, text string) {
+	if p != nil {
+		p(Event{Level: LevelStatus, Phase: phase, Text: text})
+	}
+}
+
+func (p Progress) warn(phase, text string) {
+	if p != nil {
+		p(Event{Level: LevelWarning, Phase: phase, Text: text})
+	}
+}

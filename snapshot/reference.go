@@ -1,0 +1,206 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// namespace is the part of every snapshot's repository before the container.
+const namespace = "cua-snapshot/"
+
+// shortID is how many digits of an ID docker shows.
+const shortID = 12
+
+// illegal is every run of characters that a repository name cannot have between
+// two of its words: the grammar knows '.', '_', '__' and any number of '-'.
+var illegal = regexp.MustCompile(`[^a-z0-9]+`)
+
+// Repository is where the snapshots of the container of that name are: the name
+// in lower case, with separators that repository names cannot have made legal.
+func Repository(containerName string) string {
+	name := strings.ToLower(strings.TrimPrefix(containerName, "/"))
+	name = illegal.ReplaceAllStringFunc(name, func(separator string) string {
+		if separator == "." || separator == "_" || separator == "__" || strings.Trim(separator, "-") == "" {
+			return separator
+		}
+		return "-"
+	})
+	name = strings.Trim(name, "._-")
+	if len(name) > maxRepository {
+		sum := sha256.Sum256([]byte(name))
+		name = fmt.Sprintf("%s-%x", strings.TrimRight(name[:maxRepository-2*digestBytes-1], "._-"), sum[:digestBytes])
+	}
+	return namespace + name
+}
+
+// Engines take container names of any length, but repositories of 255 characters,
+// docker.io/ included. A longer name ends in a digest of all of it.
+const (
+	maxRepository = 255 - len("docker.io/") - len(namespace)
+	digestBytes   = 8
+)
+
+// tagged is a reference to one tag, as the user or the engine writes it.
+type tagged struct{ repository, tag string }
+
+func (t tagged) String() string { return t.repository + ":" + t.tag }
+
+// parseReference splits "web:name" and "cua-snapshot/web:name". It fails for a
+// word without a tag.
+func parseReference(word string) (tagged, bool) {
+	container, tag, found := strings.Cut(strings.TrimPrefix(word, namespace), ":")
+	if !found || !tagPattern.MatchString(tag) || !containerPattern.MatchString(container) {
+		return tagged{}, false
+	}
+	return tagged{Repository(container), tag}, true
+}
+
+var (
+	tagPattern       = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	containerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+)
+
+// Resolve finds the snapshot that word means: container:name, container:latest,
+// container:ID, a full ID, a unique prefix of one, or a name that is unique on
+// the engine. It asks the engine for what can match only: listing every image
+// takes seconds on a containerd image store.
+func (e *Engine) Resolve(ctx context.Context, word string) (Snapshot, error) {
+	if ref, ok := parseReference(word); ok {
+		return e.lookup(ctx, ref)
+	}
+	if !tagPattern.MatchString(word) {
+		return Snapshot{}, &NotFoundError{Word: word}
+	}
+	candidates, err := e.beginningWith(ctx, word)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return pick(word, candidates)
+}
+
+// beginningWith finds the snapshots that have a tag which begins with word,
+// newest first. Of each image the engine lists only the tags that match, so
+// they are looked at one by one.
+func (e *Engine) beginningWith(ctx context.Context, word string) ([]Snapshot, error) {
+	pattern := namespace + "*:" + word + "*"
+	images, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", pattern))})
+	if err != nil {
+		return nil, fmt.Errorf("list images %s: %w", pattern, err)
+	}
+	found := make([]Snapshot, len(images))
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(sideBySide)
+	for i, summary := range images {
+		calls.Go(func() error {
+			img, err := e.docker.ImageInspect(ctx, summary.ID)
+			if err != nil && !cerrdefs.IsNotFound(err) {
+				return fmt.Errorf("inspect image %s: %w", summary.ID, err)
+			}
+			if s, err := decodeImage(img); err == nil {
+				found[i] = s
+			}
+			return nil
+		})
+	}
+	if err := calls.Wait(); err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(s Snapshot) bool { return s.ID == "" })
+	slices.SortFunc(found, newestFirst)
+	return found, nil
+}
+
+// lookup finds the snapshot behind one tag.
+func (e *Engine) lookup(ctx context.Context, ref tagged) (Snapshot, error) {
+	none := &NotFoundError{Word: strings.TrimPrefix(ref.String(), namespace)}
+	found, err := e.docker.ImageInspect(ctx, ref.String())
+	if cerrdefs.IsNotFound(err) {
+		return Snapshot{}, none
+	}
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("inspect image %s: %w", ref, err)
+	}
+	s, err := decodeImage(found)
+	if errors.Is(err, labels.ErrAbsent) {
+		return Snapshot{}, none // an image of the user's own, or one that was built FROM a snapshot
+	}
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("read snapshot %s: %w", ref, err)
+	}
+	return s, nil
+}
+
+func decodeImage(found image.InspectResponse) (Snapshot, error) {
+	if found.Config == nil {
+		return Snapshot{}, labels.ErrAbsent
+	}
+	return decode(found.ID, found.RepoTags, found.Config.Labels)
+}
+
+// pick finds the one snapshot of all that word means.
+func pick(word string, all []Snapshot) (Snapshot, error) {
+	var exact, prefixed []Snapshot
+	ref, isRef := parseReference(word)
+	for _, s := range all {
+		switch {
+		case isRef && slices.Contains(s.Refs, ref.String()), s.hasTag(word):
+			exact = append(exact, s)
+		case word != "" && strings.HasPrefix(string(s.ID), word):
+			prefixed = append(prefixed, s)
+		}
+	}
+	matches := exact
+	if len(exact) == 0 {
+		matches = prefixed
+	}
+	switch len(matches) {
+	case 0:
+		return Snapshot{}, &NotFoundError{Word: word}
+	case 1:
+		return matches[0], nil
+	}
+	candidates := make([]string, len(matches))
+	for i, s := range matches {
+		candidates[i] = strings.TrimPrefix(s.Ref(), namespace)
+		if s.Name != "" {
+			candidates[i] += " (" + s.Name + ")"
+		}
+	}
+	return Snapshot{}, &AmbiguousError{Word: word, Candidates: candidates}
+}
+
+func (s Snapshot) hasTag(tag string) bool {
+	return slices.ContainsFunc(s.Refs, func(ref string) bool { return strings.HasSuffix(ref, ":"+tag) })
+}
+
+// decode makes a snapshot of an image's labels, unless the image only inherited
+// them: then it lacks the ID tag.
+func decode(imageID string, refs []string, imageLabels map[string]string) (Snapshot, error) {
+	record, err := labels.Decode(imageLabels)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	s := Snapshot{Record: record, ImageID: imageID}
+	repository := Repository(record.Container.Name)
+	for _, ref := range refs {
+		if strings.HasPrefix(ref, repository+":") {
+			s.Refs = append(s.Refs, ref)
+		}
+	}
+	if !slices.Contains(s.Refs, s.Ref()) {
+		return Snapshot{}, labels.ErrAbsent
+	}
+	return s, nil
+}

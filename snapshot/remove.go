@@ -1,0 +1,203 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// Remove untags and deletes the snapshot that word means, and returns it. One
+// whose image a container uses is refused, and so is a pinned one without Force.
+// If it was the newest, latest moves to the newest that is left. If it fails,
+// the snapshot is whole again, or gone.
+func (e *Engine) Remove(ctx context.Context, word string, o RemoveOptions, p Progress) (Snapshot, error) {
+	s, err := e.Resolve(ctx, word)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if s.Pinned && !o.Force {
+		return s, &PinnedError{ID: s.ID}
+	}
+	if err := e.checkUnused(ctx, s); err != nil {
+		return s, err
+	}
+	if err := e.untag(ctx, s); err != nil {
+		return s, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := e.removeArchives(ctx, s); err != nil {
+		return s, err
+	}
+	e.sweep(ctx, p)
+	return s, nil
+}
+
+// untag removes every tag of a snapshot, and thereby its image. The ID tag goes
+// last: for as long as it is there, all of the snapshot is.
+func (e *Engine) untag(ctx context.Context, s Snapshot) (err error) {
+	var u undo
+	defer func() { u.unless(ctx, &err) }()
+	moved, err := e.moveLatest(ctx, s, &u)
+	if err != nil {
+		return err
+	}
+	refs := slices.DeleteFunc(slices.Clone(s.Refs), func(ref string) bool { return ref == moved || ref == s.Ref() })
+	for _, ref := range append(refs, s.Ref()) {
+		u.add(func(ctx context.Context) error { return e.retag(ctx, ref, s.ImageID) })
+		if err := e.removeImage(ctx, ref); err != nil {
+			return fmt.Errorf("remove image %s: %w", ref, err)
+		}
+	}
+	return nil
+}
+
+// removeArchives frees what the store keeps for a snapshot whose image is gone,
+// and for others without one, if they are old: removed by docker image prune, or
+// never finished.
+func (e *Engine) removeArchives(ctx context.Context, s Snapshot) error {
+	if e.volumes == nil || s.ArchivedVolumes() == 0 {
+		return nil
+	}
+	existing, err := e.existing(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = e.volumes.Remove(ctx, volumebackup.RemoveOptions{Snapshot: string(s.ID), Existing: existing})
+	return err
+}
+
+// existing lists the IDs of all snapshots that have an image. It goes by the
+// tags: labels that cannot be read are no reason to lose what belongs to them.
+func (e *Engine) existing(ctx context.Context) ([]string, error) {
+	images, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", namespace+"*"))})
+	if err != nil {
+		return nil, fmt.Errorf("list images: %w", err)
+	}
+	ids := []string{} // not nil: none is an answer, too
+	for _, summary := range images {
+		for _, ref := range summary.RepoTags {
+			if id, err := labels.ParseID(ref[strings.LastIndex(ref, ":")+1:]); err == nil {
+				ids = append(ids, string(id))
+			}
+		}
+	}
+	return ids, nil
+}
+
+// checkUnused refuses a snapshot from which containers were made. The engine's
+// ancestor filter also finds those of images further up, so IDs are compared.
+func (e *Engine) checkUnused(ctx context.Context, s Snapshot) error {
+	all, err := e.docker.ContainerList(ctx, container.ListOptions{
+		All: true, Filters: filters.NewArgs(filters.Arg("ancestor", s.ImageID)),
+	})
+	if err != nil {
+		return fmt.Errorf("list containers of image %s: %w", s.Ref(), err)
+	}
+	var names []string
+	for _, c := range all {
+		if c.ImageID == s.ImageID {
+			names = append(names, summaryName(c))
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		return &InUseError{ID: s.ID, Containers: names}
+	}
+	return nil
+}
+
+// moveLatest gives the tag latest to the newest snapshot that is left, if s has
+// it, and returns the reference that has moved.
+func (e *Engine) moveLatest(ctx context.Context, s Snapshot, u *undo) (moved string, err error) {
+	repository := Repository(s.Container.Name)
+	latest := tagged{repository, labels.Latest}.String()
+	if !slices.Contains(s.Refs, latest) {
+		return "", nil
+	}
+	all, err := e.list(ctx, repository, nil)
+	if err != nil {
+		return "", err
+	}
+	for _, other := range all { // newest first
+		if other.ID == s.ID {
+			continue
+		}
+		u.add(func(ctx context.Context) error { return e.retag(ctx, latest, s.ImageID) })
+		if err := e.docker.ImageTag(ctx, other.ImageID, latest); err != nil {
+			return "", fmt.Errorf("tag image %s: %w", latest, err)
+		}
+		return latest, nil
+	}
+	return "", nil
+}
+
+// orphanAge is how old an unfinished image must be before it is taken for one
+// that nobody will finish.
+const orphanAge = time.Hour
+
+// comment marks the image that a commit makes. Unlike labels it is not passed
+// on to images that are built FROM it.
+func comment(id labels.ID) string { return "docker snapshot " + string(id) }
+
+// sweep removes what nobody will finish: images of ours without a tag, and the
+// containers that making a flat image needs, if they are old. A client that made
+// them was killed. Removing is not a hot path, so it is done there.
+func (e *Engine) sweep(ctx context.Context, p Progress) {
+	err := errors.Join(e.sweepScratch(ctx), e.sweepImages(ctx))
+	if err != nil {
+		p.warn("sweep", "what is unfinished could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+}
+
+func (e *Engine) sweepScratch(ctx context.Context) error {
+	scratch, err := e.docker.ContainerList(ctx, container.ListOptions{
+		All: true, Filters: filters.NewArgs(filters.Arg("name", scratchPrefix), filters.Arg("label", labels.KeyVersion)),
+	})
+	for _, c := range scratch {
+		if e.isOld(c.Created) && strings.HasPrefix(summaryName(c), scratchPrefix) {
+			err = errors.Join(err, e.removeContainer(ctx, c.ID))
+		}
+	}
+	return err
+}
+
+func (e *Engine) sweepImages(ctx context.Context) error {
+	untagged, err := e.docker.ImageList(ctx, image.ListOptions{
+		Filters: filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", labels.KeyVersion)),
+	})
+	for _, summary := range untagged {
+		if e.isOld(summary.Created) {
+			err = errors.Join(err, e.removeOrphan(ctx, summary.ID))
+		}
+	}
+	return err
+}
+
+// isOld tells whether what was made at that Unix time is taken for an orphan.
+func (e *Engine) isOld(created int64) bool { return e.now().Sub(time.Unix(created, 0)) >= orphanAge }
+
+func (e *Engine) removeOrphan(ctx context.Context, id string) error {
+	found, err := e.docker.ImageInspect(ctx, id)
+	if err != nil || len(found.RepoTags) > 0 || found.Config == nil {
+		return err
+	}
+	if found.Comment != comment(labels.ID(found.Config.Labels[labels.KeyID])) {
+		return nil // somebody's image that was built FROM a snapshot
+	}
+	_, err = e.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true})
+	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) {
+		return nil // a container lives on it, or somebody else was faster
+	}
+	return err
+}

@@ -1,0 +1,110 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/docker/docker/api/types/container"
+)
+
+// Replace brings a snapshot back in place: the container of that name becomes
+// what it was, and so do its volumes. It is a transaction. Everything is checked
+// before anything is touched; a safety snapshot is taken; and whatever fails
+// afterwards, the same container runs again with the data that it had.
+func (e *Engine) Replace(ctx context.Context, o ReplaceOptions, p Progress) (Replaced, error) {
+	if e.volumes == nil {
+		return Replaced{}, errors.New("nothing here can restore volumes")
+	}
+	watch := e.startWatch()
+	for {
+		replaced, err := e.tryReplace(ctx, o, watch, p)
+		if !errors.Is(err, errMoved) {
+			return replaced, err
+		}
+	}
+}
+
+// errMoved means that another operation has changed the container meanwhile, so
+// that everything has to be looked at again.
+var errMoved = errors.New("the container was changed by another operation")
+
+func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch, p Progress) (Replaced, error) {
+	s, err := e.Resolve(ctx, o.Snapshot)
+	if err != nil {
+		return Replaced{}, err
+	}
+	// In this order: what is looked at first is not of an operation that shows afterwards.
+	old, err := e.findReplaced(ctx, s, o.Name)
+	if err != nil {
+		return Replaced{}, err
+	}
+	if err := e.makeWay(ctx, s, old, o, p); err != nil {
+		return Replaced{}, err
+	}
+	p.status("check", "checking what "+string(s.ID)+" needs")
+	plan, err := e.planReplace(ctx, s, old, o, p)
+	if err != nil {
+		return Replaced{}, err
+	}
+	t := &transaction{engine: e, plan: plan, options: o, p: p, watch: watch}
+	defer t.close()
+	if o.DryRun || len(plan.problems) > 0 {
+		return t.preview(ctx)
+	}
+	return t.run(ctx)
+}
+
+// makeWay waits for a restore in place of the same container, and takes back one
+// that was interrupted. A dry run changes nothing, so there it is an error.
+func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, p Progress) error {
+	names := []string{o.Name}
+	if o.Name == "" {
+		names = []string{s.Container.Name}
+	}
+	if old != nil {
+		names = append(names, old.ID, containerName(*old))
+	}
+	pending, err := e.pendingReplacements(ctx, names)
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	if o.DryRun {
+		return fmt.Errorf("a restore in place of container %s is under way or was interrupted: docker snapshot recover %s", names[0], names[0])
+	}
+	if err := e.conclude(ctx, pending, p); err != nil {
+		return err
+	}
+	return errMoved
+}
+
+// steps are what the transaction does, in order.
+func (r *replacement) steps(o ReplaceOptions) Plan {
+	plan := slices.Clone(r.notes)
+	for _, other := range r.others {
+		plan = append(plan, Step{Op: OpStopContainer, Target: other.Name, Reason: "shares a volume; it is started again"})
+	}
+	if r.old != nil && r.old.State.Running {
+		plan = append(plan, Step{Op: OpStopContainer, Target: containerName(*r.old), Reason: r.old.ID[:shortID]})
+	}
+	if r.old != nil && !o.NoSafety {
+		plan = append(plan, Step{Op: OpCreateSnapshot, Target: containerName(*r.old), Reason: "to go back to"})
+	}
+	for _, v := range r.volumes {
+		switch {
+		case !v.exists:
+			plan = append(plan, v.step())
+		case v.archive != nil:
+			plan = append(plan, Step{Op: OpRestoreVolume, Target: v.create.Name})
+		}
+	}
+	plan = append(plan, Step{Op: OpCreateContainer, Target: r.name, Reason: "from " + r.snapshot.Ref()})
+	if r.start {
+		plan = append(plan, Step{Op: OpStartContainer, Target: r.name})
+	}
+	if r.old != nil {
+		plan = append(plan, Step{Op: OpRemoveContainer, Target: containerName(*r.old), Reason: "replaced: " + r.old.ID[:shortID]})
+	}
+	return plan
+}

@@ -1,0 +1,42 @@
+package snapshot
+
+import "time"
+
+// ReplaceOptions says how to restore a snapshot in place.
+type ReplaceOptions struct {
+	RestoreOptions
+	NoSafety      bool          // take no snapshot first: a failure cannot put volumes back
+	StopOthers    bool          // stop other containers that hold the volumes, and start them again
+	StopTimeout   *int          // seconds; nil: the container's own
+	Wait          bool          // for health, also without a healthcheck for Settle
+	Settle        time.Duration // how long a container without healthcheck must run
+	HealthTimeout time.Duration // how long it may take to become healthy
+}
+
+// The defaults of waiting.
+const (
+	DefaultSettle        = 2 * time.Second
+	DefaultHealthTimeout = 2 * time.Minute
+)
+
+// Replaced says what a restore in place did, or with DryRun would do.
+type Replaced struct {
+	Restored
+	Safety  *Snapshot      // taken first; nil: none was
+	Volumes []VolumeChange // what changed in each
+}
+
+// VolumeChange says what happened to one volume.
+type VolumeChange struct {
+	Volume  string `json:"volume"`
+	Made    bool   `json:"made,omitempty"` // it was gone
+	Created Count  `json:"created"`
+	Changed Count  `json:"changed"`
+	Deleted Count  `json:"deleted"`
+}
+
+// Count is a number of entries and of bytes.
+type Count struct {
+	Entries int64 `json:"entries"`
+	Bytes   int64 `json:"bytes"`
+}

@@ -1,0 +1,202 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// replacement is a restore in place that was thought through.
+type replacement struct {
+	snapshot Snapshot
+	name     string                     // of the container, before and after
+	old      *container.InspectResponse // nil: it is gone
+	spec     *spec
+	foreign  bool
+	volumes  []placedVolume
+	others   []other // running containers that hold the volumes, to be stopped meanwhile
+	start    bool
+	pause    bool      // it was paused
+	notes    Plan      // what differs from the snapshot
+	problems []Problem // why it cannot be done
+}
+
+// findReplaced finds the container that will be replaced: the one of the name
+// that was asked for; else the one of the captured name, or the captured one
+// under whatever name it has now.
+func (e *Engine) findReplaced(ctx context.Context, s Snapshot, asked string) (*container.InspectResponse, error) {
+	words := []string{s.Container.Name, s.Container.ID}
+	if asked != "" {
+		words = []string{asked}
+	}
+	for _, word := range words {
+		found, err := e.inspectIfThere(ctx, word)
+		if err != nil || found != nil {
+			return found, err
+		}
+	}
+	if asked != "" && asked != s.Container.Name {
+		return nil, fmt.Errorf("no container %s to replace: %w", asked, cerrdefs.ErrNotFound)
+	}
+	return nil, nil
+}
+
+// inspectIfThere inspects the container of exactly that name or ID, and returns
+// nil if there is none. The engine would also take the beginning of an ID: for a
+// container named db that is gone, any whose ID begins so.
+func (e *Engine) inspectIfThere(ctx context.Context, word string) (*container.InspectResponse, error) {
+	if word == "" {
+		return nil, nil
+	}
+	found, _, err := e.docker.ContainerInspectWithRaw(ctx, word, false)
+	if cerrdefs.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inspect container %s: %w", word, err)
+	}
+	if found.ID != word && containerName(found) != word {
+		return nil, nil
+	}
+	return &found, nil
+}
+
+// planReplace decides everything, and makes nothing.
+func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, p Progress) (replacement, error) {
+	sp, lost, err := decodeSpec(s.Config)
+	if err != nil {
+		return replacement{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
+	}
+	for _, field := range lost {
+		p.warn("check", "this version does not know "+field+" and leaves it out")
+	}
+	r := replacement{snapshot: s, name: o.Name, old: old, spec: &sp, start: s.startAfterRestore(o.Start)}
+	if r.name == "" {
+		r.name = s.Container.Name
+	}
+	r.pause = o.Start == StartAsCaptured && s.Container.State == labels.StatePaused
+	sp.inPlace(s, old)
+	r.volumes = sp.placeVolumes(s, old)
+	sp.override(o.RestoreOptions)
+	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
+		p.warn("check", "the engine's API does not know "+field+", it is left out")
+	}
+	around, err := e.look(ctx, &sp, nil)
+	if err != nil {
+		return replacement{}, err
+	}
+	r.foreign = s.EngineID != around.info.ID
+	dependents, err := e.dependents(ctx, old, around)
+	if err != nil {
+		return replacement{}, err
+	}
+	r.settle(around, dependents, o)
+	return r, nil
+}
+
+// settle finds everything that stands against the replacement.
+func (r *replacement) settle(around surroundings, dependents []Problem, o ReplaceOptions) {
+	for i := range r.volumes {
+		v := &r.volumes[i]
+		v.exists = !around.noVolume[v.create.Name]
+		delete(around.noVolume, v.create.Name) // it will be made
+	}
+	around.containers = without(around.containers, r.old)
+	problems := around.problems(r.spec, r.name)
+	if r.start {
+		problems = append(problems, r.spec.portProblems(around)...)
+		problems = append(problems, r.spec.addressProblems(around)...)
+	}
+	problems = append(problems, dependents...)
+	problems = append(problems, r.holders(around, o.StopOthers)...)
+	problems = append(problems, r.unsaved(o)...)
+	if o.SkipMissing {
+		r.notes, problems = r.spec.leaveOut(problems)
+	}
+	if r.foreign && !o.AllowHostAccess {
+		problems = append(problems, around.hostAccessProblems(r.spec, r.missingVolumes())...)
+	}
+	r.problems = problems
+}
+
+// without is what will be there once the old container has stepped aside. Our
+// own workers come and go.
+func without(containers []container.Summary, old *container.InspectResponse) []container.Summary {
+	return slices.DeleteFunc(slices.Clone(containers), func(c container.Summary) bool {
+		_, isWorker := c.Labels[volumebackup.LabelPurpose]
+		return isWorker || old != nil && c.ID == old.ID
+	})
+}
+
+// missingVolumes are those that have to be made first.
+func (r *replacement) missingVolumes() []volume.CreateOptions {
+	var missing []volume.CreateOptions
+	for _, v := range r.volumes {
+		if !v.exists {
+			missing = append(missing, v.create)
+		}
+	}
+	return missing
+}
+
+// holders finds the running containers that mount a volume which is going to be
+// written.
+func (r *replacement) holders(around surroundings, stopThem bool) []Problem {
+	var problems []Problem
+	for _, c := range around.containers {
+		paused := c.State == container.StatePaused
+		at := slices.IndexFunc(c.Mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeVolume && r.writes(m.Name) })
+		if c.State != container.StateRunning && c.State != container.StateRestarting && !paused || at < 0 {
+			continue
+		}
+		if stopThem {
+			r.others = append(r.others, other{ID: c.ID, Name: summaryName(c), Paused: paused})
+			continue
+		}
+		problems = append(problems, Problem{
+			Kind: ProblemVolumeInUse, Subject: c.Mounts[at].Name,
+			Text: fmt.Sprintf("volume %s is in use by container %s", c.Mounts[at].Name, summaryName(c)),
+		})
+	}
+	return problems
+}
+
+// isDead tells whether the engine could not remove the old container to the end:
+// it can do nothing any more but be removed.
+func (r *replacement) isDead() bool { return r.old != nil && r.old.State.Dead }
+
+// unsaved finds what a safety snapshot would not hold, or what could not be put
+// back without one.
+func (r *replacement) unsaved(o ReplaceOptions) []Problem {
+	if r.old == nil || r.isDead() {
+		return nil
+	}
+	if o.NoSafety {
+		if !r.old.HostConfig.AutoRemove {
+			return nil
+		}
+		return []Problem{{
+			Kind: ProblemOneShot, Subject: containerName(*r.old),
+			Text: fmt.Sprintf("container %s is removed when it stops (--rm), and without a safety snapshot it could not be made again", containerName(*r.old)),
+		}}
+	}
+	var problems []Problem
+	mounted := mountedVolumes(*r.old)
+	for _, v := range r.volumes {
+		if v.exists && v.archive != nil && !slices.Contains(mounted, v.create.Name) {
+			problems = append(problems, Problem{
+				Kind: ProblemUnsaved, Subject: v.create.Name,
+				Text: fmt.Sprintf("volume %s is not mounted by container %s now, so the safety snapshot would not hold what is in it", v.create.Name, containerName(*r.old)),
+			})
+		}
+	}
+	return problems
+}

@@ -1,0 +1,304 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// Restore brings a snapshot back as a new container. The original is not
+// touched. Everything is checked before anything is made; if making it fails,
+// what was made is removed.
+func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p Progress) (Restored, error) {
+	watch := e.startWatch()
+	s, err := e.Resolve(ctx, o.Snapshot)
+	if err != nil {
+		return Restored{}, err
+	}
+	p.status("check", "checking what "+string(s.ID)+" needs")
+	r, err := e.planRestore(ctx, s, o, p)
+	if err != nil {
+		return Restored{}, err
+	}
+	watch.lap("check")
+	result := Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
+	if o.DryRun {
+		result.Timings = watch.done()
+		return result, nil
+	}
+	for _, step := range r.plan.notes() {
+		p.warn("check", step.String())
+	}
+	if err := e.applyRestore(ctx, r, &result, p); err != nil {
+		return Restored{}, err
+	}
+	watch.lap("create")
+	result.Timings = watch.done()
+	return result, nil
+}
+
+// restore is a restore that was found possible.
+type restore struct {
+	id      labels.ID
+	spec    *spec
+	volumes []newVolume
+	name    string
+	start   bool
+	foreign bool // the snapshot was made on another engine
+	plan    Plan
+}
+
+// planRestore decides everything, and makes nothing.
+func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, p Progress) (restore, error) {
+	sp, lost, err := decodeSpec(s.Config)
+	if err != nil {
+		return restore{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
+	}
+	for _, field := range lost {
+		p.warn("check", "this version does not know "+field+" and leaves it out")
+	}
+	suffix, err := e.copySuffix()
+	if err != nil {
+		return restore{}, err
+	}
+	name, err := copyName(s, o.Name, suffix)
+	if err != nil {
+		return restore{}, err
+	}
+	sp.forCopy(s)
+	volumes, volumeSteps := sp.planVolumes(s, o.Volumes, suffix)
+	sp.override(o)
+	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
+		p.warn("check", "the engine's API does not know "+field+", it is left out")
+	}
+	around, err := e.look(ctx, &sp, volumes)
+	if err != nil {
+		return restore{}, err
+	}
+	r := restore{id: s.ID, spec: &sp, volumes: volumes, name: name, start: s.startAfterRestore(o.Start), foreign: s.EngineID != around.info.ID}
+	problems := around.problems(&sp, name)
+	if o.SkipMissing {
+		r.plan, problems = sp.leaveOut(problems)
+	}
+	if r.foreign && !o.AllowHostAccess {
+		problems = append(problems, around.hostAccessProblems(&sp, nil)...)
+	}
+	if len(problems) > 0 {
+		return restore{}, &ProblemsError{Problems: problems}
+	}
+	if o.Volumes != VolumesNone {
+		r.plan = append(r.plan, missingArchives(volumes)...)
+	}
+	r.plan = append(r.plan, sp.freeTakenPorts(heldPorts(around.containers))...)
+	r.plan = append(r.plan, volumeSteps...)
+	r.plan = append(r.plan, r.steps(s, e.createsAllEndpoints())...)
+	return r, nil
+}
+
+// steps are what applying the plan does, after the notes about what differs.
+func (r restore) steps(s Snapshot, allEndpoints bool) Plan {
+	plan := Plan{{Op: OpCreateContainer, Target: r.name, Reason: "from " + s.Ref()}}
+	for i, name := range r.spec.networkNames() {
+		if i > 0 && !allEndpoints {
+			plan = append(plan, Step{Op: OpConnectNetwork, Target: name})
+		}
+	}
+	if r.start {
+		plan = append(plan, Step{Op: OpStartContainer, Target: r.name})
+	}
+	return plan
+}
+
+// notes are the steps of which the user has to know afterwards.
+func (p Plan) notes() Plan {
+	return slices.DeleteFunc(slices.Clone(p), func(s Step) bool { return s.Op != OpReplacePort && s.Op != OpLeaveOut })
+}
+
+// copySuffix tells a copy and its volumes from the original.
+func (e *Engine) copySuffix() (string, error) {
+	var b [3]byte
+	if _, err := io.ReadFull(e.random, b[:]); err != nil {
+		return "", fmt.Errorf("make container name: %w", err)
+	}
+	return fmt.Sprintf("%x", b), nil
+}
+
+// copyName is the new container's name: the user's, or one that is surely free.
+func copyName(s Snapshot, asked, suffix string) (string, error) {
+	if asked == "" {
+		return s.Container.Name + "-" + suffix, nil
+	}
+	if !containerPattern.MatchString(asked) {
+		return "", fmt.Errorf("invalid container name %q: use letters, digits, '_', '.' and '-'", asked)
+	}
+	return asked, nil
+}
+
+func (s Snapshot) startAfterRestore(how Start) bool {
+	switch how {
+	case StartAlways:
+		return true
+	case StartNever:
+		return false
+	}
+	return s.Container.State == labels.StateRunning || s.Container.State == labels.StatePaused
+}
+
+// applyRestore makes the container, and starts it if that is planned. A start
+// that fails because a port is taken by something that is not a container is
+// tried again with another port, on a new container: one whose start has failed
+// must not be started twice (moby#51758: it would have no network).
+func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, p Progress) (err error) {
+	var u undo
+	defer func() { u.unless(ctx, &err) }()
+	if err := e.clearCopies(ctx); err != nil {
+		return err
+	}
+	volumes, err := e.makeVolumes(ctx, r, &u, p)
+	defer func() {
+		if closeErr := volumes.close(); closeErr != nil { // the copy is there all the same
+			p.warn("remove", closeErr.Error())
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	result.Incomplete = volumes != nil && volumes.lost
+	for {
+		result.ContainerID, err = e.makeContainer(ctx, r, p)
+		if err == nil {
+			return nil
+		}
+		freed := r.spec.freeFailedPort(err)
+		if len(freed) == 0 {
+			return err
+		}
+		for _, step := range freed {
+			p.warn("start", step.String())
+		}
+	}
+}
+
+func (e *Engine) makeContainer(ctx context.Context, r restore, p Progress) (id string, err error) {
+	var u undo
+	defer func() { u.unless(ctx, &err) }()
+	p.status("create", "creating container "+r.name)
+	names := r.spec.networkNames()
+	first := names
+	if !e.createsAllEndpoints() && len(names) > 1 {
+		first = names[:1]
+	}
+	created, err := e.createContainer(ctx, &r.spec.config, &r.spec.host, r.spec.networking(first), r.name)
+	if err != nil {
+		return "", fmt.Errorf("create container %s: %w", r.name, err)
+	}
+	u.add(func(ctx context.Context) error { return e.removeContainer(ctx, created.ID) })
+	for _, warning := range created.Warnings {
+		p.warn("create", warning)
+	}
+	for _, name := range names[len(first):] {
+		if err := e.docker.NetworkConnect(ctx, name, created.ID, r.spec.endpoints[name]); err != nil {
+			return "", fmt.Errorf("connect container %s to network %s: %w", r.name, name, err)
+		}
+	}
+	if r.foreign {
+		if err := e.warnDropped(ctx, created.ID, r.spec, p); err != nil {
+			return "", err
+		}
+	}
+	if r.start {
+		p.status("start", "starting container "+r.name)
+		if err := e.docker.ContainerStart(ctx, created.ID, container.StartOptions{}); err != nil {
+			return "", fmt.Errorf("start container %s: %w", r.name, err)
+		}
+	}
+	return created.ID, nil
+}
+
+// createContainer makes a container. The call is not cancelled midway: the
+// engine would go on, and nobody would know the new container's ID.
+func (e *Engine) createContainer(ctx context.Context, config *container.Config, host *container.HostConfig, networking *networkingConfig, name string) (container.CreateResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return container.CreateResponse{}, context.Cause(ctx)
+	}
+	created, err := e.docker.ContainerCreate(context.WithoutCancel(ctx), config, host, networking, nil, name)
+	if err == nil && ctx.Err() == nil {
+		return created, nil
+	}
+	after, cancel := cleanup(ctx)
+	defer cancel()
+	if err != nil {
+		return container.CreateResponse{}, errors.Join(err, e.removeUnanswered(after, err, config, name))
+	}
+	return container.CreateResponse{}, errors.Join(context.Cause(ctx), e.removeContainer(after, created.ID))
+}
+
+// removeUnanswered removes what a create call has made although it failed: the
+// connection may break before the answer comes. What says that it is ours are
+// our labels, on a container of that name that has never run.
+func (e *Engine) removeUnanswered(ctx context.Context, failure error, config *container.Config, name string) error {
+	if cerrdefs.IsConflict(failure) || cerrdefs.IsNotFound(failure) || cerrdefs.IsInvalidArgument(failure) {
+		return nil // an answer
+	}
+	found, _, err := e.docker.ContainerInspectWithRaw(ctx, name, false)
+	if err != nil || found.State.Status != "created" {
+		return nil //nolint:nilerr // nothing there, or nobody to ask: the failure says all there is
+	}
+	for key, value := range config.Labels {
+		if found.Config.Labels[key] != value {
+			return nil
+		}
+	}
+	return e.removeContainer(ctx, found.ID)
+}
+
+// removeContainer removes a container that was made in vain.
+func (e *Engine) removeContainer(ctx context.Context, id string) error {
+	return e.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+}
+
+// portInError finds the host port in the engine's messages about a port that
+// cannot be bound: "Bind for 0.0.0.0:8080 failed: port is already allocated",
+// "listen tcp4 0.0.0.0:8080: bind: address already in use".
+var portInError = regexp.MustCompile(`:(\d{1,5})\b`)
+
+// freeFailedPort lets the engine choose another port for the one over which
+// starting failed. It returns nothing if that was not the reason.
+func (sp *spec) freeFailedPort(err error) Plan {
+	message := err.Error()
+	if !strings.Contains(message, "port is already allocated") && !strings.Contains(message, "address already in use") {
+		return nil
+	}
+	named := map[string]bool{}
+	for _, match := range portInError.FindAllStringSubmatch(message, -1) {
+		named[match[1]] = true
+	}
+	return sp.replacePorts(func(h hostPort) (string, bool) {
+		return "held by another program on the host", named[fmt.Sprint(h.port)]
+	})
+}
+
+// networkNames are the networks to join. The first is the one that the engine
+// takes for the network mode.
+func (sp *spec) networkNames() []string {
+	names := slices.Sorted(maps.Keys(sp.endpoints))
+	mode := string(sp.host.NetworkMode)
+	at := slices.IndexFunc(names, func(name string) bool {
+		return name == mode || mode == "default" && name == "bridge"
+	})
+	if at > 0 {
+		first := names[at]
+		names = slices.Insert(slices.Delete(names, at, at+1), 0, first)
+	}
+	return names
+}

@@ -1,0 +1,251 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/go-connections/nat"
+	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+func restore1(t *testing.T, docker *fakeDocker, o RestoreOptions) (Restored, []string) {
+	t.Helper()
+	var got events
+	restored, err := docker.engine().Restore(t.Context(), o, got.progress)
+	assert.NilError(t, err)
+	return restored, got.warnings()
+}
+
+func TestRestoreMakesACopyBesideTheOriginal(t *testing.T) {
+	docker, made := withSnapshots(t, "web:one")
+	original := *docker.findContainer("web")
+
+	restored, warnings := restore1(t, docker, RestoreOptions{Snapshot: "one"})
+
+	assert.Equal(t, restored.Name, "web-000001")
+	assert.Assert(t, restored.Started)
+	assert.Equal(t, len(warnings), 0)
+	assert.DeepEqual(t, restored.Snapshot, made[0])
+	assert.Equal(t, restored.Plan.String(), "create container web-000001 (from "+made[0].Ref()+")\nstart container web-000001\n")
+	c := docker.findContainer(restored.ContainerID)
+	assert.Equal(t, c.name, "web-000001")
+	assert.Equal(t, c.state, "running")
+	assert.Equal(t, c.image, made[0].ImageID)
+	assert.Equal(t, c.files, original.files)
+	assert.Assert(t, reflect.DeepEqual(*docker.findContainer("web"), original))
+	phases := make([]string, len(restored.Timings))
+	for i, timing := range restored.Timings {
+		phases[i] = timing.Phase
+		assert.Assert(t, timing.Duration > 0)
+	}
+	assert.DeepEqual(t, phases, []string{"check", "create", "total"})
+}
+
+// Whatever a run has overridden of its image, the copy has it, too.
+func TestRestoreBringsBackTheConfiguration(t *testing.T) {
+	timeout := 7
+	tests := map[string]container.Config{
+		"the image's defaults":   {},
+		"another command":        {Cmd: []string{"debug"}},
+		"another entrypoint":     {Entrypoint: []string{"/once"}},
+		"entrypoint and command": {Entrypoint: []string{"/once"}, Cmd: []string{"now"}},
+		"no entrypoint":          {Entrypoint: []string{""}, Cmd: []string{"sh", "-c", "a && b"}},
+		"user and directory":     {User: "7:8", WorkingDir: "/tmp"},
+		"environment":            {Env: []string{"A=run", "B=1", "HIDDEN"}},
+		"health":                 {Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"CMD", "true"}, Retries: 3}},
+		"no health":              {Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"NONE"}}},
+		"stopping":               {StopSignal: "SIGUSR1", StopTimeout: &timeout},
+		"host name":              {Hostname: "db", Domainname: "example.org"},
+		"labels":                 {Labels: map[string]string{"a": "run", "empty": ""}},
+		"ports and volumes":      {ExposedPorts: nat.PortSet{"81/udp": {}}},
+		"a terminal":             {Tty: true, OpenStdin: true},
+	}
+	for name, config := range tests {
+		t.Run(name, func(t *testing.T) {
+			docker := newFakeDocker()
+			docker.addImage("app:latest", &container.Config{
+				Entrypoint: []string{"/app"}, Cmd: []string{"serve"}, User: "app", WorkingDir: "/srv", Env: []string{"A=image", "HIDDEN=x"},
+				Labels: map[string]string{"a": "image", "b": "image"}, ExposedPorts: nat.PortSet{"80/tcp": {}}, StopSignal: "SIGINT",
+				Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"CMD", "check"}},
+			})
+			config.Image = "app"
+			original := docker.create(t, "web", &config, &container.HostConfig{
+				Resources: container.Resources{Memory: 1 << 30}, RestartPolicy: container.RestartPolicy{Name: "always"}, ReadonlyRootfs: true,
+			})
+			snapshotOf(t, docker, CreateOptions{Container: "web", Meta: map[string]string{"k": "v"}})
+
+			restored, _ := restore1(t, docker, RestoreOptions{Snapshot: "web:latest"})
+
+			want, have := clone(original.config), clone(docker.findContainer(restored.ContainerID).config)
+			assert.Equal(t, have.Image, restored.Snapshot.Ref())
+			if want.Hostname == original.id[:12] {
+				want.Hostname = restored.ContainerID[:12]
+			}
+			for key, value := range have.Labels {
+				if strings.HasPrefix(key, labels.Prefix) {
+					assert.Assert(t, value == "" || key == labels.KeyVersion || key == labels.KeyRestoredFrom, key)
+					delete(have.Labels, key)
+				}
+			}
+			want.Image, have.Image = "", ""
+			assert.DeepEqual(t, have, want)
+			assert.DeepEqual(t, docker.findContainer(restored.ContainerID).host, original.host)
+		})
+	}
+}
+
+func TestRestoreStartsAsItWasOrAsAsked(t *testing.T) {
+	for _, test := range []struct {
+		state string
+		how   Start
+		want  string
+	}{
+		{"running", StartAsCaptured, "running"},
+		{"paused", StartAsCaptured, "running"},
+		{"exited", StartAsCaptured, "created"},
+		{"created", StartAsCaptured, "created"},
+		{"exited", StartAlways, "running"},
+		{"running", StartNever, "created"},
+	} {
+		docker := newFakeDocker()
+		docker.run(t, "web").state = test.state
+		snapshotOf(t, docker, CreateOptions{Container: "web"})
+		restored, _ := restore1(t, docker, RestoreOptions{Snapshot: "web:latest", Start: test.how})
+		assert.Equal(t, docker.findContainer(restored.ContainerID).state, test.want, "%v", test)
+		assert.Equal(t, restored.Started, test.want == "running")
+	}
+}
+
+func TestRestoreAppliesOverrides(t *testing.T) {
+	docker := newFakeDocker()
+	docker.create(t, "web", &container.Config{Env: []string{"A=1", "B=2"}, Labels: map[string]string{"x": "1"}}, &container.HostConfig{})
+	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	restored, _ := restore1(t, docker, RestoreOptions{
+		Snapshot: "web:latest", Name: "copy", Env: []string{"A=9", "B"}, Labels: map[string]string{"x": "2", "y": "3"},
+		Memory: 1 << 20, NanoCPUs: 5, Publish: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}, Networks: []string{"host"},
+	})
+	c := docker.findContainer("copy")
+	assert.Equal(t, restored.ContainerID, c.id)
+	assert.Assert(t, slices.Contains(c.config.Env, "A=9"))
+	assert.Assert(t, !slices.ContainsFunc(c.config.Env, func(e string) bool { return strings.HasPrefix(e, "B=") }), "%v", c.config.Env)
+	assert.Equal(t, c.config.Labels["x"]+c.config.Labels["y"], "23")
+	assert.Equal(t, c.host.Memory, int64(1<<20))
+	assert.Equal(t, string(c.host.NetworkMode), "host")
+	assert.Equal(t, c.host.PortBindings["80/tcp"][0].HostPort, "8080")
+}
+
+func TestRestoreConnectsEveryNetwork(t *testing.T) {
+	for version, connects := range map[string]int{"1.51": 0, "1.43": 2} {
+		docker := newFakeDocker()
+		for _, name := range []string{"a", "front", "z"} {
+			_, err := docker.NetworkCreate(t.Context(), name, network.CreateOptions{})
+			assert.NilError(t, err)
+		}
+		docker.create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: "front"})
+		for _, name := range []string{"z", "a"} {
+			assert.NilError(t, docker.NetworkConnect(t.Context(), name, "web", &network.EndpointSettings{Aliases: []string{"alias"}, IPAddress: "10.0.0.2"}))
+		}
+		snapshotOf(t, docker, CreateOptions{Container: "web"})
+		for _, name := range []string{"a", "front", "z"} { // as docker compose down and up does
+			_, err := docker.NetworkCreate(t.Context(), name, network.CreateOptions{})
+			assert.NilError(t, err)
+		}
+		docker.apiVersion = version
+		docker.forgetCalls()
+
+		restored, _ := restore1(t, docker, RestoreOptions{Snapshot: "web:latest", Start: StartAlways})
+
+		c := docker.findContainer(restored.ContainerID)
+		for _, name := range []string{"a", "front", "z"} {
+			assert.DeepEqual(t, c.endpoints[name], &network.EndpointSettings{NetworkID: docker.networks[name]})
+		}
+		calls := slices.DeleteFunc(docker.calls, func(call string) bool { return !strings.HasPrefix(call, "NetworkConnect") })
+		assert.Equal(t, len(calls), connects, "%v", calls)
+		assert.Equal(t, strings.Contains(restored.Plan.String(), "connect network a\nconnect network z\n"), connects > 0)
+	}
+}
+
+func TestRestoreTriesAnotherPortOnANewContainer(t *testing.T) {
+	docker := newFakeDocker()
+	publish := &container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{HostPort: "8081"}}, "82/tcp": {{HostPort: "8082"}}}}
+	c := docker.create(t, "web", &container.Config{}, publish)
+	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	holder := docker.create(t, "holder", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"1/tcp": {{HostPort: "8081"}}}})
+	holder.state = "running"
+	docker.hostPorts["8080"], docker.hostPorts["8082"] = true, true
+
+	restored, warnings := restore1(t, docker, RestoreOptions{Snapshot: "web:latest", Start: StartAlways})
+
+	assert.DeepEqual(t, docker.findContainer(restored.ContainerID).host.PortBindings, nat.PortMap{"80/tcp": {{}}, "81/tcp": {{}}, "82/tcp": {{}}})
+	slices.Sort(warnings)
+	assert.DeepEqual(t, warnings, []string{
+		"replace port 8080 for 80/tcp (held by another program on the host)",
+		"replace port 8081 for 81/tcp (held by container holder)",
+		"replace port 8082 for 82/tcp (held by another program on the host)",
+	})
+	assert.Assert(t, !docker.startedTwice)
+	assert.Equal(t, len(docker.containers), 3)
+	assert.Equal(t, c.state, "created")
+}
+
+func TestRestoreRemovesWhatDoesNotStart(t *testing.T) {
+	docker, _ := withSnapshots(t, "web:one")
+	before := docker.world()
+	docker.startError = errors.New("exec: no such file: port 8080")
+	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "one"}, nil)
+	assert.ErrorContains(t, err, "start container web-000001: exec: no such file")
+	assert.Equal(t, docker.world(), before)
+	assert.Assert(t, !docker.startedTwice)
+}
+
+func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {
+	docker := newFakeDocker()
+	docker.hostPaths["/srv"], docker.hostPaths["/dev/kvm"] = true, true
+	_, err := docker.NetworkCreate(t.Context(), "front", network.CreateOptions{})
+	assert.NilError(t, err)
+	docker.create(t, "peer", &container.Config{}, &container.HostConfig{})
+	docker.create(t, "web", &container.Config{}, &container.HostConfig{
+		NetworkMode: "front", IpcMode: "container:peer", Runtime: "kata", Mounts: []mount.Mount{{Type: mount.TypeBind, Source: "/srv", Target: "/srv"}},
+		Resources: container.Resources{Devices: []container.DeviceMapping{{PathOnHost: "/dev/kvm"}}}, Privileged: true,
+	})
+	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	delete(docker.hostPaths, "/srv")
+	delete(docker.hostPaths, "/dev/kvm")
+	delete(docker.networks, "front")
+	assert.NilError(t, docker.ContainerRemove(t.Context(), "peer", container.RemoveOptions{}))
+	docker.info.ID = "engine-2"
+	before := docker.world()
+
+	_, err = docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:latest", Name: "web"}, nil)
+
+	var problems *ProblemsError
+	assert.Assert(t, errors.As(err, &problems), "%v", err)
+	kinds := make([]ProblemKind, len(problems.Problems))
+	for i, p := range problems.Problems {
+		kinds[i] = p.Kind
+	}
+	assert.DeepEqual(t, kinds, []ProblemKind{
+		ProblemNameTaken, ProblemNoNetwork, ProblemNoDevice, ProblemNoBindSource, ProblemNoRuntime, ProblemNoContainer, ProblemHostAccess, ProblemHostAccess,
+	})
+	assert.Equal(t, docker.world(), before)
+
+	restored, warnings := restore1(t, docker, RestoreOptions{Snapshot: "web:latest", SkipMissing: true, AllowHostAccess: true})
+	assert.Equal(t, len(warnings), 5, "%v", warnings)
+	assert.Equal(t, restored.Plan.String(), fmt.Sprintf(`leave out front (network front does not exist)
+leave out /dev/kvm (device /dev/kvm does not exist on the engine's host)
+leave out /srv (the source of bind mount /srv does not exist on the engine's host)
+leave out kata (runtime kata is not known to the engine)
+leave out peer (container peer, on which this one depends, does not exist)
+create container %s (from %s)
+`, restored.Name, restored.Snapshot.Ref()))
+}

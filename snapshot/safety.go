@@ -1,0 +1,72 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// stopSafely stops everything, and captures what is there, so that it can be put
+// back: by this transaction, or by the user later. Most is read before the stop;
+// but what is captured is what is there after it, so that nothing is lost that
+// was written in between.
+func (t *transaction) stopSafely(ctx context.Context) error {
+	stop := func(ctx context.Context) error {
+		t.watch.lap("safety")
+		defer t.watch.lap("stop")
+		t.touched = true
+		j := t.journal
+		if t.plan.isDead() {
+			j.Old = ""
+		}
+		return t.engine.stopAll(ctx, j, t.options.StopTimeout, t.p)
+	}
+	if t.options.NoSafety {
+		return stop(ctx)
+	}
+	t.when.begin = func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (*volumebackup.Backup, error) {
+		return t.worker.Begin(ctx, o, p)
+	}
+	if t.journal.OneShot { // the engine removes it when it stops
+		if err := t.takeSafety(ctx); err != nil {
+			return err
+		}
+		return stop(ctx)
+	}
+	t.when.settle = stop
+	return t.takeSafety(ctx)
+}
+
+func (t *transaction) stepAside(ctx context.Context) error {
+	t.touched = true
+	return t.engine.stepAside(ctx, t.journal)
+}
+
+func (t *transaction) takeSafety(ctx context.Context) (err error) {
+	defer t.watch.lap("safety")
+	o := CreateOptions{
+		Trigger: labels.TriggerPreRestore, Description: "before restoring " + string(t.plan.snapshot.ID),
+	}
+	if t.plan.old != nil && !t.plan.isDead() {
+		o.Container = t.plan.old.ID
+	} else {
+		if len(t.journal.Volumes) == 0 {
+			return nil // nothing is there that could be lost
+		}
+		standIn, err := t.engine.createContainer(ctx, &t.plan.spec.config, &t.plan.spec.host, nil, t.plan.name)
+		if err != nil {
+			return fmt.Errorf("create a container for the volumes that are left: %w", err)
+		}
+		o.Container, o.Volumes.Only = standIn.ID, t.journal.Volumes
+		defer func() { err = errors.Join(err, t.engine.discard(ctx, standIn.ID)) }()
+	}
+	created, err := t.engine.createOn(ctx, t.when, o, t.p)
+	if err != nil {
+		return fmt.Errorf("safety snapshot: %w", err)
+	}
+	t.safety = &created.Snapshot
+	return nil
+}

@@ -1,0 +1,265 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// source is everything that was observed about a container before its snapshot.
+type source struct {
+	container container.InspectResponse
+	config    labels.Config
+	image     *image.InspectResponse // that it runs from; nil if it is gone
+	engineID  string
+	parent    labels.ID
+	mounts    []labels.Mount
+	latest    holder // of the tag latest
+	named     holder // of the tag that the new snapshot's name becomes
+}
+
+// holder is the image that has a tag now.
+type holder struct {
+	imageID  string    // empty: nothing has it
+	snapshot *Snapshot // nil: the image is not a snapshot of ours
+}
+
+// observe reads the container and everything around it. The calls that do not
+// build on each other are made side by side: the whole command should cost
+// little more than the commit.
+func (e *Engine) observe(ctx context.Context, o CreateOptions, engineID func() (string, error)) (source, error) {
+	var s source
+	calls, callsCtx := errgroup.WithContext(ctx)
+	calls.Go(func() (err error) {
+		s.engineID, err = engineID()
+		return err
+	})
+	calls.Go(func() error {
+		found, raw, err := e.docker.ContainerInspectWithRaw(callsCtx, o.Container, true)
+		if err != nil {
+			return err // the engine's own words: No such container: x
+		}
+		s.container = found
+		s.config, err = captureConfig(raw)
+		if err != nil {
+			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
+		}
+		return e.observeImages(callsCtx, &s, o)
+	})
+	if err := calls.Wait(); err != nil {
+		return source{}, err
+	}
+	return s, s.check()
+}
+
+// identify asks the engine who it is, and returns what waits for the answer. An
+// engine with the containerd image store takes longer for it than for all else
+// that has to be known, so it is asked first.
+func (e *Engine) identify(ctx context.Context) func() (string, error) {
+	type answer struct {
+		id  string
+		err error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		info, err := e.docker.Info(ctx)
+		answered <- answer{info.ID, describe(err, "ask the engine who it is")}
+	}()
+	return sync.OnceValues(func() (string, error) {
+		a := <-answered
+		return a.id, a.err
+	})
+}
+
+// observeImages looks up what Create has to know of images and volumes, each by
+// its name.
+func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) error {
+	repository := Repository(s.container.Name)
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.Go(func() (err error) {
+		s.image, err = e.baseImage(ctx, s.container.Image)
+		return err
+	})
+	calls.Go(func() (err error) {
+		s.latest, err = e.holder(ctx, tagged{repository, labels.Latest})
+		s.parent = findParent(s.latest.snapshot, s.container)
+		return err
+	})
+	calls.Go(func() (err error) {
+		s.mounts, err = e.captureMounts(ctx, s.container)
+		return err
+	})
+	if o.Name != "" {
+		calls.Go(func() (err error) {
+			s.named, err = e.observeName(ctx, tagged{repository, o.Name}, containerName(s.container), o.Reuse)
+			return err
+		})
+	}
+	return calls.Wait()
+}
+
+// observeName finds out who has the name, and refuses what may not be replaced:
+// containers whose names differ in case only share a repository, but a snapshot
+// of one is none of the other's.
+func (e *Engine) observeName(ctx context.Context, ref tagged, container string, reuse bool) (holder, error) {
+	h, err := e.holder(ctx, ref)
+	switch {
+	case err != nil:
+		return holder{}, err
+	case h.imageID != "" && !reuse, h.snapshot != nil && h.snapshot.Container.Name != container:
+		return holder{}, &NameTakenError{Ref: strings.TrimPrefix(ref.String(), namespace)}
+	case h.snapshot != nil && h.snapshot.Pinned:
+		return holder{}, &PinnedError{ID: h.snapshot.ID}
+	}
+	return h, nil
+}
+
+// holder looks up the image behind a tag.
+func (e *Engine) holder(ctx context.Context, ref tagged) (holder, error) {
+	found, err := e.docker.ImageInspect(ctx, ref.String())
+	if cerrdefs.IsNotFound(err) {
+		return holder{}, nil
+	}
+	if err != nil {
+		return holder{}, fmt.Errorf("inspect image %s: %w", ref, err)
+	}
+	h := holder{imageID: found.ID}
+	if s, err := decodeImage(found); err == nil {
+		h.snapshot = &s
+	}
+	return h, nil
+}
+
+func (e *Engine) baseImage(ctx context.Context, id string) (*image.InspectResponse, error) {
+	found, err := e.docker.ImageInspect(ctx, id)
+	if cerrdefs.IsNotFound(err) {
+		return nil, nil // removed by force: the container still has its layers
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inspect image %s: %w", id, err)
+	}
+	return &found, nil
+}
+
+// findParent is the ID of the previous snapshot in this line: the newest of
+// this very container, else the one that the container was made from.
+func findParent(latest *Snapshot, c container.InspectResponse) labels.ID {
+	if latest != nil && latest.Container.ID == c.ID {
+		return latest.ID
+	}
+	for _, key := range []string{labels.KeyRestoredFrom, labels.KeyID} {
+		if id, err := labels.ParseID(c.Config.Labels[key]); err == nil {
+			return id
+		}
+	}
+	return ""
+}
+
+// check refuses containers that cannot be captured.
+func (s source) check() error {
+	name := containerName(s.container)
+	switch state := s.container.State; {
+	case state.Dead || state.Status == "dead":
+		return fmt.Errorf("container %s is dead: remove it with docker rm", name)
+	case state.Status == "removing":
+		return fmt.Errorf("container %s is being removed", name)
+	case s.container.Platform == "windows" && state.Running:
+		return fmt.Errorf("container %s is a running Windows container, which the engine cannot commit: stop it first", name)
+	}
+	return nil
+}
+
+// captureConfig takes the configuration out of the engine's answer as it is.
+// Only our own labels are left out: a restored container inherits those of its
+// image, and each snapshot of it would hold all the older ones.
+func captureConfig(inspect []byte) (labels.Config, error) {
+	var answer struct {
+		Config          map[string]json.RawMessage
+		HostConfig      json.RawMessage
+		NetworkSettings struct{ Networks json.RawMessage }
+	}
+	if err := json.Unmarshal(inspect, &answer); err != nil {
+		return labels.Config{}, err
+	}
+	var own map[string]string
+	if raw, ok := answer.Config["Labels"]; ok {
+		if err := json.Unmarshal(raw, &own); err != nil {
+			return labels.Config{}, err
+		}
+		maps.DeleteFunc(own, func(key, _ string) bool { return strings.HasPrefix(key, labels.Prefix) })
+		stripped, err := json.Marshal(own)
+		if err != nil {
+			return labels.Config{}, err
+		}
+		answer.Config["Labels"] = stripped
+	}
+	config, err := json.Marshal(answer.Config)
+	if err != nil {
+		return labels.Config{}, err
+	}
+	networking, err := json.Marshal(map[string]json.RawMessage{"EndpointsConfig": answer.NetworkSettings.Networks})
+	if err != nil {
+		return labels.Config{}, err
+	}
+	return labels.Config{Config: config, HostConfig: answer.HostConfig, NetworkingConfig: networking}, nil
+}
+
+// record is what the labels of this snapshot will say.
+func (s source) record(id labels.ID, o CreateOptions) labels.Record {
+	c := s.container
+	trigger := o.Trigger
+	if trigger == "" {
+		trigger = labels.TriggerManual
+	}
+	var size int64
+	if c.SizeRw != nil {
+		size = *c.SizeRw
+	}
+	return labels.Record{
+		ID: id, Name: o.Name, Description: o.Description, Tags: o.Tags, Trigger: trigger,
+		RunID: o.RunID, StepID: o.StepID, Parent: s.parent, Group: o.Group,
+		Container: labels.Container{
+			ID: c.ID, Name: containerName(c), State: containerState(c.State), Image: c.Config.Image, ImageID: c.Image,
+		},
+		EngineID: s.engineID, Platform: s.platform(), Config: s.config, Mounts: s.mounts,
+		Size: size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
+	}
+}
+
+// platform is os/arch[/variant]; a container itself knows only the first.
+func (s source) platform() string {
+	if s.image == nil {
+		return s.container.Platform
+	}
+	parts := []string{s.image.Os, s.image.Architecture}
+	if s.image.Variant != "" {
+		parts = append(parts, s.image.Variant)
+	}
+	return strings.Join(parts, "/")
+}
+
+func containerName(c container.InspectResponse) string { return strings.TrimPrefix(c.Name, "/") }
+
+// containerState maps the engine's states to ours. One that is restarting is
+// meant to run.
+func containerState(s *container.State) labels.State {
+	switch {
+	case s.Paused:
+		return labels.StatePaused
+	case s.Running || s.Restarting:
+		return labels.StateRunning
+	case s.Status == "created":
+		return labels.StateCreated
+	}
+	return labels.StateExited
+}

@@ -1,0 +1,224 @@
+//go:build linux
+
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+// Mode says who may be writing during a pass.
+type Mode int
+
+// The modes.
+const (
+	Live   Mode = iota // writers run
+	Frozen             // writers are paused
+	Idle               // there are no writers
+)
+
+// Mount is a volume and where it is mounted.
+type Mount struct {
+	Number int
+	Volume string
+	Path   string
+}
+
+// Backup makes one snapshot of some volumes: one pass or more, then Publish. Discard
+// in any case, at the end.
+type Backup struct {
+	store   *store.Store
+	draft   *store.Draft
+	index   *store.Index
+	volumes []*volume
+}
+
+// volume is one volume of a backup.
+type volume struct {
+	Mount
+	tree      *tree
+	writeback writeback
+	notes     notes
+	loadIndex func() error // reads the head into the index, once
+	noHead    bool         // the head is damaged
+	read      int64        // bytes, in all passes
+	prints    prints       // of the pass before
+	buffers   buffers
+}
+
+// Begin starts a backup.
+func Begin(ctx context.Context, s *store.Store, id string, mounts []Mount) (_ *Backup, err error) {
+	draft, err := s.Begin(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	b := &Backup{store: s, draft: draft, index: store.NewIndex()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Discard())
+		}
+	}()
+	for _, m := range mounts {
+		if err := b.add(m); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func (b *Backup) add(m Mount) error {
+	t, err := openTree(m.Path)
+	if err != nil {
+		return err
+	}
+	v := &volume{Mount: m, tree: t, prints: newPrints()}
+	b.volumes = append(b.volumes, v)
+	v.loadIndex = sync.OnceValue(func() error { return b.loadIndex(v) })
+	v.writeback, err = writebackOf(t.fd())
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+// loadIndex makes what the volume's head refers to known. A damaged head only
+// means that more is stored than necessary.
+func (b *Backup) loadIndex(v *volume) error {
+	if v.noHead {
+		return nil
+	}
+	head, err := b.store.OpenHead(v.Volume)
+	if err == nil && head != nil {
+		err = b.index.Load(head)
+		head.Close()
+	}
+	if isDamage(err) {
+		return nil
+	}
+	return err
+}
+
+func isDamage(err error) bool {
+	var damaged *store.DamagedError
+	return errors.As(err, &damaged)
+}
+
+// PassResult says what a pass found in one volume.
+type PassResult struct {
+	store.Summary
+	Mount
+	Read   int64
+	Stored int64 // what the archive takes in the store by now
+}
+
+// Pass brings every archive up to date: it reads what is not as the pass before, or the head, has recorded.
+func (b *Backup) Pass(ctx context.Context, mode Mode, reporter Reporter, counter *Counter) ([]PassResult, error) {
+	results := make([]PassResult, 0, len(b.volumes))
+	for _, v := range b.volumes {
+		before := counter.Bytes.Load()
+		summary, err := b.passVolume(ctx, v, mode, reporter, counter)
+		if err != nil {
+			return nil, fmt.Errorf("archive volume %s: %w", v.Volume, err)
+		}
+		read := counter.Bytes.Load() - before
+		v.read += read
+		stored, err := b.draft.Grown(v.Number)
+		if err != nil {
+			return nil, fmt.Errorf("archive volume %s: %w", v.Volume, err)
+		}
+		results = append(results, PassResult{Summary: summary, Mount: v.Mount, Read: read, Stored: stored})
+	}
+	return results, nil
+}
+
+func (b *Backup) passVolume(ctx context.Context, v *volume, mode Mode, reporter Reporter, counter *Counter) (store.Summary, error) {
+	base, err := b.base(v, reporter)
+	if err != nil {
+		return store.Summary{}, err
+	}
+	summary, err := b.passOver(ctx, v, mode, base, counter)
+	if isDamage(err) && !v.noHead { // what was taken from the head may be wrong
+		v.forgetHead(reporter, err)
+		summary, err = b.passOver(ctx, v, mode, nil, counter)
+	}
+	return summary, err
+}
+
+// base opens what the next pass compares with, or returns nil.
+func (b *Backup) base(v *volume, reporter Reporter) (*store.ManifestReader, error) {
+	base, err := b.draft.Manifest(v.Number)
+	if err != nil || base != nil || v.noHead {
+		return base, err
+	}
+	base, err = b.store.OpenHead(v.Volume)
+	if isDamage(err) {
+		v.forgetHead(reporter, err)
+		return nil, nil //nolint:nilnil // the pass reads everything
+	}
+	return base, err
+}
+
+func (v *volume) forgetHead(reporter Reporter, err error) {
+	v.noHead = true
+	reporter.Warn(v.Number, "", fmt.Sprintf("everything is read: %v", err))
+}
+
+func (b *Backup) passOver(ctx context.Context, v *volume, mode Mode, base *store.ManifestReader, counter *Counter) (store.Summary, error) {
+	v.notes.clear()
+	p := &pass{
+		volume: v, mode: mode, base: cursor{reader: base}, index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
+		seen: map[string][]uint64{}, links: map[uint64]string{}, gone: map[string]struct{}{}, large: carried{short: -1},
+	}
+	summary, err := b.draft.WriteManifest(v.Number, func(w *store.ManifestWriter) error { return p.run(ctx, w) })
+	p.base.close()
+	v.prints.files = p.seen
+	return summary, err
+}
+
+// Archive describes one archive of a new snapshot.
+type Archive struct {
+	store.Published
+	Mount
+	Skipped int64
+}
+
+// Publish makes the snapshot durable and visible. The reporter hears what the last pass could not capture exactly.
+func (b *Backup) Publish(reporter Reporter) ([]Archive, error) {
+	volumes := map[int]string{}
+	for _, v := range b.volumes {
+		volumes[v.Number] = v.Volume
+		if v.read == 0 {
+			continue
+		}
+		// A crash must not leave a file with the times that the head has recorded but without the bytes.
+		if err := unix.Syncfs(v.tree.fd()); err != nil {
+			return nil, fmt.Errorf("sync volume %s: %w", v.Volume, err)
+		}
+	}
+	published, err := b.draft.Publish(volumes)
+	if err != nil {
+		return nil, err
+	}
+	archives := make([]Archive, 0, len(b.volumes))
+	for _, v := range b.volumes {
+		v.notes.report(reporter, v.Number)
+		archives = append(archives, Archive{Published: published[v.Number], Mount: v.Mount, Skipped: v.notes.count})
+	}
+	return archives, nil
+}
+
+// Discard frees what the backup holds, and drops it unless it was published.
+func (b *Backup) Discard() error {
+	errs := []error{b.draft.Discard()}
+	for _, v := range b.volumes {
+		errs = append(errs, v.tree.close())
+	}
+	b.volumes = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,101 @@
+//go:build linux
+
+package archive
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+const (
+	// batchCost is how many bytes a batch holds about, and batchItems how many entries.
+	batchCost  = 1 << 20
+	batchItems = 256
+)
+
+// batch is a run of entries that is read by one goroutine.
+type batch struct {
+	items []*item
+	cost  int64
+	reads bool          // some of it has to be read
+	done  chan struct{} // closed when it has been
+}
+
+// item is an entry, or some pieces of a large one.
+type item struct {
+	entry *store.Entry
+	read  bool
+	cost  int64
+
+	// Of a large file: the pieces of it that this item is for, and whether more items follow.
+	file     *openFile
+	from, to int
+	more     bool
+
+	// What reading gives.
+	vanished bool
+	changed  bool  // while it was read
+	short    int64 // where the file turned out to end; -1 if not before its size
+	pieces   []storedPiece
+}
+
+// openFile is a file that several items read.
+type openFile struct {
+	fd     int
+	users  atomic.Int64
+	before remembered
+	prints []uint64 // one for each piece; each is written once
+}
+
+// release closes the file with its last user.
+func (f *openFile) release(open *openFiles) {
+	if f.users.Add(-1) == 0 {
+		open.close(f.fd)
+	}
+}
+
+// storedPiece is a piece as it goes into a pack, unless it is known already.
+type storedPiece struct {
+	known  bool
+	codec  store.Codec
+	stored []byte
+}
+
+func newBatch() *batch { return &batch{done: make(chan struct{})} }
+
+func (b *batch) add(it *item) {
+	b.items = append(b.items, it)
+	b.cost += it.cost
+	b.reads = b.reads || it.read
+}
+
+// overflow says that the batch is full.
+func (b *batch) overflow() bool { return b.cost >= batchCost || len(b.items) >= batchItems }
+
+// split cuts off what is too much, which a large file may be, and returns it as a batch of its own.
+func (b *batch) split() *batch {
+	rest := newBatch()
+	var cost int64
+	for i, it := range b.items {
+		cost += it.cost
+		if cost < batchCost && i < batchItems-1 {
+			continue
+		}
+		for _, extra := range b.items[i+1:] {
+			rest.add(extra)
+		}
+		b.items = slices.Clip(b.items[:i+1])
+		break
+	}
+	return rest
+}
+
+// seal marks a batch that needs no reading as read.
+func (b *batch) seal() {
+	b.reads = slices.ContainsFunc(b.items, func(it *item) bool { return it.read })
+	if !b.reads {
+		close(b.done)
+	}
+}

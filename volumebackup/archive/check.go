@@ -1,0 +1,103 @@
+//go:build linux
+
+package archive
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+// eachStep visits the entries that the plan has steps for, in order.
+func (r *restore) eachStep(visit func(*store.Entry, *step) error) error {
+	m, err := r.manifest()
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	steps := r.plan.steps
+	for ordinal := int64(0); len(steps) > 0; ordinal++ {
+		e, err := m.Next()
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF // the plan was made from the same manifest
+		}
+		if err != nil {
+			return err
+		}
+		if ordinal != steps[0].ordinal {
+			continue
+		}
+		if err := visit(e, &steps[0]); err != nil {
+			return err
+		}
+		steps = steps[1:]
+	}
+	return nil
+}
+
+// needed lists the pieces that a step writes.
+func (s *step) needed(e *store.Entry) []store.Piece {
+	switch s.action {
+	case actCreate:
+		return e.Pieces
+	case actUpdate:
+		pieces := make([]store.Piece, len(s.pieces))
+		for i, n := range s.pieces {
+			pieces[i] = e.Pieces[n]
+		}
+		return pieces
+	default:
+		return nil
+	}
+}
+
+// checkBatch is how many pieces are checked in one go.
+const checkBatch = 64
+
+// checkPieces reads everything that the plan needs before anything is touched.
+func (r *restore) checkPieces(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	work := make(chan func(*store.Buffer) error, batchesAhead)
+	for range runtime.GOMAXPROCS(0) + 1 {
+		group.Go(func() error {
+			var buffer store.Buffer
+			for check := range work {
+				if err := check(&buffer); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		defer close(work)
+		return r.eachStep(func(e *store.Entry, s *step) error {
+			for pieces := s.needed(e); len(pieces) > 0; {
+				n := min(len(pieces), checkBatch)
+				some := pieces[:n]
+				pieces = pieces[n:]
+				select {
+				case work <- func(b *store.Buffer) error { return r.checkSome(e.Path, some, b) }:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+			return nil
+		})
+	})
+	return group.Wait()
+}
+
+func (r *restore) checkSome(path string, pieces []store.Piece, b *store.Buffer) error {
+	for i := range pieces {
+		if _, err := r.store.ReadPiece(&pieces[i], path, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}

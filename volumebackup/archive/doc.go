@@ -1,0 +1,39 @@
+// Package archive copies volumes into a store and back. It knows two
+// directories and no Docker; it runs inside the worker container, on Linux.
+//
+// # Backup
+//
+// A pass walks the volume in the order of the manifest, in step with the
+// manifest of the pass before or, for the first pass, the head of the volume. What is clean is copied from
+// there; everything else is read, cut into pieces, hashed, looked up, compressed and stored. One
+// goroutine walks, several read, one writes, so packs and manifests are the same whatever the timing.
+//
+// A file is clean if type, size, mtime, ctime and inode are as recorded, and
+// what was recorded is settled. It is unsettled if
+//   - its ctime is no older than the clock's granularity, as a further write might not have moved it; or
+//   - it was read while its writers were frozen: a page that was dirty and mapped then can be written again
+//     without any new time; or
+//   - it changed while it was read; or
+//   - its filesystem never writes pages back (tmpfs), and so never notices writes through a mapping.
+//
+// In a live pass a file is synced before its attributes are recorded and it is
+// read. That takes the write permission from mapped pages, and the next write must move its ctime. A
+// page that is written to while the sync is still under way stays writable, which is why ages
+// count from the beginning of the sync.
+// Where that is known to suffice, sync_file_range does it: it writes pages back without waiting
+// for a journal or for the cache of the disk.
+//
+// # Restore
+//
+// The manifest, the head and the volume are walked in step to make a plan; then
+// every piece that the plan needs is read and checked; then the head is dropped and the plan is carried out; then everything is
+// synced, the volume is walked once more, and its new head is written. A volume that is empty is filled without
+// the check in advance, as there is nothing in it to harm; if a piece turns out to be damaged what was
+// made is removed again. A restore that is cut short is repaired by doing it again: what differs is found without the head.
+//
+// # What is not kept
+//
+// Access and change times, inode numbers and flags (immutable, append only), SELinux labels, and space that is
+// allocated but was never written (fallocate), which comes back as a hole. A
+// filesystem that is mounted inside the volume is an empty directory.
+package archive

@@ -1,0 +1,82 @@
+//go:build linux
+
+package archive
+
+import "github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+
+// linkPlan collects what has to do with hard links. It is decided last, when
+// all names of each file are known.
+type linkPlan struct {
+	entries []*linked
+	// names counts the names that the volume has for a file, by inode.
+	names map[uint64]uint64
+}
+
+// linked is an entry of the manifest that is one of several names, or is so in the volume.
+type linked struct {
+	slot
+	entry *store.Entry
+	there *seen // nil if nothing is at its path by then
+	// change is what it is to people if nothing is there.
+	change ChangeKind
+}
+
+func newLinkPlan() linkPlan { return linkPlan{names: map[uint64]uint64{}} }
+
+func (l *linkPlan) add(e *linked) { l.entries = append(l.entries, e) }
+
+// seen counts a name of a file in the volume.
+func (l *linkPlan) seen(f *found) {
+	if f.stat.Nlink > 1 {
+		l.names[f.stat.Ino]++
+	}
+}
+
+// first is the path that stands for all names of a file in the manifest.
+func (l *linked) first() string {
+	if l.entry.Kind == store.HardLink {
+		return l.entry.Target
+	}
+	return l.entry.Path
+}
+
+// planLinks decides which files can stay, and which names have to be made anew. A
+// file can stay if none of its names is, or stays, a name of something else.
+func (p *planner) planLinks() error {
+	foreign := p.foreignInodes()
+	kept := map[string]uint64{} // inode that stays, by first name
+	for _, l := range p.links.entries {
+		isFirst := l.entry.Kind != store.HardLink
+		switch {
+		case isFirst && l.there != nil && l.there.canBecome(l.entry) && !foreign[l.there.stat.Ino]:
+			kept[l.entry.Path] = l.there.stat.Ino
+			p.keep(l.there, l.entry, l.slot)
+		case !isFirst && l.there != nil && kept[l.entry.Target] == l.there.stat.Ino:
+			// It is a name of the right file already.
+		case l.there != nil:
+			p.replace(l.there, l.entry, l.slot)
+		default:
+			p.addStep(step{ordinal: l.ordinal, action: actCreate}, l.change, l.entry.Path, dataLength(l.entry))
+		}
+	}
+	return nil
+}
+
+// foreignInodes are the files that must not be written to: they have names
+// outside of the volume, or names that belong to different files in the manifest.
+func (p *planner) foreignInodes() map[uint64]bool {
+	owner := map[uint64]string{}
+	foreign := map[uint64]bool{}
+	for _, l := range p.links.entries {
+		if l.there == nil {
+			continue
+		}
+		inode := l.there.stat.Ino
+		first, claimed := owner[inode]
+		if claimed && first != l.first() || l.there.stat.Nlink > 1 && p.links.names[inode] != uint64(l.there.stat.Nlink) { //nolint:unconvert // narrower on arm64
+			foreign[inode] = true
+		}
+		owner[inode] = l.first()
+	}
+	return foreign
+}

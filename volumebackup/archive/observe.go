@@ -1,0 +1,155 @@
+//go:build linux
+
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+// kindOf says what an entry is; false if it is nothing that can be archived.
+func kindOf(mode uint32) (store.Kind, bool) {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return store.Directory, true
+	case unix.S_IFREG:
+		return store.Regular, true
+	case unix.S_IFLNK:
+		return store.Symlink, true
+	case unix.S_IFIFO:
+		return store.FIFO, true
+	case unix.S_IFSOCK:
+		return store.Socket, true
+	case unix.S_IFBLK:
+		return store.BlockDevice, true
+	case unix.S_IFCHR:
+		return store.CharacterDevice, true
+	default:
+		return 0, false
+	}
+}
+
+func timestamp(t unix.Timespec) store.Timestamp {
+	return store.Timestamp{Sec: int64(t.Sec), Nsec: uint32(t.Nsec)} //nolint:unconvert // narrower on 32 bits
+}
+
+// setStat fills in what stat knows.
+func setStat(e *store.Entry, st *unix.Stat_t) {
+	e.Mode = st.Mode & 0o7777
+	e.UID, e.GID = st.Uid, st.Gid
+	e.Modified = timestamp(st.Mtim)
+	e.Cached.Inode = st.Ino
+	e.Cached.Changed = timestamp(st.Ctim)
+	if e.Kind == store.Regular {
+		e.Size = st.Size
+	}
+	if e.Kind == store.BlockDevice || e.Kind == store.CharacterDevice {
+		e.Major, e.Minor = unix.Major(st.Rdev), unix.Minor(st.Rdev)
+	}
+	e.Shared = e.Kind != store.Directory && st.Nlink > 1
+}
+
+// isClean says that an entry is what was recorded, without reading it.
+func isClean(e *store.Entry, kind store.Kind, st *unix.Stat_t) bool {
+	return e != nil && e.Kind == kind && !e.Cached.Unsettled &&
+		e.Cached.Inode == st.Ino && e.Cached.Changed == timestamp(st.Ctim) && e.Modified == timestamp(st.Mtim) &&
+		(kind != store.Regular || e.Size == st.Size)
+}
+
+const (
+	// granularity is more than a tick of the slowest kernel clock, which is
+	// what file times are taken from.
+	granularity = 20_000_000
+
+	// coarse is for filesystems that keep whole seconds, or two.
+	coarse = 2_000_000_000
+)
+
+// coarseNow reads the clock that file times come from.
+func coarseNow() (unix.Timespec, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil {
+		return now, fmt.Errorf("read clock: %w", err)
+	}
+	return now, nil
+}
+
+// isRecent says that a change after now might leave the change time as it is.
+func isRecent(changed store.Timestamp, now unix.Timespec) bool {
+	step := int64(granularity)
+	if changed.Nsec == 0 {
+		step = coarse
+	}
+	age := int64(now.Sec) - changed.Sec //nolint:unconvert // narrower on 32 bits
+	if age > coarse/1_000_000_000+1 {
+		return false
+	}
+	return age < 0 || age*1_000_000_000+int64(now.Nsec)-int64(changed.Nsec) <= step //nolint:unconvert // narrower on 32 bits
+}
+
+// skippedXattr names what belongs to the host and not to the data.
+const skippedXattr = "security.selinux"
+
+// readXattrs reads the extended attributes of an entry, symlinks not followed.
+func readXattrs(dir int, name string) ([]store.Xattr, error) {
+	path := procPath(dir, name)
+	names, err := grow(func(b []byte) (int, error) { return unix.Llistxattr(path, b) })
+	if errors.Is(err, unix.ENOTSUP) || len(names) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var xattrs []store.Xattr
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+		if name == skippedXattr {
+			continue
+		}
+		value, err := grow(func(b []byte) (int, error) { return unix.Lgetxattr(path, name, b) })
+		if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP) { // gone meanwhile, or only for show
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		xattrs = append(xattrs, store.Xattr{Name: name, Value: string(value)})
+	}
+	slices.SortFunc(xattrs, func(a, b store.Xattr) int { return strings.Compare(a.Name, b.Name) })
+	return xattrs, nil
+}
+
+// grow calls a function of the kernel until its buffer is large enough.
+func grow(call func([]byte) (int, error)) ([]byte, error) {
+	var small [256]byte
+	n, err := call(small[:])
+	if err == nil {
+		return slices.Clone(small[:n]), nil
+	}
+	for size := 4 << 10; errors.Is(err, unix.ERANGE) && size <= 128<<10; size *= 4 {
+		b := make([]byte, size)
+		if n, err = call(b); err == nil {
+			return b[:n], nil
+		}
+	}
+	return nil, err
+}
+
+// readLink reads where a symlink points.
+func readLink(dir int, name string) (string, error) {
+	for size := 256; ; size *= 4 {
+		b := make([]byte, size)
+		n, err := unix.Readlinkat(dir, name, b)
+		if err != nil {
+			return "", err
+		}
+		if n < size {
+			return string(b[:n]), nil
+		}
+	}
+}

@@ -1,0 +1,225 @@
+//go:build linux
+
+package archive
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+// pass walks a volume once. One goroutine walks and makes batches, several read
+// them, and one takes them in order to store what is new.
+type pass struct {
+	*volume
+	mode    Mode
+	base    cursor
+	index   *store.Index
+	pack    *store.PackWriter
+	counter *Counter
+	links   map[uint64]string // first name of each file that has several, by inode
+	began   unix.Timespec
+	seen    map[string][]uint64 // fingerprints, for the next pass
+	batch   *batch              // being filled
+	gone    map[string]struct{} // entries that vanished before they were read; only the writer knows
+	large   carried
+	open    openFiles
+}
+
+// batchesAhead bounds the batches, and so the memory, between walker and writer.
+const batchesAhead = 16
+
+func (p *pass) run(ctx context.Context, out *store.ManifestWriter) error {
+	group, ctx := errgroup.WithContext(ctx)
+	toRead := make(chan *batch, batchesAhead)
+	inOrder := make(chan *batch, batchesAhead)
+	send := func(b *batch) error {
+		for _, to := range []chan<- *batch{inOrder, toRead} {
+			if to == toRead && !b.reads {
+				break
+			}
+			select {
+			case to <- b:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		return nil
+	}
+	group.Go(func() error {
+		defer close(toRead)
+		defer close(inOrder)
+		return p.walk(ctx, send)
+	})
+	for range runtime.GOMAXPROCS(0) + 1 {
+		group.Go(func() error {
+			r := newReader(p)
+			for b := range toRead {
+				if err := r.read(ctx, b); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	group.Go(func() error { return p.write(ctx, inOrder, out) })
+	defer p.open.closeAll()
+	return group.Wait()
+}
+
+// walk fills batches.
+func (p *pass) walk(ctx context.Context, send func(*batch) error) error {
+	p.batch = newBatch()
+	var err error
+	if p.began, err = coarseNow(); err != nil {
+		return err
+	}
+	err = p.tree.walk(ctx, func(f *found) error {
+		if err := p.observe(f); err != nil {
+			return err
+		}
+		return p.sendIfFull(send)
+	})
+	if err != nil {
+		return err
+	}
+	// The end of the base says whether what was taken from it can be believed.
+	if err := p.base.drain(); err != nil {
+		return err
+	}
+	p.batch.seal()
+	return send(p.batch)
+}
+
+func (p *pass) sendIfFull(send func(*batch) error) error {
+	for p.batch.overflow() {
+		full := p.batch
+		p.batch = full.split()
+		full.seal()
+		if err := send(full); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observe decides what becomes of an entry: taken from the base, recorded at once, or read.
+func (p *pass) observe(f *found) error {
+	base, err := p.base.seek(f.path)
+	if err != nil {
+		return err
+	}
+	kind, ok := kindOf(f.stat.Mode)
+	if !ok || f.mount && kind != store.Directory {
+		p.notes.warn(f.path, "left out: it is mounted there, or of a kind that cannot be archived")
+		return nil
+	}
+	if kind != store.Directory && f.stat.Nlink > 1 {
+		if first, ok := p.links[f.stat.Ino]; ok {
+			p.batch.add(&item{entry: &store.Entry{Path: f.path, Kind: store.HardLink, Target: first}})
+			return nil
+		}
+		p.links[f.stat.Ino] = f.path
+	}
+	if isClean(base, kind, &f.stat) {
+		p.batch.add(&item{entry: base})
+		if known, ok := p.prints.files[f.path]; ok {
+			p.seen[f.path] = known
+		}
+		return nil
+	}
+	return p.record(f, kind, base)
+}
+
+// record makes a new entry.
+func (p *pass) record(f *found, kind store.Kind, base *store.Entry) error {
+	e := &store.Entry{Path: f.path, Kind: kind}
+	setStat(e, &f.stat)
+	e.Cached.Unsettled = isRecent(e.Cached.Changed, p.began)
+	var err error
+	if e.Xattrs, err = readXattrs(f.dir, f.name); err != nil && !vanished(err) {
+		return pathError("read xattrs of", f.path, err)
+	}
+	switch {
+	case kind == store.Symlink:
+		if e.Target, err = readLink(f.dir, f.name); vanished(err) {
+			p.batch.add(&item{entry: e, vanished: true})
+			return nil
+		}
+		if err != nil {
+			return pathError("read symlink", f.path, err)
+		}
+	case kind == store.Regular && e.Size > wholeFile:
+		return p.recordLarge(f, e, base)
+	case kind == store.Regular:
+		p.batch.add(&item{entry: e, read: true, cost: e.Size})
+		return nil
+	}
+	p.batch.add(&item{entry: e})
+	return nil
+}
+
+// recordLarge opens a file that several goroutines are to read.
+func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
+	fd, err := openAt(f.dir, f.name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err == nil {
+		err = p.prepare(fd, e)
+		if err != nil {
+			closeFD(fd)
+		}
+	}
+	if vanished(err) {
+		p.batch.add(&item{entry: e, vanished: true})
+		return nil
+	}
+	if err != nil {
+		return pathError("read", f.path, err)
+	}
+	p.open.add(fd)
+	large := &openFile{fd: fd, prints: make([]uint64, len(e.Pieces))}
+	if known, ok := p.prints.files[f.path]; ok && base != nil {
+		large.before = remembered{pieces: base.Pieces, prints: known}
+	}
+	p.seen[f.path] = large.prints
+	count := max(len(e.Pieces), 1) // a file that is all hole still is one item
+	large.users.Store(int64(count))
+	for i := range count {
+		it := &item{entry: e, read: true, file: large, from: i, to: min(i+1, len(e.Pieces)), more: i < count-1}
+		if len(e.Pieces) > 0 {
+			it.cost = int64(e.Pieces[i].Length)
+		}
+		p.batch.add(it)
+	}
+	return nil
+}
+
+// prepare syncs an open file if it must be, records its attributes as they are
+// then, and finds out what there is to read.
+func (p *pass) prepare(fd int, e *store.Entry) error {
+	// Before the sync: a page that is written to while the sync goes on stays
+	// writable, so only a file that has not changed since then is settled.
+	now, err := coarseNow()
+	if err != nil {
+		return err
+	}
+	if p.mode == Live {
+		if err := p.writeback.settle(fd); err != nil {
+			return fmt.Errorf("sync: %w", err)
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Ino != e.Cached.Inode || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return unix.ESTALE
+	}
+	setStat(e, &st)
+	e.Cached.Unsettled = p.mode == Frozen || p.writeback == never || isRecent(e.Cached.Changed, now)
+	return layout(fd, e, isSparse(&st))
+}

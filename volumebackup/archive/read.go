@@ -1,0 +1,162 @@
+//go:build linux
+
+package archive
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash/maphash"
+
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+const (
+	// tarBlock is what a pack rounds pieces up to; saving less is no use.
+	tarBlock = 512
+
+	// worthwhile is the part of a piece that compression must save, as 1/worthwhile.
+	worthwhile = 32
+)
+
+// reader reads, hashes and compresses the files of batches.
+type reader struct {
+	*pass
+	zip     *zstd.Encoder
+	scratch []byte
+}
+
+func newReader(p *pass) *reader { return &reader{pass: p} }
+
+func (r *reader) read(ctx context.Context, b *batch) error {
+	defer close(b.done)
+	for _, it := range b.items {
+		if !it.read {
+			continue
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		err := r.readItem(it)
+		if vanished(err) {
+			it.vanished = true
+			continue
+		}
+		if err != nil {
+			return pathError("read", it.entry.Path, err)
+		}
+	}
+	return nil
+}
+
+func (r *reader) readItem(it *item) error {
+	it.short = -1
+	if it.file != nil {
+		defer it.file.release(&r.open)
+		if err := r.readPieces(it, it.file.fd); err != nil {
+			return err
+		}
+		return r.checkUnchanged(it, it.file.fd)
+	}
+	e := it.entry
+	fd, err := r.tree.open(e.Path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer closeFD(fd)
+	if err := r.prepare(fd, e); err != nil {
+		return err
+	}
+	it.from, it.to = 0, len(e.Pieces)
+	if err := r.readPieces(it, fd); err != nil {
+		return err
+	}
+	return r.checkUnchanged(it, fd)
+}
+
+// readPieces fills in the sums of an item's pieces.
+func (r *reader) readPieces(it *item, fd int) error {
+	for i := it.from; i < it.to; i++ {
+		p := &it.entry.Pieces[i]
+		content := r.buffers.get(int(p.Length))
+		n, err := readFull(fd, content, p.Offset)
+		if err != nil {
+			return err
+		}
+		r.counter.Bytes.Add(int64(n))
+		if n < len(content) && it.short < 0 {
+			it.short = p.Offset + int64(n)
+		}
+		p.Length = uint32(n)
+		if n == 0 || it.file != nil && it.file.unchanged(r.prints.seed, i, p, content[:n]) {
+			r.buffers.put(content)
+			it.pieces = append(it.pieces, storedPiece{known: true})
+			continue
+		}
+		stored, err := r.encode(p, content[:n])
+		if err != nil {
+			return err
+		}
+		it.pieces = append(it.pieces, stored)
+	}
+	return nil
+}
+
+// unchanged recognizes a piece that is as it was in the pass before.
+func (f *openFile) unchanged(seed maphash.Seed, n int, p *store.Piece, content []byte) bool {
+	f.prints[n] = maphash.Bytes(seed, content)
+	old, ok := f.before.find(n, p, f.prints[n])
+	if ok {
+		p.Sum, p.At = old.Sum, old.At
+	}
+	return ok
+}
+
+// encode hashes a piece, and compresses it if it is new and that pays.
+func (r *reader) encode(p *store.Piece, content []byte) (storedPiece, error) {
+	p.Sum = sha256.Sum256(content)
+	if err := r.loadIndex(); err != nil {
+		return storedPiece{}, err
+	}
+	if at, ok := r.index.Find(&p.Sum); ok {
+		p.At = at
+		r.buffers.put(content)
+		return storedPiece{known: true}, nil
+	}
+	if len(content) <= tarBlock {
+		return storedPiece{stored: content}, nil
+	}
+	if r.zip == nil {
+		zip, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithWindowSize(wholeFile), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+		if err != nil {
+			return storedPiece{}, fmt.Errorf("compress: %w", err)
+		}
+		r.zip = zip
+	}
+	r.scratch = r.zip.EncodeAll(content, r.scratch[:0])
+	saved := len(content) - len(r.scratch)
+	if saved < len(content)/worthwhile || roundUp(len(r.scratch)) >= roundUp(len(content)) {
+		return storedPiece{stored: content}, nil
+	}
+	return storedPiece{codec: store.Zstd, stored: append(content[:0], r.scratch...)}, nil
+}
+
+func roundUp(n int) int { return (n + tarBlock - 1) / tarBlock * tarBlock }
+
+// checkUnchanged notes that a file was written to while it was read.
+func (r *reader) checkUnchanged(it *item, fd int) error {
+	if it.more {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	e := it.entry
+	it.changed = st.Size != e.Size || timestamp(st.Mtim) != e.Modified || timestamp(st.Ctim) != e.Cached.Changed
+	return nil
+}

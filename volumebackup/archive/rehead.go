@@ -1,0 +1,84 @@
+//go:build linux
+
+package archive
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+// writeHead records the volume as it is after a restore, so that the next backup
+// and the next restore need not read it. That there is no room for it is no failure.
+func (r *restore) writeHead(ctx context.Context) error {
+	m, err := r.manifest()
+	if err != nil {
+		return err
+	}
+	writeback, err := writebackOf(r.tree.fd())
+	if err != nil {
+		m.Close()
+		return err
+	}
+	began, err := coarseNow()
+	if err != nil {
+		m.Close()
+		return err
+	}
+	h := &header{
+		restore: r, began: began, manifest: cursor{reader: m}, writeback: writeback,
+		inodes: map[string]uint64{},
+	}
+	err = r.store.WriteHead(r.Mount.Volume, func(w *store.ManifestWriter) error {
+		return r.tree.walk(ctx, func(f *found) error { return h.visit(f, w) })
+	})
+	if canceled := context.Cause(ctx); canceled != nil {
+		err = canceled
+	} else if err != nil {
+		r.warner.reporter.Warn(r.Mount.Number, "", fmt.Sprintf("the next snapshot reads everything: %v", err))
+		err = nil
+	}
+	m.Close()
+	return err
+}
+
+// header pairs the entries of a manifest with those of the volume.
+type header struct {
+	*restore
+	began     unix.Timespec
+	manifest  cursor
+	writeback writeback
+	inodes    map[string]uint64 // of files with several names, by the first
+}
+
+func (h *header) visit(f *found, w *store.ManifestWriter) error {
+	e, err := h.manifest.seek(f.path)
+	if err != nil {
+		return err
+	}
+	kind, _ := kindOf(f.stat.Mode)
+	if e == nil {
+		return nil
+	}
+	if e.Kind == store.HardLink {
+		if h.inodes[e.Target] != f.stat.Ino {
+			return nil
+		}
+		return w.Append(e)
+	}
+	if e.Kind != kind || kind == store.Regular && (f.stat.Size != e.Size || timestamp(f.stat.Mtim) != e.Modified) {
+		return nil
+	}
+	if e.Shared {
+		h.inodes[e.Path] = f.stat.Ino
+	}
+	shared := e.Shared
+	setStat(e, &f.stat)
+	e.Shared = shared
+	_, inexact := h.inexact[e.Path]
+	e.Cached.Unsettled = inexact || h.writeback == never || isRecent(e.Cached.Changed, h.began)
+	return w.Append(e)
+}

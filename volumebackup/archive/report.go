@@ -1,0 +1,65 @@
+//go:build linux
+
+package archive
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Reporter hears of what happens in the middle of an operation. Its methods are called
+// from several goroutines.
+type Reporter interface {
+	// Warn tells of an entry that could not be kept exactly.
+	Warn(mount int, path, message string)
+}
+
+// Counter counts what an operation has done so far, for whoever wants to show it.
+type Counter struct {
+	Files atomic.Int64
+	Bytes atomic.Int64
+	Total atomic.Int64 // bytes in all; zero while unknown
+}
+
+// warner tells a reporter of the entries of one mount, and counts them.
+type warner struct {
+	reporter Reporter
+	mount    int
+	count    atomic.Int64
+}
+
+func (w *warner) warn(path, message string) {
+	w.count.Add(1)
+	w.reporter.Warn(w.mount, path, message)
+}
+
+// maxNotes is how many warnings of a pass are kept.
+const maxNotes = 1000
+
+// notes are the warnings of the pass that was last. They only count if no other pass follows,
+// which might put right what they are about.
+type notes struct {
+	mu    sync.Mutex
+	count int64
+	first []note
+}
+
+type note struct{ path, message string }
+
+func (n *notes) warn(path, message string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.count++
+	if len(n.first) < maxNotes {
+		n.first = append(n.first, note{path, message})
+	}
+}
+
+func (n *notes) clear() { n.count, n.first = 0, nil }
+
+// report hands the notes on.
+func (n *notes) report(r Reporter, mount int) {
+	for _, note := range n.first {
+		r.Warn(mount, note.path, note.message)
+	}
+}

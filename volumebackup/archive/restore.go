@@ -1,0 +1,138 @@
+//go:build linux
+
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+// RestoreOptions say what to restore and where.
+type RestoreOptions struct {
+	Snapshot string
+	Archive  int
+	Root     *store.Sum // what the archive's root must be, if it is known
+	Mount    Mount
+	DryRun   bool
+}
+
+// RestoreResult says what a restore did, or would do.
+type RestoreResult struct {
+	store.Summary
+	Changes Changes
+	Skipped int64 // what the kernel did not allow
+}
+
+// Restore makes a volume what an archive says. Nothing of the volume is touched
+// before every piece that is needed has been read and checked, unless the volume is empty. The
+// process must have no other use for its umask.
+func Restore(ctx context.Context, s *store.Store, o RestoreOptions, reporter Reporter, counter *Counter) (_ RestoreResult, err error) {
+	unlock, err := s.Share(ctx)
+	if err != nil {
+		return RestoreResult{}, err
+	}
+	defer unlock()
+	t, err := openTree(o.Mount.Path)
+	if err != nil {
+		return RestoreResult{}, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	r := &restore{
+		RestoreOptions: o, store: s, tree: t, counter: counter,
+		warner: warner{reporter: reporter, mount: o.Mount.Number}, inexact: map[string]struct{}{},
+		uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()),
+	}
+	if err := r.run(ctx); err != nil {
+		return RestoreResult{}, err // who asked knows which volume it was
+	}
+	return RestoreResult{Summary: r.summary, Changes: r.plan.changes.sorted(), Skipped: r.warner.count.Load()}, nil
+}
+
+// restore is one restore that is under way.
+type restore struct {
+	RestoreOptions
+	store   *store.Store
+	tree    *tree
+	counter *Counter
+	warner  warner
+	summary store.Summary
+	plan    *plan
+	uid     uint32 // who makes the files
+	gid     uint32
+
+	mu      sync.Mutex
+	inexact map[string]struct{} // entries that the kernel did not let us make as they were
+}
+
+func (r *restore) run(ctx context.Context) error {
+	if err := r.makePlan(ctx); err != nil {
+		return err
+	}
+	if r.plan.isEmpty() && r.plan.hasHead {
+		return nil
+	}
+	if !r.plan.fresh || r.DryRun {
+		if err := r.checkPieces(ctx); err != nil || r.DryRun {
+			return err
+		}
+	}
+	if err := r.store.DropHead(r.Mount.Volume); err != nil {
+		return err
+	}
+	if err := r.carryOut(ctx); err != nil {
+		if r.plan.fresh {
+			return errors.Join(err, r.tree.clear(context.WithoutCancel(ctx)))
+		}
+		return err
+	}
+	return r.writeHead(ctx)
+}
+
+// carryOut applies the plan, and waits until that is durable.
+func (r *restore) carryOut(ctx context.Context) error {
+	defer unix.Umask(unix.Umask(0))
+	if err := r.apply(ctx); err != nil {
+		return err
+	}
+	if err := unix.Syncfs(r.tree.fd()); err != nil {
+		return fmt.Errorf("sync volume: %w", err)
+	}
+	return nil
+}
+
+// manifest opens the manifest to restore.
+func (r *restore) manifest() (*store.ManifestReader, error) {
+	m, err := r.store.OpenManifest(r.Snapshot, r.Archive)
+	if err != nil {
+		return nil, err
+	}
+	if r.Root != nil && m.Summary().Root != *r.Root {
+		m.Close()
+		return nil, &store.DamagedError{
+			Pack: fmt.Sprintf("snapshots/%s/%d.man", r.Snapshot, r.Archive), Offset: -1,
+			Reason: "it is not the manifest that the snapshot's label names",
+		}
+	}
+	return m, nil
+}
+
+// skip notes that the kernel did not let us make an entry as it was.
+func (r *restore) skip(path, what string, err error) {
+	r.warner.warn(path, fmt.Sprintf("%s: %v", what, err))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inexact[path] = struct{}{}
+}
+
+// forbidden says that the kernel or the filesystem does not allow something here.
+func forbidden(err error) bool {
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTSUP) ||
+		errors.Is(err, unix.EINVAL)
+}

@@ -1,0 +1,103 @@
+//go:build linux
+
+package archive
+
+import (
+	"context"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+// write takes the batches in order, stores what is new and records every entry.
+func (p *pass) write(ctx context.Context, batches <-chan *batch, out *store.ManifestWriter) error {
+	for b := range batches {
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		for _, it := range b.items {
+			if err := p.writeItem(it, out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pass) writeItem(it *item, out *store.ManifestWriter) error {
+	e := it.entry
+	if err := p.storePieces(it); err != nil {
+		return err
+	}
+	if it.more {
+		p.carry(it)
+		return nil
+	}
+	p.merge(it)
+	p.counter.Files.Add(1)
+	if _, ok := p.gone[e.Target]; ok && e.Kind == store.HardLink {
+		it.vanished = true
+	}
+	if it.vanished {
+		p.gone[e.Path] = struct{}{}
+		p.notes.warn(e.Path, "left out: it vanished while it was read")
+		return nil
+	}
+	if it.short >= 0 && it.read {
+		cutOff(e, it.short)
+	}
+	if it.changed || it.short >= 0 && it.read {
+		e.Cached.Unsettled = true
+		p.notes.warn(e.Path, "it changed while it was read")
+	}
+	return out.Append(e)
+}
+
+// storePieces stores those pieces of an item that are new.
+func (p *pass) storePieces(it *item) error {
+	whole := it.file == nil && len(it.entry.Pieces) == 1
+	for i := range it.pieces {
+		piece, stored := &it.entry.Pieces[it.from+i], &it.pieces[i]
+		if stored.known {
+			continue
+		}
+		at, ok := p.index.Find(&piece.Sum) // it may have been stored since it was read
+		if !ok {
+			var err error
+			if at, err = p.pack.Add(it.entry.Path, whole, piece, it.entry.Modified, stored.codec, stored.stored); err != nil {
+				return err
+			}
+			p.index.Add(&piece.Sum, at)
+		}
+		piece.At = at
+		p.buffers.put(stored.stored)
+		stored.stored = nil
+	}
+	return nil
+}
+
+// carry keeps for the last item of a large file what befell the ones before.
+func (p *pass) carry(it *item) {
+	p.large.vanished = p.large.vanished || it.vanished
+	if it.short >= 0 && (p.large.short < 0 || it.short < p.large.short) {
+		p.large.short = it.short
+	}
+}
+
+// merge gives the last item of a large file what was carried.
+func (p *pass) merge(it *item) {
+	if it.file != nil {
+		it.vanished = it.vanished || p.large.vanished
+		if p.large.short >= 0 {
+			it.short = p.large.short
+		}
+	}
+	p.large = carried{short: -1}
+}
+
+// carried is what befell the items so far of the large file that is being written.
+type carried struct {
+	vanished bool
+	short    int64
+}

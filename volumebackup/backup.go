@@ -1,0 +1,75 @@
+package volumebackup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+)
+
+// BackupOptions says what to archive.
+type BackupOptions struct {
+	Container string   // ID of the container whose volumes they are; the lock
+	Snapshot  string   // ID under which the archives are stored
+	Freezes   []string // IDs of running containers that will be paused meanwhile
+	Volumes   []Volume
+}
+
+// Volume is a volume to archive. Its number is the archive's.
+type Volume struct {
+	Number int
+	Name   string
+}
+
+// Backup is a backup that is under way: any number of passes, each reading what
+// changed since the one before, then Publish. Close ends it in any case.
+type Backup struct {
+	*session
+	borrowed bool // the worker is that of a restore, and outlives this
+}
+
+// Close drops what was not published.
+func (b *Backup) Close() error {
+	if b.borrowed {
+		return nil
+	}
+	return b.session.Close()
+}
+
+// Begin starts a worker and opens a backup in it.
+func (s *Service) Begin(ctx context.Context, o BackupOptions, p Progress) (*Backup, error) {
+	j := job{name: LockName(o.Container), purpose: "create " + o.Snapshot, frozen: o.Freezes}
+	request := protocol.BeginRequest{Snapshot: o.Snapshot}
+	for _, v := range o.Volumes {
+		j.mounts = append(j.mounts, Mount{Number: v.Number, Volume: v.Name, ReadOnly: true})
+		request.Mounts = append(request.Mounts, protocol.Mount{Number: v.Number, Volume: v.Name})
+	}
+	session, err := s.start(ctx, j, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := session.client.Begin(ctx, request, session.emit); err != nil {
+		err = session.explain(err)
+		_ = session.Close()
+		return nil, fmt.Errorf("open backup: %w", err)
+	}
+	return &Backup{session: session}, nil
+}
+
+// Pass reads what changed and returns what the archives are by now.
+func (b *Backup) Pass(ctx context.Context, mode Mode) ([]Archive, error) {
+	result, err := b.client.Pass(ctx, mode, b.emit)
+	if err != nil {
+		return nil, fmt.Errorf("read volumes: %w", b.explain(err))
+	}
+	return result.Archives, nil
+}
+
+// Publish makes the archives durable and gives them their place in the store.
+func (b *Backup) Publish(ctx context.Context) ([]Archive, error) {
+	result, err := b.client.Publish(ctx, b.emit)
+	if err != nil {
+		return nil, fmt.Errorf("store volumes: %w", b.explain(err))
+	}
+	return result.Archives, nil
+}

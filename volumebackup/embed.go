@@ -1,0 +1,36 @@
+//go:build workers
+
+package volumebackup
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"io"
+)
+
+// workers holds Linux builds of worker/standalone, each as
+// workers/linux-<arch>.gz. install.sh --workers makes them.
+//
+//go:embed workers/*.gz
+var workers embed.FS
+
+// maxWorker bounds the size of a worker that is unpacked, in bytes.
+const maxWorker = 256 << 20
+
+func embeddedWorker(arch string) ([]byte, error) {
+	packed, err := workers.ReadFile("workers/linux-" + arch + ".gz")
+	if err != nil {
+		return nil, fmt.Errorf("this build carries no worker for linux/%s engines: %w", arch, err)
+	}
+	decoder, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack worker: %w", err)
+	}
+	content, err := io.ReadAll(io.LimitReader(decoder, maxWorker))
+	if err != nil {
+		return nil, fmt.Errorf("unpack worker: %w", err)
+	}
+	return content, nil
+}

@@ -1,0 +1,16 @@
+//go:build !workers
+
+package volumebackup
+
+import (
+	"fmt"
+	"runtime"
+
+	cerrdefs "github.com/containerd/errdefs"
+)
+
+// embeddedWorker fails: this build carries no workers.
+func embeddedWorker(arch string) ([]byte, error) {
+	return nil, fmt.Errorf("this build for %s/%s carries no worker for linux/%s engines, and so cannot archive volumes: build it with install.sh, which adds the workers (%w)",
+		runtime.GOOS, runtime.GOARCH, arch, cerrdefs.ErrNotImplemented)
+}

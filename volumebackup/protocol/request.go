@@ -1,0 +1,190 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/containerd/errdefs"
+)
+
+// Version is the version of the conversation; both ends must speak the same.
+const Version = 1
+
+const (
+	// MaxLine is the longest line either side accepts, in bytes.
+	MaxLine = 16 << 20
+
+	// MaxItems bounds every list inside a request.
+	MaxItems = 100_000
+)
+
+// Op names what a request asks for.
+type Op string
+
+// The operations.
+const (
+	OpBegin   Op = "begin"   // open a backup: lock the store, read the heads
+	OpPass    Op = "pass"    // read what changed since the head or the pass before
+	OpPublish Op = "publish" // make the backup durable and visible
+	OpDiscard Op = "discard" // drop the backup
+	OpCheck   Op = "check"   // can a volume be made what it was?
+	OpRestore Op = "restore" // make one volume what it was, or say what that would take
+	OpVerify  Op = "verify"  // check every stored byte
+	OpRemove  Op = "remove"  // delete snapshots, free what nothing refers to
+	OpList    Op = "list"    // the entries of one archive
+	OpUsage   Op = "usage"   // bytes that each snapshot holds
+	OpForget  Op = "forget"  // drop the stat caches of volumes that are gone
+)
+
+// Request asks for one thing. The field named like Op holds its arguments.
+type Request struct {
+	Op      Op              `json:"op"`
+	Begin   *BeginRequest   `json:"begin,omitempty"`
+	Pass    *PassRequest    `json:"pass,omitempty"`
+	Check   *CheckRequest   `json:"check,omitempty"`
+	Restore *RestoreRequest `json:"restore,omitempty"`
+	Verify  *VerifyRequest  `json:"verify,omitempty"`
+	Remove  *RemoveRequest  `json:"remove,omitempty"`
+	List    *ListRequest    `json:"list,omitempty"`
+	Forget  *ForgetRequest  `json:"forget,omitempty"`
+}
+
+// Mount is one volume as the worker sees it.
+type Mount struct {
+	// Number is where the volume is mounted, /mnt/<number>, and the name of its
+	// archive within the snapshot.
+	Number int `json:"number"`
+	// Volume is the engine's name of the volume; its stat cache is kept under it.
+	Volume string `json:"volume"`
+}
+
+// BeginRequest opens a backup.
+type BeginRequest struct {
+	Snapshot string  `json:"snapshot"`
+	Mounts   []Mount `json:"mounts"`
+}
+
+// Mode says who may be writing to the volumes during a pass.
+type Mode string
+
+// The modes.
+const (
+	// Live: the writers run. What is read is synced first, so that a later
+	// write through a mapping shows in its times.
+	Live Mode = "live"
+	// Frozen: the writers are paused. Nothing is synced, which would lengthen the
+	// pause; what is read here is read again by the next backup, whatever its times say.
+	Frozen Mode = "frozen"
+	// Idle: nothing that could write is running.
+	Idle Mode = "idle"
+)
+
+// PassRequest reads what changed since the pass before, or since the head.
+type PassRequest struct {
+	Mode Mode `json:"mode"`
+}
+
+// CheckRequest asks whether the archive Snapshot/Archive is there and sound, as far
+// as that shows without reading all of it, and whether the volume has room for it.
+// The result is empty.
+type CheckRequest struct {
+	Snapshot string `json:"snapshot"`
+	Archive  int    `json:"archive"`
+	Root     string `json:"root,omitempty"`
+	Mount    *Mount `json:"mount,omitempty"` // none: the volume is yet to be made
+}
+
+// RestoreRequest makes the volume that is mounted as Mount what the archive
+// Snapshot/Archive says.
+type RestoreRequest struct {
+	Snapshot string `json:"snapshot"`
+	// Archive is the number of the archive within the snapshot.
+	Archive int `json:"archive"`
+	// Root is what the snapshot's label says of the archive; anything else in the
+	// store is damage. Empty skips the comparison.
+	Root  string `json:"root,omitempty"`
+	Mount Mount  `json:"mount"`
+	// DryRun only says what would be done.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// VerifyRequest checks snapshots; none means all that the store holds.
+type VerifyRequest struct {
+	Snapshots []VerifySnapshot `json:"snapshots,omitempty"`
+}
+
+// VerifySnapshot names a snapshot and what its labels say of its archives.
+type VerifySnapshot struct {
+	Snapshot string `json:"snapshot"`
+	// Roots holds the expected root of each archive, by its number.
+	Roots map[int]string `json:"roots,omitempty"`
+}
+
+// RemoveRequest deletes snapshots and frees what no other refers to. With no
+// snapshots named it only sweeps.
+type RemoveRequest struct {
+	Snapshots []string `json:"snapshots,omitempty"`
+	// Existing, if not nil, lists every snapshot that still has an image; others
+	// are deleted once they are an hour old.
+	Existing []string `json:"existing"`
+	// LockTimeoutMillis is how long to wait for backups and restores that are
+	// under way; zero stands for ten seconds.
+	LockTimeoutMillis int64 `json:"lock_timeout_ms,omitempty"`
+}
+
+// ListRequest asks for the entries of one archive; they come as events.
+type ListRequest struct {
+	Snapshot string `json:"snapshot"`
+	Archive  int    `json:"archive"`
+	Root     string `json:"root,omitempty"`
+}
+
+// ForgetRequest drops the stat caches of volumes that no longer exist.
+type ForgetRequest struct {
+	Volumes []string `json:"volumes"`
+}
+
+// Validate reports whether the arguments fit the operation.
+func (r *Request) Validate() error {
+	present := map[Op]bool{
+		OpBegin: r.Begin != nil, OpPass: r.Pass != nil, OpCheck: r.Check != nil, OpRestore: r.Restore != nil, OpVerify: r.Verify != nil,
+		OpRemove: r.Remove != nil, OpList: r.List != nil, OpForget: r.Forget != nil,
+	}
+	switch r.Op {
+	case OpPublish, OpDiscard, OpUsage:
+	default:
+		if !present[r.Op] {
+			return fmt.Errorf("request %q without its arguments: %w", r.Op, errdefs.ErrInvalidArgument)
+		}
+	}
+	for op, is := range present {
+		if is && op != r.Op {
+			return fmt.Errorf("request %q with arguments of %q: %w", r.Op, op, errdefs.ErrInvalidArgument)
+		}
+	}
+	return r.validateArguments()
+}
+
+func (r *Request) validateArguments() error {
+	var count int
+	switch r.Op {
+	case OpBegin:
+		count = len(r.Begin.Mounts)
+	case OpPass:
+		switch r.Pass.Mode {
+		case Live, Frozen, Idle:
+		default:
+			return fmt.Errorf("pass mode %q: %w", r.Pass.Mode, errdefs.ErrInvalidArgument)
+		}
+	case OpVerify:
+		count = len(r.Verify.Snapshots)
+	case OpRemove:
+		count = max(len(r.Remove.Snapshots), len(r.Remove.Existing))
+	case OpForget:
+		count = len(r.Forget.Volumes)
+	default:
+	}
+	if count > MaxItems {
+		return fmt.Errorf("request %q with %d items: %w", r.Op, count, errdefs.ErrInvalidArgument)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package volumebackup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+)
+
+// RestoreOptions says which volumes are going to be restored.
+type RestoreOptions struct {
+	Lock     string            // ID of the container that is restored; empty: no lock is taken
+	Worker   string            // name of the worker if it takes no lock; empty: any
+	Purpose  string            // for people and for the journal
+	Journal  map[string]string // more labels of the worker, for who has to repair what a crash left
+	Freezes  []string          // IDs of containers that may be paused while it lives
+	Volumes  []string
+	ReadOnly bool // nothing will be applied
+}
+
+// Target is a volume that becomes what an archive says.
+type Target struct {
+	Archive int    // the archive's number in the snapshot
+	Root    string // what the snapshot's labels say of it
+	Volume  string // the volume that is restored
+}
+
+// RestoreResult says what a restore did to one volume, or would do.
+type RestoreResult = protocol.RestoreResult
+
+// Restore is a worker that sees the volumes it may restore. Close ends it.
+type Restore struct {
+	*session
+	volumes []string
+}
+
+// OpenRestore starts a worker for restoring volumes. While it lives, the engine
+// keeps the volumes, whatever happens to the containers that mount them.
+func (s *Service) OpenRestore(ctx context.Context, o RestoreOptions, p Progress) (*Restore, error) {
+	j := job{name: o.Worker, purpose: o.Purpose, journal: o.Journal, frozen: o.Freezes}
+	if o.Lock != "" {
+		j.name = LockName(o.Lock)
+	}
+	for i, name := range o.Volumes {
+		j.mounts = append(j.mounts, Mount{Number: i, Volume: name, ReadOnly: o.ReadOnly})
+	}
+	session, err := s.start(ctx, j, p)
+	if err != nil {
+		return nil, err
+	}
+	return &Restore{session, o.Volumes}, nil
+}
+
+// Begin opens a backup of volumes that this worker sees, instead of in a worker
+// of its own. One that is not published is dropped with the worker.
+func (r *Restore) Begin(ctx context.Context, o BackupOptions, p Progress) (*Backup, error) {
+	request := protocol.BeginRequest{Snapshot: o.Snapshot}
+	for _, v := range o.Volumes {
+		request.Mounts = append(request.Mounts, protocol.Mount{Number: slices.Index(r.volumes, v.Name), Volume: v.Name})
+	}
+	backup := &Backup{session: &session{conn: r.conn, client: r.client, emit: p.naming(r.session.volumes)}, borrowed: true}
+	if err := r.client.Begin(ctx, request, backup.emit); err != nil {
+		return nil, fmt.Errorf("open backup: %w", r.explain(err))
+	}
+	return backup, nil
+}
+
+// Check says why a target could not be restored, as far as that shows without
+// comparing the volume with its archive.
+func (r *Restore) Check(ctx context.Context, snapshot string, t Target) error {
+	request := protocol.CheckRequest{Snapshot: snapshot, Archive: t.Archive, Root: t.Root}
+	if n := slices.Index(r.volumes, t.Volume); n >= 0 {
+		request.Mount = &protocol.Mount{Number: n, Volume: t.Volume}
+	}
+	if err := r.client.Check(ctx, request); err != nil {
+		return fmt.Errorf("volume %s: %w", t.Volume, r.explain(err))
+	}
+	return nil
+}
+
+// Plan says what Apply would do, and changes nothing. It checks everything that
+// Apply would read. The results are in the order of the targets.
+func (r *Restore) Plan(ctx context.Context, snapshot string, targets []Target) ([]RestoreResult, error) {
+	return r.each(ctx, snapshot, targets, true)
+}
+
+// Apply makes every target what its archive says. Of several, all are checked
+// before the first is touched.
+func (r *Restore) Apply(ctx context.Context, snapshot string, targets []Target) ([]RestoreResult, error) {
+	if len(targets) > 1 { // one alone is checked by the worker, before it writes
+		if _, err := r.Plan(ctx, snapshot, targets); err != nil {
+			return nil, err
+		}
+	}
+	return r.each(ctx, snapshot, targets, false)
+}
+
+func (r *Restore) each(ctx context.Context, snapshot string, targets []Target, dryRun bool) ([]RestoreResult, error) {
+	results := make([]RestoreResult, len(targets))
+	for i, t := range targets {
+		result, err := r.client.Restore(ctx, protocol.RestoreRequest{
+			Snapshot: snapshot, Archive: t.Archive, Root: t.Root, DryRun: dryRun,
+			Mount: protocol.Mount{Number: slices.Index(r.volumes, t.Volume), Volume: t.Volume},
+		}, r.emit)
+		if err != nil {
+			return nil, fmt.Errorf("restore volume %s: %w", t.Volume, r.explain(err))
+		}
+		results[i] = result
+	}
+	return results, nil
+}

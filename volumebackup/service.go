@@ -1,0 +1,180 @@
+package volumebackup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+)
+
+// DefaultStore is the volume in which archives are kept.
+const DefaultStore = "cua-snapshots"
+
+// Docker is the part of the Engine API that this package calls.
+type Docker interface {
+	Workers
+	Host
+}
+
+// Workers is the part about the containers that do the work.
+type Workers interface {
+	ContainerAttach(ctx context.Context, id string, options container.AttachOptions) (types.HijackedResponse, error)
+	ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, platform *ocispec.Platform, name string) (container.CreateResponse, error)
+	ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error)
+	ContainerRename(ctx context.Context, id, name string) error
+	ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error
+	ContainerStart(ctx context.Context, id string, options container.StartOptions) error
+	ContainerUnpause(ctx context.Context, id string) error
+}
+
+// Host is the part about everything around them.
+type Host interface {
+	ImageImport(ctx context.Context, source image.ImportSource, ref string, options image.ImportOptions) (io.ReadCloser, error)
+	ImageInspect(ctx context.Context, id string, options ...client.ImageInspectOption) (image.InspectResponse, error)
+	ServerVersion(ctx context.Context) (types.Version, error)
+	VolumeInspect(ctx context.Context, name string) (volume.Volume, error)
+}
+
+var _ Docker = client.APIClient(nil)
+
+// Progress receives what a worker tells, one event at a time. Nil discards it.
+type Progress func(protocol.Event)
+
+// naming has warnings say which volume they are about.
+func (p Progress) naming(volumes map[int]string) Progress {
+	if p == nil {
+		return nil
+	}
+	return func(e protocol.Event) {
+		if e.Warning != nil {
+			e.Warning.Volume = volumes[e.Warning.Mount]
+		}
+		p(e)
+	}
+}
+
+// Service archives volumes and brings them back.
+type Service struct {
+	docker      Docker
+	launch      launcher
+	store       string
+	lockTimeout time.Duration
+}
+
+// launcher starts a worker and returns the conversation with it. What it
+// returns first must be closed; closing removes the worker.
+type launcher func(ctx context.Context, job job) (conn, error)
+
+// conn is a conversation with a worker that runs.
+type conn interface {
+	io.ReadWriteCloser
+	// Abandon ends the worker, but leaves its container: the journal.
+	Abandon() error
+	// Release gives the lock free, and marks the journal as settled.
+	Release(ctx context.Context) error
+	// Explain adds what the worker said on its way out to an error.
+	Explain(err error) error
+}
+
+// job is what a worker is started for.
+type job struct {
+	name    string            // of the container; also the lock
+	purpose string            // for people and for the journal
+	frozen  []string          // containers that are paused while it works
+	journal map[string]string // more labels
+	mounts  []Mount
+	wait    time.Duration // for the lock
+}
+
+// Mount is a volume that a worker sees.
+type Mount struct {
+	Number   int
+	Volume   string
+	ReadOnly bool
+}
+
+// Config says how a [Service] works.
+type Config struct {
+	Store       string        // the store's volume; empty: [DefaultStore]
+	LockTimeout time.Duration // how long to wait for another operation on the same container
+}
+
+// New returns a service that works through docker.
+func New(docker Docker, c Config) *Service {
+	if c.Store == "" {
+		c.Store = DefaultStore
+	}
+	l := containerLauncher{docker: docker, store: c.Store}
+	return &Service{docker: docker, launch: l.launch, store: c.Store, lockTimeout: c.LockTimeout}
+}
+
+// LockName is the name of the worker that works on a container's volumes.
+func LockName(containerID string) string {
+	const shown = 12
+	if len(containerID) > shown {
+		containerID = containerID[:shown]
+	}
+	return "cua-snapshot-" + containerID
+}
+
+// Archive describes one stored volume.
+type Archive = protocol.Archive
+
+// Mode says who may be writing during a pass.
+type Mode = protocol.Mode
+
+// The modes of a pass.
+const (
+	Live   = protocol.Live
+	Frozen = protocol.Frozen
+	Idle   = protocol.Idle
+)
+
+// session is a worker and the conversation with it.
+type session struct {
+	conn    conn
+	client  *protocol.Client
+	emit    func(protocol.Event)
+	volumes map[int]string // names, by the number of the mount
+}
+
+func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error) {
+	j.wait = s.lockTimeout
+	c, err := s.launch(ctx, j)
+	if err != nil {
+		return nil, fmt.Errorf("start worker: %w", err)
+	}
+	volumes := make(map[int]string, len(j.mounts))
+	for _, m := range j.mounts {
+		volumes[m.Number] = m.Volume
+	}
+	return &session{conn: c, client: protocol.NewClient(c), emit: p.naming(volumes), volumes: volumes}, nil
+}
+
+// Close ends the conversation and removes the worker. What was not published is dropped.
+func (s *session) Close() error { return s.client.Close() }
+
+// Abandon ends the worker and leaves its journal to who repairs.
+func (s *session) Abandon() error { return s.conn.Abandon() }
+
+// Release gives the lock free, at once and for good: from then on the journal
+// stands for an operation that is over, whatever happens to this process.
+func (s *session) Release(ctx context.Context) error { return s.conn.Release(ctx) }
+
+// explain says why the worker ended, if it did.
+func (s *session) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return s.conn.Explain(err)
+}

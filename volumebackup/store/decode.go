@@ -1,0 +1,231 @@
+//go:build linux
+
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+var errTruncated = errors.New("record is cut short")
+
+// decoder reads the fields of a record. The first error stays; what is read after it is zero.
+type decoder struct {
+	rest []byte
+	err  error
+}
+
+func (d *decoder) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+	d.rest = nil
+}
+
+func (d *decoder) number(limit uint64) uint64 {
+	n, size := binary.Uvarint(d.rest)
+	if size <= 0 {
+		d.fail(errTruncated)
+		return 0
+	}
+	if n > limit {
+		d.fail(fmt.Errorf("number %d is over %d", n, limit))
+		return 0
+	}
+	d.rest = d.rest[size:]
+	return n
+}
+
+func (d *decoder) signed() int64 {
+	n, size := binary.Varint(d.rest)
+	if size <= 0 {
+		d.fail(errTruncated)
+		return 0
+	}
+	d.rest = d.rest[size:]
+	return n
+}
+
+// count reads the number of items, each of which takes at least size bytes.
+func (d *decoder) count(size int) int {
+	return int(d.number(uint64(len(d.rest) / size)))
+}
+
+func (d *decoder) bytes(n int) []byte {
+	if n > len(d.rest) {
+		d.fail(errTruncated)
+		return nil
+	}
+	b := d.rest[:n]
+	d.rest = d.rest[n:]
+	return b
+}
+
+func (d *decoder) text(limit uint64) string {
+	return string(d.bytes(int(d.number(limit))))
+}
+
+func (d *decoder) octet() byte {
+	if b := d.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (d *decoder) flag() bool {
+	b := d.octet()
+	if b > 1 {
+		d.fail(fmt.Errorf("flags %#x are unknown", b))
+	}
+	return b == 1
+}
+
+func (d *decoder) timestamp() Timestamp {
+	return Timestamp{Sec: d.signed(), Nsec: uint32(d.number(999_999_999))}
+}
+
+func (d *decoder) end() error {
+	if d.err == nil && len(d.rest) > 0 {
+		d.err = fmt.Errorf("%d bytes too many", len(d.rest))
+	}
+	return d.err
+}
+
+// decodeContent is the inverse of appendContent.
+func decodeContent(content []byte) (*Entry, error) {
+	d := decoder{rest: content}
+	e := &Entry{Kind: Kind(d.octet()), Path: d.text(maxPath)}
+	if e.Kind == HardLink {
+		e.Target = d.text(maxPath)
+		return e, d.end()
+	}
+	e.Mode = uint32(d.number(0o7777))
+	e.UID = uint32(d.number(math.MaxUint32))
+	e.GID = uint32(d.number(math.MaxUint32))
+	e.Modified = d.timestamp()
+	e.Shared = d.flag()
+	d.xattrs(e)
+	switch e.Kind {
+	case Regular:
+		d.extents(e)
+	case Symlink:
+		if e.Target = d.text(maxTarget); e.Target == "" || strings.IndexByte(e.Target, 0) >= 0 {
+			d.fail(fmt.Errorf("symlink to %q", e.Target))
+		}
+	case BlockDevice, CharacterDevice:
+		e.Major = uint32(d.number(math.MaxUint32))
+		e.Minor = uint32(d.number(math.MaxUint32))
+	case Directory, FIFO, Socket:
+	default:
+		d.fail(fmt.Errorf("kind %q is unknown", byte(e.Kind)))
+	}
+	if e.Kind == Directory && e.Shared {
+		d.fail(errors.New("a directory has one name"))
+	}
+	return e, d.end()
+}
+
+func (d *decoder) xattrs(e *Entry) {
+	n := d.count(2)
+	if n == 0 {
+		return
+	}
+	if n > maxXattrs {
+		d.fail(fmt.Errorf("%d xattrs", n))
+		return
+	}
+	e.Xattrs = make([]Xattr, n)
+	for i := range e.Xattrs {
+		e.Xattrs[i] = Xattr{Name: d.text(maxComponent), Value: d.text(maxXattr)}
+		if i > 0 && e.Xattrs[i-1].Name >= e.Xattrs[i].Name {
+			d.fail(errors.New("xattrs are not sorted"))
+		}
+	}
+}
+
+func (d *decoder) extents(e *Entry) {
+	e.Size = int64(d.number(math.MaxInt64))
+	if n := d.count(2); n > 0 {
+		e.Holes = make([]Range, n)
+	}
+	var end int64
+	for i := range e.Holes {
+		gap, length := int64(d.number(math.MaxInt64)), int64(d.number(math.MaxInt64))
+		if length == 0 || gap > e.Size-end || length > e.Size-end-gap {
+			d.fail(errors.New("a hole is outside of its file"))
+			return
+		}
+		e.Holes[i] = Range{Offset: end + gap, Length: length}
+		end += gap + length
+	}
+	if n := d.count(2 + len(Sum{})); n > 0 {
+		e.Pieces = make([]Piece, n)
+	}
+	end = 0
+	for i := range e.Pieces {
+		p := &e.Pieces[i]
+		gap, length := int64(d.number(math.MaxInt64)), int64(d.number(MaxPiece))
+		copy(p.Sum[:], d.bytes(len(p.Sum)))
+		if length == 0 || gap > e.Size-end || length > e.Size-end-gap {
+			d.fail(errors.New("a piece is outside of its file"))
+			return
+		}
+		p.Offset, p.Length = end+gap, uint32(length)
+		end = p.End()
+	}
+	if err := checkCoverage(e); err != nil {
+		d.fail(err)
+	}
+}
+
+// checkCoverage makes sure that what no piece holds is a hole.
+func checkCoverage(e *Entry) error {
+	var end int64
+	holes := e.Holes
+	covered := func(from, to int64) bool {
+		for len(holes) > 0 && holes[0].Offset+holes[0].Length <= from {
+			holes = holes[1:]
+		}
+		return from == to || len(holes) > 0 && holes[0].Offset <= from && holes[0].Offset+holes[0].Length >= to
+	}
+	for i := range e.Pieces {
+		if !covered(end, e.Pieces[i].Offset) {
+			return fmt.Errorf("bytes %d to %d are missing", end, e.Pieces[i].Offset)
+		}
+		end = e.Pieces[i].End()
+	}
+	if !covered(end, e.Size) {
+		return fmt.Errorf("bytes %d to %d are missing", end, e.Size)
+	}
+	return nil
+}
+
+// decodeLocator is the inverse of appendLocator.
+func decodeLocator(locator []byte, e *Entry, packs []PackID) error {
+	d := decoder{rest: locator}
+	if e.Kind == HardLink {
+		return d.end()
+	}
+	for i := range e.Pieces {
+		at := &e.Pieces[i].At
+		place := d.number(uint64(len(packs)))
+		at.Codec = Codec(d.octet())
+		at.Offset = int64(d.number(math.MaxInt64))
+		at.Stored = uint32(d.number(MaxPiece))
+		if place == 0 {
+			*at = Location{}
+			continue
+		}
+		at.Pack = packs[place-1]
+		if at.Codec > Zstd || at.Stored == 0 || at.Stored > e.Pieces[i].Length || at.Codec == Raw && at.Stored != e.Pieces[i].Length {
+			d.fail(errors.New("the stored length of a piece is impossible"))
+		}
+	}
+	e.Cached.Inode = d.number(math.MaxUint64)
+	e.Cached.Changed = d.timestamp()
+	e.Cached.Unsettled = d.flag()
+	return d.end()
+}

@@ -1,0 +1,258 @@
+//go:build linux
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/containerd/errdefs"
+)
+
+// Draft is a snapshot that is being made. Nothing of it is visible before it is published.
+type Draft struct {
+	store    *Store
+	id       string
+	dir      string
+	archives map[int]*draftArchive
+	unlock   func()
+}
+
+// draftArchive is what a draft holds of one archive.
+type draftArchive struct {
+	pack      *PackWriter
+	manifests int    // how many were begun; each pass writes one
+	finished  string // path of the last one that is complete
+	summary   Summary
+}
+
+// Begin starts a snapshot. It keeps the store's contents from being removed until it ends.
+func (s *Store) Begin(ctx context.Context, id string) (*Draft, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	unlock, err := s.Share(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &Draft{store: s, id: id, archives: map[int]*draftArchive{}, unlock: unlock}
+	if err := d.makeDir(); err != nil {
+		unlock()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Draft) makeDir() error {
+	if _, err := os.Lstat(d.store.path("snapshots", d.id)); err == nil {
+		return d.exists()
+	}
+	for n := range maxArchive {
+		dir := d.store.path("tmp", d.id+"-"+strconv.Itoa(n))
+		err := d.store.disk.may("mkdir", dir)
+		if err == nil {
+			err = os.Mkdir(dir, 0o700)
+		}
+		if err == nil {
+			d.dir = dir
+			return nil
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("begin snapshot: %w", err)
+		}
+	}
+	return d.exists()
+}
+
+func (d *Draft) exists() error {
+	return fmt.Errorf("snapshot %s is in the store already: %w", d.id, errdefs.ErrConflict)
+}
+
+func (d *Draft) archive(n int) *draftArchive {
+	a, ok := d.archives[n]
+	if !ok {
+		a = &draftArchive{pack: &PackWriter{
+			path: filepath.Join(d.dir, strconv.Itoa(n)+".tar"),
+			disk: &d.store.disk, id: d.store.packs.id(packName(d.id, n)),
+		}}
+		d.archives[n] = a
+	}
+	return a
+}
+
+// Pack is where archive n puts new content; the same one in every pass.
+func (d *Draft) Pack(n int) *PackWriter { return d.archive(n).pack }
+
+// Manifest returns the manifest that the last pass over archive n wrote, or nil.
+func (d *Draft) Manifest(n int) (*ManifestReader, error) {
+	a := d.archive(n)
+	if a.finished == "" {
+		return nil, nil //nolint:nilnil // no manifest is no error
+	}
+	return d.store.openManifest(a.finished)
+}
+
+// WriteManifest has write fill a new manifest for archive n. It takes the place of
+// the one before if all goes well.
+func (d *Draft) WriteManifest(n int, write func(*ManifestWriter) error) (Summary, error) {
+	if err := checkArchive(n); err != nil {
+		return Summary{}, err
+	}
+	a := d.archive(n)
+	path := filepath.Join(d.dir, fmt.Sprintf("%d.man.%d", n, a.manifests))
+	a.manifests++
+	summary, err := d.store.writeManifest(path, write)
+	if err != nil {
+		return Summary{}, errors.Join(err, d.store.disk.remove(path))
+	}
+	old := a.finished
+	a.finished, a.summary = path, summary
+	if old != "" {
+		if err := d.store.disk.remove(old); err != nil {
+			return Summary{}, fmt.Errorf("write manifest: %w", err)
+		}
+	}
+	return summary, nil
+}
+
+// Grown is what archive n takes in the store so far, in bytes. What the last pass
+// made superfluous still counts: it is freed when the draft is published.
+func (d *Draft) Grown(n int) (int64, error) {
+	a := d.archive(n)
+	if a.finished == "" {
+		return a.pack.offset, nil
+	}
+	manifest, err := os.Stat(a.finished)
+	if err != nil {
+		return 0, fmt.Errorf("look at manifest: %w", err)
+	}
+	return a.pack.offset + manifest.Size(), nil
+}
+
+// writeManifest writes a manifest to path, without syncing it.
+func (s *Store) writeManifest(path string, write func(*ManifestWriter) error) (Summary, error) {
+	f, err := s.disk.create(path)
+	if err != nil {
+		return Summary{}, fmt.Errorf("create manifest: %w", err)
+	}
+	w, err := newManifestWriter(f, s.packs)
+	if err != nil {
+		return Summary{}, errors.Join(err, f.Close())
+	}
+	if err := write(w); err != nil {
+		return Summary{}, errors.Join(err, f.Close())
+	}
+	summary, err := w.finish()
+	return summary, errors.Join(err, f.Close())
+}
+
+// Published describes an archive of a new snapshot.
+type Published struct {
+	Summary
+	Stored int64 // what the store grew by
+}
+
+// Publish makes the snapshot durable, then visible, and gives each volume its new head.
+func (d *Draft) Publish(volumes map[int]string) (map[int]Published, error) {
+	published := map[int]Published{}
+	for n, a := range d.archives {
+		if a.finished == "" {
+			return nil, fmt.Errorf("publish archive %d: no pass is complete: %w", n, errdefs.ErrInvalidArgument)
+		}
+		stored, err := d.finish(n, a)
+		if err != nil {
+			return nil, fmt.Errorf("publish archive %d: %w", n, err)
+		}
+		published[n] = Published{Summary: a.summary, Stored: stored}
+	}
+	if err := d.reveal(); err != nil {
+		return nil, err
+	}
+	for n, volume := range volumes {
+		manifest := d.store.path("snapshots", d.id, strconv.Itoa(n)+".man")
+		if err := d.store.linkHead(volume, manifest); err != nil {
+			return nil, err
+		}
+	}
+	d.unlock()
+	d.dir = ""
+	return published, nil
+}
+
+// finish makes the files of an archive durable, under the names that they will have.
+func (d *Draft) finish(n int, a *draftArchive) (int64, error) {
+	size, err := a.pack.finish()
+	if err != nil {
+		return 0, err
+	}
+	if size > 0 && a.manifests > 1 {
+		if err := d.dropSuperseded(a); err != nil {
+			return 0, err
+		}
+	}
+	stored, err := allocated(a.pack.path)
+	if err != nil {
+		return 0, err
+	}
+	final := filepath.Join(d.dir, strconv.Itoa(n)+".man")
+	if err := d.store.disk.rename(a.finished, final); err != nil {
+		return 0, err
+	}
+	if err := d.store.disk.syncFile(final); err != nil {
+		return 0, err
+	}
+	manifest, err := allocated(final)
+	return stored + manifest, err
+}
+
+// dropSuperseded frees what an earlier pass stored and the last one read anew.
+func (d *Draft) dropSuperseded(a *draftArchive) error {
+	r, err := d.store.openManifest(a.finished)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	live := liveSet{a.pack.id: nil}
+	if err := live.add(r); err != nil {
+		return err
+	}
+	return d.store.freeDead(a.pack.path, live.sorted(a.pack.id))
+}
+
+// reveal renames the draft into place: from here on the snapshot exists.
+func (d *Draft) reveal() error {
+	s := d.store
+	if err := s.disk.syncDir(d.dir); err != nil {
+		return fmt.Errorf("publish snapshot: %w", err)
+	}
+	err := s.disk.publish(d.dir, s.path("snapshots", d.id))
+	if errors.Is(err, os.ErrExist) {
+		return d.exists()
+	}
+	if err == nil {
+		err = s.disk.syncDir(s.path("snapshots"))
+	}
+	if err != nil {
+		return fmt.Errorf("publish snapshot: %w", err)
+	}
+	return nil
+}
+
+// Discard drops the draft. After Publish has succeeded it does nothing.
+func (d *Draft) Discard() error {
+	if d.dir == "" {
+		return nil
+	}
+	var errs []error
+	for _, a := range d.archives {
+		errs = append(errs, a.pack.close())
+	}
+	errs = append(errs, d.store.disk.removeAll(d.dir))
+	d.dir = ""
+	d.unlock()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,74 @@
+//go:build linux
+
+package store
+
+import (
+	"bytes"
+	"testing"
+
+	"gotest.tools/v3/assert"
+)
+
+func FuzzManifest(f *testing.F) {
+	f.Add(encode(f, samplePacks(), sample()))
+	f.Add(encode(f, samplePacks(), sample()[:1]))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		entries, err := decode(content, samplePacks())
+		if err != nil {
+			return
+		}
+		packs := samplePacks()
+		back, err := decode(encode(t, packs, entries), packs)
+		assert.NilError(t, err)
+		assert.Equal(t, len(back), len(entries))
+	})
+}
+
+// FuzzRecord goes past the checksums that keep FuzzManifest from getting far.
+func FuzzRecord(f *testing.F) {
+	place := func(id PackID) uint64 { return uint64(id) }
+	for _, e := range sample() {
+		f.Add(appendContent(nil, e), appendLocator(nil, e, place))
+	}
+	f.Fuzz(func(t *testing.T, content, locator []byte) {
+		e, err := decodeContent(content)
+		if err != nil {
+			return
+		}
+		again, err := decodeContent(appendContent(nil, e))
+		assert.NilError(t, err)
+		assert.DeepEqual(t, again, e)
+		if decodeLocator(locator, e, []PackID{1, 2}) != nil {
+			return
+		}
+		assert.NilError(t, decodeLocator(appendLocator(nil, e, place), again, []PackID{1, 2}))
+		assert.DeepEqual(t, again, e)
+	})
+}
+
+func FuzzPackIndex(f *testing.F) {
+	pack := appendMember(nil, "name", 3, 1)
+	pack = append(pack, make([]byte, 512)...)
+	f.Add(pack, int64(512))
+	f.Add(appendMember(nil, string(bytes.Repeat([]byte("n"), 200)), 0, -1), int64(0))
+	f.Fuzz(func(t *testing.T, pack []byte, live int64) {
+		in := bytes.NewReader(pack)
+		size := int64(len(pack))
+		empty := false // no piece is, so such a member need not be kept
+		_ = walkMembers(in, size, func(m member) error {
+			empty = empty || m.data == live && m.size == 0
+			assert.Assert(t, m.start >= 0 && m.start < m.data && m.data+m.size <= m.end && m.end <= size)
+			return nil
+		})
+		dead, err := deadRanges(in, size, []int64{live})
+		if err != nil {
+			return
+		}
+		at := int64(0)
+		for _, d := range dead {
+			assert.Assert(t, d.Offset >= at && d.Length > 0 && d.Offset+d.Length <= size)
+			assert.Assert(t, empty || live < d.Offset || live >= d.Offset+d.Length, "what is live is not freed")
+			at = d.Offset + d.Length
+		}
+	})
+}

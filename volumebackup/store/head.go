@@ -1,0 +1,130 @@
+//go:build linux
+
+package store
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// OpenHead opens the manifest that a volume last matched, or returns nil. Pieces that are
+// no longer stored have no location, and their files are unsettled.
+func (s *Store) OpenHead(volume string) (*ManifestReader, error) {
+	return s.openHead(s.headPath(volume))
+}
+
+func (s *Store) openHead(path string) (*ManifestReader, error) {
+	r, err := s.openManifest(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil //nolint:nilnil // no head is no error
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range r.packs { // a removal that was cut short may have taken some
+		if _, err := os.Stat(s.packPath(id)); err != nil {
+			r.packs[i] = 0
+		}
+	}
+	return r, nil
+}
+
+// DropHead makes the store forget what a volume holds, before the volume is changed.
+func (s *Store) DropHead(volume string) error { return s.dropHead(s.headPath(volume)) }
+
+func (s *Store) dropHead(path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := s.disk.remove(path); err != nil {
+		return fmt.Errorf("drop head: %w", err)
+	}
+	if err := s.disk.syncDir(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("drop head: %w", err)
+	}
+	return nil
+}
+
+// Forget drops the head of a volume that is gone.
+func (s *Store) Forget(volume string) error {
+	if err := s.DropHead(volume); err != nil {
+		return err
+	}
+	return s.disk.remove(filepath.Dir(s.headPath(volume)))
+}
+
+// WriteHead has write fill a new head for a volume, which takes effect if all goes well.
+func (s *Store) WriteHead(volume string, write func(*ManifestWriter) error) error {
+	return s.writeHead(s.headPath(volume), write)
+}
+
+func (s *Store) writeHead(path string, write func(*ManifestWriter) error) error {
+	temporary := s.temporary("head")
+	_, err := s.writeManifest(temporary, write)
+	if err == nil {
+		err = s.disk.syncFile(temporary)
+	}
+	if err == nil {
+		err = s.putHead(path, temporary)
+	}
+	if err != nil {
+		return errors.Join(err, s.disk.remove(temporary))
+	}
+	return s.disk.syncDir(filepath.Dir(path))
+}
+
+// linkHead makes a published manifest the head of a volume. It is not synced: an
+// older head that a crash brings back is still true, if less useful.
+func (s *Store) linkHead(volume, manifest string) error {
+	temporary := s.temporary("head")
+	err := s.disk.link(manifest, temporary)
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, errors.ErrUnsupported) { // a filesystem without hard links
+		err = s.copyFile(manifest, temporary)
+	}
+	if err != nil {
+		return fmt.Errorf("make head of %s: %w", volume, err)
+	}
+	return s.putHead(s.headPath(volume), temporary)
+}
+
+func (s *Store) putHead(path, temporary string) error {
+	err := s.disk.mkdir(filepath.Dir(path))
+	if err == nil {
+		err = s.disk.rename(temporary, path)
+	}
+	if err != nil {
+		return fmt.Errorf("make head: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := s.disk.create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// headPath is where the head of a volume is. A name that a directory cannot have is hashed.
+func (s *Store) headPath(volume string) string {
+	if !plainVolume.MatchString(volume) {
+		volume = fmt.Sprintf("~%x", sha256.Sum256([]byte(volume)))
+	}
+	return s.path("volumes", volume, "head")
+}
+
+// temporary is a name in tmp that nobody else uses. Process ids would not do: in its
+// container every worker has the same.
+func (s *Store) temporary(name string) string { return s.path("tmp", name+"."+rand.Text()) }

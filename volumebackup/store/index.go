@@ -1,0 +1,64 @@
+//go:build linux
+
+package store
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"sync"
+)
+
+// Index finds content that is stored already. It keeps half of each sum: the chance that two
+// of 2^64 pieces share it is negligible, and a wrong match would show as damage.
+type Index struct {
+	mu sync.RWMutex
+	at map[indexKey]Location
+}
+
+type indexKey [16]byte
+
+// NewIndex makes an empty index.
+func NewIndex() *Index { return &Index{at: map[indexKey]Location{}} }
+
+// Find says where content is stored.
+func (x *Index) Find(sum *Sum) (Location, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	at, ok := x.at[indexKey(sum[:16])]
+	return at, ok
+}
+
+// Add records where content is stored.
+func (x *Index) Add(sum *Sum, at Location) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.at[indexKey(sum[:16])] = at
+}
+
+// Load adds all pieces of a manifest, or none if it is damaged.
+func (x *Index) Load(r *ManifestReader) error {
+	loaded := map[indexKey]Location{}
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for i := range e.Pieces {
+			if p := &e.Pieces[i]; p.At.Pack != 0 {
+				loaded[indexKey(p.Sum[:16])] = p.At
+			}
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.at) == 0 {
+		x.at = loaded
+		return nil
+	}
+	maps.Copy(x.at, loaded)
+	return nil
+}

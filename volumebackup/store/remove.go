@@ -1,0 +1,241 @@
+//go:build linux
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+// orphanAge is how long a snapshot without an image is left alone: its image may be about to be tagged.
+const orphanAge = time.Hour
+
+// Removal says what to remove.
+type Removal struct {
+	Snapshots []string
+	// Existing, if not nil, lists all that still have an image.
+	Existing []string
+	// Now is the time by which orphans are old enough.
+	Now time.Time
+	// Wait is how long others may take to finish what they are doing.
+	Wait time.Duration
+}
+
+var errBusy = fmt.Errorf("a backup or restore is under way: %w", errdefs.ErrConflict)
+
+// Removed says what a removal did.
+type Removed struct {
+	Snapshots []string
+	Freed     int64
+}
+
+// Remove deletes snapshots and frees what no other refers to; it also finishes
+// what an earlier removal left and clears away unfinished work. It stops between snapshots and packs when ctx ends. Doing it again goes on where it ended.
+func (s *Store) Remove(ctx context.Context, r Removal) (Removed, error) {
+	wait, cancel := context.WithTimeoutCause(ctx, r.Wait, errBusy)
+	defer cancel()
+	unlock, err := s.lock(wait, unix.LOCK_EX)
+	if err != nil {
+		return Removed{}, err
+	}
+	defer unlock()
+	return s.removeLocked(ctx, r)
+}
+
+func (s *Store) removeLocked(ctx context.Context, r Removal) (Removed, error) {
+	if err := s.clearTmp(); err != nil {
+		return Removed{}, err
+	}
+	victims, err := s.victims(r)
+	if err != nil {
+		return Removed{}, err
+	}
+	before, err := s.packBytes()
+	if err != nil {
+		return Removed{}, err
+	}
+	candidates, err := s.dropManifests(ctx, victims)
+	if err != nil {
+		return Removed{}, err
+	}
+	if err := s.sweep(ctx, candidates); err != nil {
+		return Removed{}, err
+	}
+	after, err := s.packBytes()
+	return Removed{Snapshots: victims, Freed: before - after}, err
+}
+
+// clearTmp removes what nobody works on any more.
+func (s *Store) clearTmp() error {
+	left, err := os.ReadDir(s.path("tmp"))
+	if err != nil {
+		return fmt.Errorf("clear unfinished work: %w", err)
+	}
+	for _, f := range left {
+		if err := s.disk.removeAll(s.path("tmp", f.Name())); err != nil {
+			return fmt.Errorf("clear unfinished work: %w", err)
+		}
+	}
+	return nil
+}
+
+// victims are the snapshots that are asked for, as far as they are there, and the orphans.
+func (s *Store) victims(r Removal) ([]string, error) {
+	for _, id := range r.Snapshots {
+		if err := CheckID(id); err != nil {
+			return nil, err
+		}
+	}
+	all, err := os.ReadDir(s.path("snapshots"))
+	if err != nil {
+		return nil, fmt.Errorf("list snapshots: %w", err)
+	}
+	var victims []string
+	for _, dir := range all {
+		id := dir.Name()
+		if slices.Contains(r.Snapshots, id) {
+			victims = append(victims, id)
+			continue
+		}
+		if r.Existing == nil || slices.Contains(r.Existing, id) || CheckID(id) != nil {
+			continue
+		}
+		old, err := s.isOld(id, r.Now)
+		if err != nil {
+			return nil, err
+		}
+		if old {
+			victims = append(victims, id)
+		}
+	}
+	return victims, nil
+}
+
+// isOld says whether a snapshot was published long enough ago to be an orphan. Without a manifest
+// it is no snapshot any more, only packs that others need.
+func (s *Store) isOld(id string, now time.Time) (bool, error) {
+	manifests, err := filepath.Glob(s.path("snapshots", id, "*.man"))
+	if err != nil {
+		return false, err
+	}
+	for _, m := range manifests {
+		info, err := os.Stat(m)
+		if err != nil {
+			return false, fmt.Errorf("list snapshots: %w", err)
+		}
+		if now.Sub(info.ModTime()) < orphanAge {
+			return false, nil
+		}
+	}
+	return len(manifests) > 0, nil
+}
+
+// dropManifests ends the existence of snapshots. It returns the packs that may have
+// become free, and keeps their names on disk until they have been looked at.
+func (s *Store) dropManifests(ctx context.Context, victims []string) (liveSet, error) {
+	candidates, err := s.readSweep()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range victims {
+		if err := s.addCandidates(candidates, id); err != nil {
+			return nil, err
+		}
+	}
+	if len(victims) == 0 {
+		return candidates, nil
+	}
+	if err := s.writeSweep(candidates); err != nil {
+		return nil, err
+	}
+	for _, id := range victims {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		if err := s.dropSnapshot(id); err != nil {
+			return nil, fmt.Errorf("remove snapshot %s: %w", id, err)
+		}
+	}
+	return candidates, nil
+}
+
+// addCandidates adds the packs of a snapshot and those that it refers to. A
+// manifest that cannot be read does not keep its snapshot from being removed.
+func (s *Store) addCandidates(candidates liveSet, id string) error {
+	files, err := os.ReadDir(s.path("snapshots", id))
+	if err != nil {
+		return fmt.Errorf("remove snapshot %s: %w", id, err)
+	}
+	for _, f := range files {
+		path := s.path("snapshots", id, f.Name())
+		switch name := id + "/" + strings.TrimSuffix(f.Name(), ".tar"); {
+		case strings.HasSuffix(path, ".tar") && checkPackName(name) == nil:
+			candidates[s.packs.id(name)] = nil
+		case strings.HasSuffix(path, ".man"):
+			r, err := s.openManifest(path)
+			if err != nil {
+				continue
+			}
+			for _, pack := range r.Packs() {
+				candidates[pack] = nil
+			}
+			r.Close()
+		}
+	}
+	return nil
+}
+
+// dropSnapshot removes all of a snapshot but its packs.
+func (s *Store) dropSnapshot(id string) error {
+	dir := s.path("snapshots", id)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), ".tar") {
+			continue
+		}
+		if err := s.disk.removeAll(filepath.Join(dir, f.Name())); err != nil {
+			return err
+		}
+	}
+	if err := s.disk.syncDir(dir); err != nil {
+		return err
+	}
+	return s.removeIfEmpty(dir)
+}
+
+func (s *Store) removeIfEmpty(dir string) error {
+	err := s.disk.remove(dir)
+	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
+		return nil
+	}
+	return err
+}
+
+// packBytes is what all packs and manifests take on disk.
+func (s *Store) packBytes() (int64, error) {
+	files, err := filepath.Glob(s.path("snapshots", "*", "*"))
+	if err != nil {
+		return 0, err
+	}
+	var total int64
+	for _, f := range files {
+		n, err := allocated(f)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}

@@ -1,0 +1,278 @@
+//go:build linux
+
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	formatLine    = "cua-store 1"
+	maxFormatFile = 4096
+	maxArchive    = 9999
+
+	// lockPoll is how often a lock that is taken is tried again.
+	lockPoll = 20 * time.Millisecond
+)
+
+var validID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$`)
+
+// plainVolume is the names that the engine's own driver allows; others may have other ideas.
+var plainVolume = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,254}$`)
+
+// Store is a store that is open. Its methods may be called from several goroutines.
+type Store struct {
+	root  string
+	disk  disk
+	packs *packTable
+	files packFiles
+	unzip decompressor
+}
+
+// Open opens the store in root, and makes it on first use.
+func Open(root string) (*Store, error) { return OpenFaulty(root, nil) }
+
+// OpenFaulty opens a store for a test: fault is asked before each change on disk, and
+// its error is what becomes of the change. A write that fails leaves half of its bytes.
+func OpenFaulty(root string, fault func(op, path string) error) (*Store, error) {
+	s := &Store{root: root, disk: disk{fault: fault}, packs: newPackTable()}
+	s.files.store = s
+	if err := s.checkFormat(); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{"snapshots", "volumes", "tmp"} {
+		if err := s.disk.mkdir(s.path(dir)); err != nil {
+			return nil, fmt.Errorf("open store: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Close frees what the store holds in memory; locks are held by others.
+func (s *Store) Close() error { return s.files.close() }
+
+func (s *Store) path(elements ...string) string {
+	return filepath.Join(s.root, filepath.Join(elements...))
+}
+
+// checkFormat reads the format file, or makes it if the store is new.
+func (s *Store) checkFormat() error {
+	path := s.path("format")
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return s.makeFormat(path)
+	}
+	if err != nil {
+		return fmt.Errorf("open store: %w", err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxFormatFile))
+	if err != nil {
+		return fmt.Errorf("open store: %w", err)
+	}
+	switch found := strings.TrimSuffix(string(content), "\n"); {
+	case found == formatLine:
+		return nil
+	case strings.HasPrefix(found, "cua-store "):
+		return &VersionError{Found: found}
+	default:
+		return fmt.Errorf("open store: %s is not the format of a store: %w", path, errdefs.ErrInvalidArgument)
+	}
+}
+
+// makeFormat lets one of several that come first win.
+func (s *Store) makeFormat(path string) error {
+	temporary := path + "." + rand.Text()
+	f, err := s.disk.create(temporary)
+	if err != nil {
+		return fmt.Errorf("make store: %w", err)
+	}
+	_, err = io.WriteString(f, formatLine+"\n")
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = s.disk.link(temporary, path)
+	}
+	if errors.Is(err, os.ErrExist) {
+		err = nil
+	}
+	if err = errors.Join(err, s.disk.remove(temporary)); err != nil {
+		return fmt.Errorf("make store: %w", err)
+	}
+	return s.checkFormat()
+}
+
+// Share takes the lock of those who read and add. It waits while something is being removed.
+func (s *Store) Share(ctx context.Context) (unlock func(), err error) {
+	return s.lock(ctx, unix.LOCK_SH)
+}
+
+// lock takes a lock on the format file and returns what releases it.
+func (s *Store) lock(ctx context.Context, how int) (unlock func(), err error) {
+	f, err := os.Open(s.path("format"))
+	if err != nil {
+		return nil, fmt.Errorf("lock store: %w", err)
+	}
+	ticks := time.NewTicker(lockPoll)
+	defer ticks.Stop()
+	for {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return nil, errors.Join(fmt.Errorf("lock store: %w", err), f.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("lock store: it is in use: %w", context.Cause(ctx)), f.Close())
+		case <-ticks.C:
+		}
+	}
+}
+
+// CheckID refuses what is no name of a snapshot.
+func CheckID(id string) error {
+	if !validID.MatchString(id) {
+		return fmt.Errorf("snapshot id %q: %w", id, errdefs.ErrInvalidArgument)
+	}
+	return nil
+}
+
+func checkArchive(n int) error {
+	if n < 0 || n > maxArchive {
+		return fmt.Errorf("archive number %d: %w", n, errdefs.ErrInvalidArgument)
+	}
+	return nil
+}
+
+// Snapshots lists the ids that have a manifest.
+func (s *Store) Snapshots() ([]string, error) {
+	all, err := os.ReadDir(s.path("snapshots"))
+	if err != nil {
+		return nil, fmt.Errorf("list snapshots: %w", err)
+	}
+	var ids []string
+	for _, dir := range all {
+		archives, err := s.Archives(dir.Name())
+		if err != nil && !errdefs.IsNotFound(err) {
+			return nil, err
+		}
+		if len(archives) > 0 {
+			ids = append(ids, dir.Name())
+		}
+	}
+	return ids, nil
+}
+
+// Archives lists the numbers of a snapshot's archives.
+func (s *Store) Archives(id string) ([]int, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	files, err := os.ReadDir(s.path("snapshots", id))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("snapshot %s is not in the store: %w", id, errdefs.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list archives: %w", err)
+	}
+	var numbers []int
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), ".man")
+		if n, err := strconv.Atoi(name); ok && err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers, nil
+}
+
+// OpenManifest opens the manifest of an archive.
+func (s *Store) OpenManifest(id string, n int) (*ManifestReader, error) {
+	if err := errors.Join(CheckID(id), checkArchive(n)); err != nil {
+		return nil, err
+	}
+	r, err := s.openManifest(s.path("snapshots", id, strconv.Itoa(n)+".man"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("archive %d of snapshot %s is not in the store: %w", n, id, errdefs.ErrNotFound)
+	}
+	return r, err
+}
+
+func (s *Store) openManifest(path string) (*ManifestReader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open manifest: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open manifest: %w", err), f.Close())
+	}
+	name, err := filepath.Rel(s.root, path)
+	if err != nil {
+		name = path
+	}
+	r, err := newManifestReader(f, info.Size(), name, s.packs)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r.close = func() { _ = f.Close() } // it was only read
+	return r, nil
+}
+
+// packTable gives short names to packs while a store is open.
+type packTable struct {
+	mu    sync.Mutex
+	names []string
+	ids   map[string]PackID
+}
+
+func newPackTable() *packTable {
+	return &packTable{names: []string{""}, ids: map[string]PackID{}}
+}
+
+func (t *packTable) id(name string) PackID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id, ok := t.ids[name]
+	if !ok {
+		id = PackID(len(t.names))
+		t.ids[name] = id
+		t.names = append(t.names, name)
+	}
+	return id
+}
+
+func (t *packTable) name(id PackID) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.names[id]
+}
+
+func packName(id string, n int) string { return id + "/" + strconv.Itoa(n) }
+
+func checkPackName(name string) error {
+	id, number, ok := strings.Cut(name, "/")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || strconv.Itoa(n) != number || checkArchive(n) != nil || CheckID(id) != nil {
+		return fmt.Errorf("pack name %q", name)
+	}
+	return nil
+}
+
+func (s *Store) packPath(id PackID) string {
+	return s.path("snapshots", s.packs.name(id)+".tar")
+}

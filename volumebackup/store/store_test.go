@@ -1,0 +1,329 @@
+//go:build linux
+
+package store
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"gotest.tools/v3/assert"
+)
+
+// sample is one entry of each kind, with everything that an entry can have.
+func sample() []*Entry {
+	attributes := Attributes{Mode: 0o4755, UID: 1, GID: math.MaxUint32, Modified: Timestamp{-5, 999_999_999}}
+	cached := Cached{Inode: 1 << 60, Changed: Timestamp{1 << 40, 7}}
+	file := &Entry{
+		Path: "f", Kind: Regular, Attributes: attributes, Shared: true, Size: 3<<20 + 1, Cached: cached,
+		Holes: []Range{{0, 300}, {1 << 20, 2 << 20}},
+		Pieces: []Piece{
+			{Offset: 0, Length: 1 << 20, Sum: Sum{1}, At: Location{Pack: 1, Codec: Zstd, Stored: 10, Offset: 512}},
+			{Offset: 3 << 20, Length: 1, Sum: Sum{2}, At: Location{Pack: 2, Stored: 1, Offset: 2048}},
+		},
+	}
+	file.Xattrs = []Xattr{{"trusted.x", "\x00"}, {"user.a", ""}, {"user.b", strings.Repeat("v", 1000)}}
+	return []*Entry{
+		{Kind: Directory, Attributes: attributes, Cached: cached},
+		{Path: "a", Kind: Directory, Cached: cached},
+		{Path: "a/\xff\n", Kind: FIFO, Shared: true, Cached: cached},
+		{Path: "a-b", Kind: Symlink, Target: "../..", Cached: cached},
+		{Path: "b", Kind: BlockDevice, Major: 7, Minor: math.MaxUint32},
+		{Path: "c", Kind: CharacterDevice, Major: 1, Minor: 3, Cached: Cached{Unsettled: true}},
+		file,
+		{Path: "g", Kind: HardLink, Target: "f"},
+		{Path: "h", Kind: HardLink, Target: "a/\xff\n"},
+		{Path: "s", Kind: Socket},
+	}
+}
+
+func samplePacks() *packTable {
+	packs := newPackTable()
+	packs.id("first/0")
+	packs.id("second/12")
+	return packs
+}
+
+func encode(t testing.TB, packs *packTable, entries []*Entry) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := newManifestWriter(&out, packs)
+	assert.NilError(t, err)
+	for _, e := range entries {
+		assert.NilError(t, w.Append(e))
+	}
+	_, err = w.finish()
+	assert.NilError(t, err)
+	return out.Bytes()
+}
+
+func decode(content []byte, packs *packTable) ([]*Entry, error) {
+	r, err := newManifestReader(bytes.NewReader(content), int64(len(content)), "test", packs)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var entries []*Entry
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+}
+
+func TestManifestKeepsEverything(t *testing.T) {
+	packs := samplePacks()
+	entries, err := decode(encode(t, packs, sample()), packs)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, entries, sample())
+}
+
+// TestManifestNoticesEveryBit flips each bit in turn. Those that zstd does not use change nothing.
+func TestManifestNoticesEveryBit(t *testing.T) {
+	content := encode(t, samplePacks(), sample())
+	unused := 0
+	for i := range content {
+		for bit := range 8 {
+			content[i] ^= 1 << bit
+			entries, err := decode(content, samplePacks())
+			content[i] ^= 1 << bit
+			if err == nil {
+				unused++
+				assert.DeepEqual(t, entries, sample())
+				continue
+			}
+			var damaged *DamagedError
+			assert.Assert(t, errors.As(err, &damaged), "bit %d of byte %d: %v", bit, i, err)
+			assert.Assert(t, errdefs.IsDataLoss(err))
+		}
+	}
+	assert.Assert(t, unused < 8, "%d", unused)
+	for n := range content {
+		_, err := decode(content[:n], samplePacks())
+		assert.Assert(t, err != nil, "cut off at %d", n)
+	}
+}
+
+// TestRootIgnoresLocation expects equal roots for equal content, wherever it is stored.
+func TestRootIgnoresLocation(t *testing.T) {
+	root := func(entries []*Entry) Sum {
+		w, err := newManifestWriter(io.Discard, samplePacks())
+		assert.NilError(t, err)
+		for _, e := range entries {
+			assert.NilError(t, w.Append(e))
+		}
+		summary, err := w.finish()
+		assert.NilError(t, err)
+		return summary.Root
+	}
+	moved, changed := sample(), sample()
+	moved[6].Pieces[0].At = Location{Pack: 2, Stored: 1 << 20, Offset: 99}
+	moved[1].Cached.Inode++
+	changed[6].Pieces[0].Sum[31]++
+	assert.Equal(t, root(moved), root(sample()))
+	assert.Assert(t, root(changed) != root(sample()))
+}
+
+func TestMerkleRootIsThatOfTheRFC(t *testing.T) {
+	leaf := func(s string) Sum { return sha256.Sum256([]byte("\x00" + s)) }
+	a, b, c, d, e := leaf("a"), leaf("b"), leaf("c"), leaf("d"), leaf("e")
+	for leaves, want := range map[string]Sum{
+		"": sha256.Sum256(nil), "a": a, "ab": node(a, b), "abc": node(node(a, b), c),
+		"abcd": node(node(a, b), node(c, d)), "abcde": node(node(node(a, b), node(c, d)), e),
+	} {
+		var m merkle
+		for _, l := range leaves {
+			m.add([]byte(string(l)))
+		}
+		assert.Equal(t, m.root(), want, leaves)
+	}
+}
+
+func TestCompareGoesByComponent(t *testing.T) {
+	want := []string{"", "a", "a/b", "a/b/c", "a/b-c", "a-", "a-/x", "a.", "aa", "b", "\xff"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, Compare)
+	assert.DeepEqual(t, got, want)
+}
+
+func TestPackIsATar(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pack.tar")
+	w := &PackWriter{path: path, disk: &disk{}, id: 1}
+	names := []string{"short", strings.Repeat("x", 100), strings.Repeat("y", 101), "dir/" + strings.Repeat("z", 5000), "\xff\n"}
+	for i, name := range names {
+		_, err := w.Add(name, i%2 == 0, &Piece{Offset: int64(i)}, Timestamp{Sec: int64(i)}, Codec(i%2), bytes.Repeat([]byte{byte(i)}, i*500))
+		assert.NilError(t, err)
+	}
+	_, err := w.finish()
+	assert.NilError(t, err)
+	content, err := os.ReadFile(path)
+	assert.NilError(t, err)
+	r := tar.NewReader(bytes.NewReader(content))
+	var members []member
+	assert.NilError(t, walkMembers(bytes.NewReader(content), int64(len(content)), func(m member) error {
+		members = append(members, m)
+		return nil
+	}))
+	assert.Equal(t, len(members), len(names))
+	for i, name := range names {
+		if i%2 != 0 {
+			name += "@" + string(rune('0'+i)) + ".zst"
+		}
+		h, err := r.Next()
+		assert.NilError(t, err)
+		assert.Equal(t, h.Name, name)
+		assert.Equal(t, h.ModTime.Unix(), int64(i))
+		data, err := io.ReadAll(r)
+		assert.NilError(t, err)
+		assert.DeepEqual(t, data, bytes.Repeat([]byte{byte(i)}, i*500))
+		assert.Equal(t, members[i].name, name)
+		assert.DeepEqual(t, content[members[i].data:][:members[i].size], data)
+		assert.Equal(t, members[i].data-members[i].start, memberLength(len(name)))
+	}
+	_, err = r.Next()
+	assert.ErrorIs(t, err, io.EOF)
+}
+
+func TestDeadRangesKeepWhatIsLive(t *testing.T) {
+	var pack []byte
+	var data []int64
+	for i := range 20 {
+		pack = appendMember(pack, strings.Repeat("n", 1+i*15), 1000, 0)
+		data = append(data, int64(len(pack)))
+		inner := appendMember(nil, "a header inside of data", 1<<30, 0)
+		pack = append(pack, append(inner, make([]byte, 1024-len(inner))...)...)
+	}
+	pack = append(pack, make([]byte, tarEnd)...)
+	for _, live := range [][]int64{nil, data, data[:1], data[19:], {data[3], data[4], data[17]}} {
+		content := slices.Clone(pack)
+		for range 2 { // the second time there is nothing left to free
+			dead, err := deadRanges(bytes.NewReader(content), int64(len(content)), live)
+			assert.NilError(t, err)
+			for _, d := range dead {
+				clear(content[d.Offset:][:d.Length])
+			}
+		}
+		again, err := deadRanges(bytes.NewReader(content), int64(len(content)), live)
+		assert.NilError(t, err)
+		assert.Equal(t, len(again), 0)
+		var left []int64
+		assert.NilError(t, walkMembers(bytes.NewReader(content), int64(len(content)), func(m member) error {
+			left = append(left, m.data)
+			return nil
+		}))
+		assert.DeepEqual(t, left, live)
+	}
+	// Cut short anywhere, it can be done again.
+	live := []int64{data[7]}
+	dead, err := deadRanges(bytes.NewReader(pack), int64(len(pack)), live)
+	assert.NilError(t, err)
+	for at := dead[0].Offset; at < dead[0].Offset+dead[0].Length; at += tarBlock {
+		content := slices.Clone(pack)
+		clear(content[dead[0].Offset:at])
+		_, err := deadRanges(bytes.NewReader(content), int64(len(content)), live)
+		assert.NilError(t, err, "%d", at)
+	}
+}
+
+func TestNewerStoreIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	assert.NilError(t, err)
+	assert.NilError(t, s.Close())
+	assert.NilError(t, os.WriteFile(filepath.Join(dir, "format"), []byte("cua-store 2\n"), 0o600))
+	_, err = Open(dir)
+	var version *VersionError
+	assert.Assert(t, errors.As(err, &version), "%v", err)
+	assert.ErrorContains(t, err, `"cua-store 2"`)
+	assert.NilError(t, os.WriteFile(filepath.Join(dir, "format"), []byte("something else"), 0o600))
+	_, err = Open(dir)
+	assert.Assert(t, errdefs.IsInvalidArgument(err), "%v", err)
+}
+
+func TestRemovalWaitsForOthers(t *testing.T) {
+	s, err := Open(t.TempDir())
+	assert.NilError(t, err)
+	d, err := s.Begin(t.Context(), "id")
+	assert.NilError(t, err)
+	_, err = s.Remove(t.Context(), Removal{Wait: 30 * time.Millisecond})
+	assert.Assert(t, errdefs.IsConflict(err), "%v", err)
+	other, err := s.Begin(t.Context(), "other") // several at once are fine
+	assert.NilError(t, err)
+	assert.NilError(t, other.Discard())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := s.Remove(ctx, Removal{Wait: time.Minute})
+		done <- err
+	}()
+	cancel()
+	assert.ErrorIs(t, <-done, context.Canceled)
+	assert.NilError(t, d.Discard())
+	_, err = s.Remove(t.Context(), Removal{Wait: time.Second})
+	assert.NilError(t, err)
+}
+
+func TestNamesAreChecked(t *testing.T) {
+	s, err := Open(t.TempDir())
+	assert.NilError(t, err)
+	for _, bad := range []string{"", ".", "..", "a/b", "../x", ".hidden", "a\x00", strings.Repeat("a", 300), "a b"} {
+		_, err := s.Begin(t.Context(), bad)
+		assert.Assert(t, errdefs.IsInvalidArgument(err), "%q: %v", bad, err)
+		_, err = s.OpenManifest(bad, 0)
+		assert.Assert(t, errdefs.IsInvalidArgument(err), "%q: %v", bad, err)
+		head, err := s.OpenHead(bad)
+		assert.Assert(t, head == nil && err == nil, "%q: %v", bad, err)
+		assert.Equal(t, filepath.Dir(filepath.Dir(s.headPath(bad))), s.path("volumes"))
+		_, err = s.Remove(t.Context(), Removal{Snapshots: []string{bad}, Wait: time.Second})
+		assert.Assert(t, errdefs.IsInvalidArgument(err), "%q: %v", bad, err)
+		assert.Assert(t, checkPackName(bad+"/0") != nil)
+	}
+	for _, bad := range []string{"a", "a/", "a/-1", "a/01", "a/10000", "a/0/1", "/0"} {
+		assert.Assert(t, checkPackName(bad) != nil, bad)
+	}
+	_, err = s.OpenManifest("id", 0)
+	assert.Assert(t, errdefs.IsNotFound(err), "%v", err)
+}
+
+func TestOrphansAreSweptWhenOld(t *testing.T) {
+	s, err := Open(t.TempDir())
+	assert.NilError(t, err)
+	for _, id := range []string{"kept", "orphan"} {
+		d, err := s.Begin(t.Context(), id)
+		assert.NilError(t, err)
+		_, err = d.WriteManifest(0, func(w *ManifestWriter) error { return w.Append(&Entry{Kind: Directory}) })
+		assert.NilError(t, err)
+		_, err = d.Publish(map[int]string{0: "vol"})
+		assert.NilError(t, err)
+	}
+	now := time.Now()
+	removed, err := s.Remove(t.Context(), Removal{Existing: []string{"kept"}, Now: now.Add(59 * time.Minute), Wait: time.Second})
+	assert.NilError(t, err)
+	assert.Equal(t, len(removed.Snapshots), 0)
+	removed, err = s.Remove(t.Context(), Removal{Existing: []string{"kept"}, Now: now.Add(61 * time.Minute), Wait: time.Second})
+	assert.NilError(t, err)
+	assert.DeepEqual(t, removed.Snapshots, []string{"orphan"})
+	ids, err := s.Snapshots()
+	assert.NilError(t, err)
+	assert.DeepEqual(t, ids, []string{"kept"})
+	left, err := filepath.Glob(s.path("snapshots", "*"))
+	assert.NilError(t, err)
+	assert.Equal(t, len(left), 1)
+}

@@ -1,0 +1,170 @@
+//go:build linux
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Verification checks archives; what several of them share is read once.
+type Verification struct {
+	store   *Store
+	damaged func(*DamagedError)
+
+	mu      sync.Mutex
+	checked map[checkedPiece]bool
+	bytes   int64
+}
+
+type checkedPiece struct {
+	pack   PackID
+	offset int64
+	sum    indexKey
+}
+
+// NewVerification makes a verification that tells of damages one by one.
+func (s *Store) NewVerification(damaged func(*DamagedError)) *Verification {
+	var telling sync.Mutex
+	oneByOne := func(d *DamagedError) {
+		telling.Lock()
+		defer telling.Unlock()
+		damaged(d)
+	}
+	return &Verification{store: s, damaged: oneByOne, checked: map[checkedPiece]bool{}}
+}
+
+// Bytes is how much content has been found to be good so far.
+func (v *Verification) Bytes() int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.bytes
+}
+
+// Archive reads all that an archive needs. Only what keeps it from finding
+// out is an error; damage is told of and gone over.
+func (v *Verification) Archive(ctx context.Context, id string, n int, root *Sum) error {
+	r, err := v.store.OpenManifest(id, n)
+	if err != nil {
+		return v.tell(err)
+	}
+	defer r.Close()
+	if root != nil && r.Summary().Root != *root {
+		v.damaged(&DamagedError{Pack: r.name, Offset: -1, Reason: "it is not the manifest that the snapshot's label names"})
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	entries := make(chan *Entry, 64)
+	for range runtime.GOMAXPROCS(0) + 1 {
+		group.Go(func() error {
+			var buffer Buffer
+			for e := range entries {
+				if err := v.entry(ctx, e, &buffer); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		defer close(entries)
+		return v.tell(sendEntries(ctx, r, entries))
+	})
+	return group.Wait()
+}
+
+func sendEntries(ctx context.Context, r *ManifestReader, entries chan<- *Entry) error {
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(e.Pieces) == 0 {
+			continue
+		}
+		select {
+		case entries <- e:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// tell hands damage on, and returns any other error.
+func (v *Verification) tell(err error) error {
+	if damaged, ok := errors.AsType[*DamagedError](err); ok {
+		v.damaged(damaged)
+		return nil
+	}
+	return err
+}
+
+func (v *Verification) entry(ctx context.Context, e *Entry, b *Buffer) error {
+	for i := range e.Pieces {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		p := &e.Pieces[i]
+		key := checkedPiece{pack: p.At.Pack, offset: p.At.Offset, sum: indexKey(p.Sum[:16])}
+		if v.isGood(key) {
+			continue
+		}
+		_, err := v.store.ReadPiece(p, e.Path, b)
+		if err == nil {
+			err = v.store.checkHeader(p, e.Path)
+		}
+		if err != nil {
+			if err := v.tell(err); err != nil {
+				return err
+			}
+			continue
+		}
+		v.setGood(key, int64(p.Length))
+	}
+	return nil
+}
+
+func (v *Verification) isGood(key checkedPiece) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.checked[key]
+}
+
+func (v *Verification) setGood(key checkedPiece, n int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.checked[key] {
+		v.checked[key] = true
+		v.bytes += n
+	}
+}
+
+// checkHeader checks the tar header before a piece, without which standard
+// tools could not find it.
+func (s *Store) checkHeader(p *Piece, path string) error {
+	f, err := s.files.open(p.At.Pack)
+	if err != nil {
+		return s.damagedPiece(p, path, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return s.damagedPiece(p, path, err)
+	}
+	w := memberWalker{in: f, size: info.Size(), at: p.At.Offset - tarBlock, small: true}
+	m, err := w.next()
+	if err == nil && (m.data != p.At.Offset || m.size != int64(p.At.Stored)) {
+		err = fmt.Errorf("the header before it is that of another member")
+	}
+	if err != nil {
+		return s.damagedPiece(p, path, err)
+	}
+	return nil
+}

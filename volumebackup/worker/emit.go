@@ -1,0 +1,69 @@
+//go:build linux
+
+package worker
+
+import (
+	"sync"
+	"time"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+)
+
+const (
+	// progressInterval keeps progress to ten events a second.
+	progressInterval = 100 * time.Millisecond
+
+	// maxWarnings is how many warnings of one request are sent; the result has the count of all.
+	maxWarnings = 1000
+)
+
+// emitter sends what happens during one request.
+type emitter struct {
+	emit    func(protocol.Event)
+	counter archive.Counter
+
+	mu       sync.Mutex
+	warnings int
+}
+
+// Warn implements archive.Reporter.
+func (e *emitter) Warn(mount int, path, message string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.warnings++; e.warnings > maxWarnings {
+		return
+	}
+	e.emit(protocol.Event{Type: protocol.TypeWarning, Warning: &protocol.Warning{
+		Mount: mount, Path: protocol.Path(path), Message: message,
+	}})
+}
+
+// showProgress sends how far the request is, until it is stopped.
+func (e *emitter) showProgress(phase string) (stop func()) {
+	done := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		ticks := time.NewTicker(progressInterval)
+		defer ticks.Stop()
+		var last protocol.Progress
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticks.C:
+			}
+			now := protocol.Progress{
+				Phase: phase, Files: e.counter.Files.Load(), Bytes: e.counter.Bytes.Load(), Total: e.counter.Total.Load(),
+			}
+			if now != last {
+				e.emit(protocol.Event{Type: protocol.TypeProgress, Progress: &now})
+				last = now
+			}
+		}
+	})
+	return func() {
+		close(done)
+		group.Wait()
+	}
+}

@@ -1,0 +1,55 @@
+//go:build linux
+
+package worker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+// describe gives an error what survives the pipe: its class, and where it happened.
+func describe(err error) *protocol.Error {
+	if reported, ok := errors.AsType[*protocol.Error](err); ok {
+		return reported
+	}
+	described := &protocol.Error{Class: classify(err), Message: err.Error()}
+	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
+		described.Path = protocol.Path(damaged.Path)
+		described.Pack, described.Offset = damaged.Pack, damaged.Offset
+	}
+	if path, ok := errors.AsType[*os.PathError](err); ok && described.Path == "" {
+		described.Path = protocol.Path(path.Path)
+	}
+	return described
+}
+
+func classify(err error) protocol.Class {
+	var newer *store.VersionError
+	var damaged *store.DamagedError
+	switch {
+	case errors.As(err, &newer):
+		return protocol.NewerVersion
+	case errors.As(err, &damaged):
+		return protocol.Damaged
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return protocol.NoSpace
+	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):
+		return protocol.Canceled
+	case errdefs.IsNotFound(err):
+		return protocol.NotFound
+	case errdefs.IsConflict(err):
+		return protocol.Conflict
+	case errdefs.IsInvalidArgument(err), errdefs.IsNotImplemented(err):
+		return protocol.Invalid
+	default:
+		return protocol.Internal
+	}
+}

@@ -1,0 +1,241 @@
+//go:build linux
+
+package worker
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+const (
+	// maxDamages is how many damages are listed, and maxDamageBytes how long their
+	// paths may be together; the others are counted.
+	maxDamages     = 1000
+	maxDamageBytes = 1 << 20
+
+	// listBatch is how many bytes of paths, about, go into one event.
+	listBatch = 64 << 10
+
+	// lockTimeout is how long a removal waits unless it is told.
+	lockTimeout = 10 * time.Second
+)
+
+// list sends the entries of an archive.
+func (s *session) list(ctx context.Context, r *protocol.ListRequest, e *emitter) (protocol.Result, error) {
+	root, err := parseRoot(r.Root)
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	unlock, err := s.store.Share(ctx)
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	defer unlock()
+	m, err := s.store.OpenManifest(r.Snapshot, r.Archive)
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	defer m.Close()
+	summary := m.Summary()
+	if root != nil && *root != summary.Root {
+		return protocol.Result{}, &protocol.Error{Class: protocol.Damaged, Message: "the store has another archive than the snapshot's label names"}
+	}
+	if err := sendEntries(ctx, m, e); err != nil {
+		return protocol.Result{}, err
+	}
+	result := protocol.ListResult{Root: hex.EncodeToString(summary.Root[:]), Entries: summary.Entries, Bytes: summary.Bytes}
+	return protocol.Result{List: &result}, nil
+}
+
+func sendEntries(ctx context.Context, m *store.ManifestReader, e *emitter) error {
+	var batch []protocol.Entry
+	size := 0
+	send := func() {
+		if len(batch) > 0 {
+			e.emit(protocol.Event{Type: protocol.TypeEntries, Entries: batch})
+		}
+		batch, size = nil, 0
+	}
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		entry, err := m.Next()
+		if errors.Is(err, io.EOF) {
+			send()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		batch = append(batch, shown(entry))
+		size += len(entry.Path) + len(entry.Target) + 128
+		if size >= listBatch {
+			send()
+		}
+	}
+}
+
+// shown is an entry as people see it.
+func shown(e *store.Entry) protocol.Entry {
+	out := protocol.Entry{
+		Path: protocol.Path(e.Path), Kind: string(rune(e.Kind)), Mode: e.Mode, UID: e.UID, GID: e.GID, Size: e.Size,
+		Modified: time.Unix(e.Modified.Sec, int64(e.Modified.Nsec)).UTC(), Target: protocol.Path(e.Target),
+	}
+	if e.Modified.Sec > maxTime || e.Modified.Sec < minTime {
+		out.Modified = time.Time{} // JSON has no such year
+	}
+	for _, x := range e.Xattrs {
+		out.Xattrs = append(out.Xattrs, x.Name)
+	}
+	return out
+}
+
+// The years that RFC 3339 can express: 0 to 9999.
+const (
+	minTime = -62167219200
+	maxTime = 253402300799
+)
+
+// verify checks archives, or all there are.
+func (s *session) verify(ctx context.Context, r *protocol.VerifyRequest, e *emitter) (protocol.Result, error) {
+	unlock, err := s.store.Share(ctx)
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	defer unlock()
+	asked := r.Snapshots
+	if len(asked) == 0 {
+		ids, err := s.store.Snapshots()
+		if err != nil {
+			return protocol.Result{}, err
+		}
+		for _, id := range ids {
+			asked = append(asked, protocol.VerifySnapshot{Snapshot: id})
+		}
+	}
+	v := verification{emitter: e}
+	v.pieces = s.store.NewVerification(v.add)
+	for _, snapshot := range asked {
+		if err := v.snapshot(ctx, s.store, snapshot); err != nil {
+			return protocol.Result{}, err
+		}
+	}
+	v.result.Bytes = v.pieces.Bytes()
+	return protocol.Result{Verify: &v.result}, nil
+}
+
+// verification collects damages.
+type verification struct {
+	*emitter
+	pieces *store.Verification
+	id     string
+	number int
+
+	mu     sync.Mutex
+	result protocol.VerifyResult
+	length int // of the paths in it
+}
+
+func (v *verification) snapshot(ctx context.Context, s *store.Store, asked protocol.VerifySnapshot) error {
+	v.result.Snapshots++
+	v.id = asked.Snapshot
+	archives := make([]int, 0, len(asked.Roots))
+	for n := range asked.Roots {
+		archives = append(archives, n)
+	}
+	if len(archives) == 0 {
+		var err error
+		if archives, err = s.Archives(asked.Snapshot); err != nil {
+			return v.missing(err)
+		}
+	}
+	for _, n := range archives {
+		root, err := parseRoot(asked.Roots[n])
+		if err != nil {
+			return err
+		}
+		v.number = n
+		err = v.pieces.Archive(ctx, asked.Snapshot, n, root)
+		if err := v.missing(err); err != nil {
+			return err
+		}
+		v.counter.Bytes.Store(v.pieces.Bytes())
+	}
+	return nil
+}
+
+// missing counts what is not in the store as damage; any other error is one.
+func (v *verification) missing(err error) error {
+	if !errdefs.IsNotFound(err) {
+		return err
+	}
+	v.add(&store.DamagedError{Pack: "snapshots/" + v.id, Offset: -1, Reason: "an archive is missing"})
+	return nil
+}
+
+func (v *verification) add(d *store.DamagedError) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.length += len(d.Path); len(v.result.Damages) >= maxDamages || v.length > maxDamageBytes {
+		v.result.More++
+		return
+	}
+	v.result.Damages = append(v.result.Damages, protocol.Damage{
+		Snapshot: v.id, Archive: v.number, Path: protocol.Path(d.Path), Pack: d.Pack, Offset: d.Offset, Message: d.Error(),
+	})
+}
+
+func (s *session) remove(ctx context.Context, r *protocol.RemoveRequest) (protocol.Result, error) {
+	wait := time.Duration(r.LockTimeoutMillis) * time.Millisecond
+	if wait <= 0 {
+		wait = lockTimeout
+	}
+	removed, err := s.store.Remove(ctx, store.Removal{
+		Snapshots: r.Snapshots, Existing: r.Existing, Now: s.options.Now(), Wait: wait,
+	})
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	return protocol.Result{Remove: &protocol.RemoveResult{Removed: removed.Snapshots, Freed: removed.Freed}}, nil
+}
+
+func (s *session) usage(ctx context.Context) (protocol.Result, error) {
+	unlock, err := s.store.Share(ctx)
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	defer unlock()
+	snapshots, total, err := s.store.Usage(ctx)
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	result := protocol.UsageResult{Total: total}
+	for _, u := range snapshots {
+		result.Snapshots = append(result.Snapshots, protocol.SnapshotUsage{Snapshot: u.Snapshot, Own: u.Own, Shared: u.Shared})
+	}
+	return protocol.Result{Usage: &result}, nil
+}
+
+func (s *session) forget(ctx context.Context, r *protocol.ForgetRequest) error {
+	unlock, err := s.store.Share(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for _, volume := range r.Volumes {
+		if err := s.store.Forget(volume); err != nil {
+			return err
+		}
+	}
+	return nil
+}
