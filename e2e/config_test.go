@@ -211,34 +211,33 @@ var configCases = []configCase{
 func words(s string, more ...string) []string { return append(strings.Fields(s), more...) }
 
 func TestRestoreKeepsTheConfiguration(t *testing.T) {
+	forEachConfig(t, "config", configCase.run)
+}
+
+// forEachConfig runs a test for every case that the engine can do, all of them at once, with a prefix for its names.
+func forEachConfig(t *testing.T, word string, test func(tc configCase, t *testing.T, prefix string)) {
+	t.Helper()
 	for _, tc := range configCases {
 		if able, _ := condition(tc.only); tc.only != "" && !able {
 			continue
 		}
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			prefix := fmt.Sprintf("config-%06x", rand.IntN(1<<24))
-			t.Cleanup(func() { sweep(context.WithoutCancel(t.Context()), prefix, testLog{t}) })
-			tc.run(t, prefix)
+			test(tc, t, ownPrefix(t, word))
 		})
 	}
 }
 
+// ownPrefix makes a prefix for names. What bears it is removed after the test.
+func ownPrefix(t *testing.T, word string) string {
+	t.Helper()
+	prefix := fmt.Sprintf("%s-%06x", word, rand.IntN(1<<24))
+	t.Cleanup(func() { sweep(context.WithoutCancel(t.Context()), prefix, testLog{t}) })
+	return prefix
+}
+
 func (tc configCase) run(t *testing.T, prefix string) {
-	fill := func(args []string) []string {
-		return strings.Split(strings.ReplaceAll(strings.Join(args, "\x00"), "$P", prefix), "\x00")
-	}
-	call := func(args ...string) {
-		t.Helper()
-		_, err := docker(fill(args)...)
-		assert.NilError(t, err)
-	}
-	for _, command := range tc.before {
-		call(strings.Fields(command)...)
-	}
-	if tc.args != nil {
-		call(append([]string{"run", "--detach", "--name", "$P-web"}, tc.args...)...)
-	}
+	fill, call := tc.start(t, prefix)
 	call("create", "--name", "$P-plain", "busybox", "sh")
 	call("snapshot", "create", "--store", "$P-store", "$P-web", "one")
 	original := leaves(t, prefix+"-web")
@@ -252,14 +251,39 @@ func (tc configCase) run(t *testing.T, prefix string) {
 		_, isSet := original[pointer]
 		assert.Check(t, isSet || isPlain, "%s is not there", pointer)
 	}
-	allowed := append(slices.Clone(alwaysDiffers), tc.differs...)
-	for _, pointer := range differing(original, copied) {
+	checkSame(t, original, copied, append(slices.Clone(alwaysDiffers), tc.differs...))
+}
+
+// start makes the case's container. It returns what puts the prefix into words, and what calls docker with such words.
+func (tc configCase) start(t *testing.T, prefix string) (fill func([]string) []string, call func(...string)) {
+	t.Helper()
+	fill = func(args []string) []string {
+		return strings.Split(strings.ReplaceAll(strings.Join(args, "\x00"), "$P", prefix), "\x00")
+	}
+	call = func(args ...string) {
+		t.Helper()
+		_, err := docker(fill(args)...)
+		assert.NilError(t, err)
+	}
+	for _, command := range tc.before {
+		call(strings.Fields(command)...)
+	}
+	if tc.args != nil {
+		call(append([]string{"run", "--detach", "--name", "$P-web"}, tc.args...)...)
+	}
+	return fill, call
+}
+
+// checkSame compares two inspections; they may differ where one of the patterns matches.
+func checkSame(t *testing.T, before, after map[string]string, allowed []string) {
+	t.Helper()
+	for _, pointer := range differing(before, after) {
 		matches := slices.ContainsFunc(allowed, func(pattern string) bool {
 			ok, err := path.Match(pattern, pointer)
 			assert.NilError(t, err)
 			return ok
 		})
-		assert.Check(t, matches, "%s was %q, is %q", pointer, original[pointer], copied[pointer])
+		assert.Check(t, matches, "%s was %q, is %q", pointer, before[pointer], after[pointer])
 	}
 }
 

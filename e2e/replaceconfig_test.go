@@ -3,15 +3,8 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
-	"math/rand/v2"
-	"path"
 	"slices"
-	"strings"
 	"testing"
-
-	"gotest.tools/v3/assert"
 )
 
 // differsInPlace is what docker inspect says differently of a container that was restored in place.
@@ -44,38 +37,14 @@ var inPlace = map[string][]string{
 }
 
 func TestReplaceKeepsTheConfiguration(t *testing.T) {
-	for _, tc := range configCases {
-		if able, _ := condition(tc.only); tc.only != "" && !able {
-			continue
-		}
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			prefix := fmt.Sprintf("inplace-%06x", rand.IntN(1<<24))
-			t.Cleanup(func() { sweep(context.WithoutCancel(t.Context()), prefix, testLog{t}) })
-			tc.replace(t, prefix)
-		})
-	}
+	forEachConfig(t, "inplace", configCase.replace)
 }
 
 func (tc configCase) replace(t *testing.T, prefix string) {
-	fill := func(args []string) []string {
-		return strings.Split(strings.ReplaceAll(strings.Join(args, "\x00"), "$P", prefix), "\x00")
-	}
-	call := func(args ...string) {
-		t.Helper()
-		_, err := docker(fill(args)...)
-		assert.NilError(t, err)
-	}
-	for _, command := range tc.before {
-		call(strings.Fields(command)...)
-	}
-	if tc.args != nil {
-		call(append([]string{"run", "--detach", "--name", "$P-web"}, tc.args...)...)
-	}
+	_, call := tc.start(t, prefix)
 	call("snapshot", "create", "--store", "$P-store", "$P-web", "one")
 	before := leaves(t, prefix+"-web")
 	call("snapshot", "restore", "--store", "$P-store", "--replace", "--force", "--stop-others", "--timeout", "0", "--wait=false", "$P-web:one")
-	after := leaves(t, prefix+"-web")
 	allowed := slices.Concat(differsInPlace, inPlace[tc.name])
 	if slices.Contains(tc.differs, ownHostname) {
 		allowed = append(allowed, ownHostname)
@@ -87,12 +56,5 @@ func (tc configCase) replace(t *testing.T, prefix string) {
 	if tc.name != "network with a fixed hardware address" {
 		allowed = append(allowed, ownMAC...)
 	}
-	for _, pointer := range differing(before, after) {
-		matches := slices.ContainsFunc(allowed, func(pattern string) bool {
-			ok, err := path.Match(pattern, pointer)
-			assert.NilError(t, err)
-			return ok
-		})
-		assert.Check(t, matches, "%s was %q, is %q", pointer, before[pointer], after[pointer])
-	}
+	checkSame(t, before, leaves(t, prefix+"-web"), allowed)
 }

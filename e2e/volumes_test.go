@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -22,8 +21,7 @@ type volumesTest struct {
 
 // newVolumesTest starts it; the volumes are mounted at /0, /1 ….
 func newVolumesTest(t *testing.T, volumes int) volumesTest {
-	v := volumesTest{t, fmt.Sprintf("exact-%06x", rand.IntN(1<<24))}
-	t.Cleanup(func() { sweep(context.WithoutCancel(t.Context()), v.prefix, testLog{t}) })
+	v := volumesTest{t, ownPrefix(t, "exact")}
 	args := []string{"run", "--detach", "--name", v.prefix + "-web"}
 	for n := range volumes {
 		args = append(args, "--volume", fmt.Sprintf("%s-%d:/%d", v.prefix, n, n))

@@ -35,14 +35,14 @@ func (e *Engine) Create(ctx context.Context, o CreateOptions, p Progress) (Creat
 	}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	when.engineID = e.identify(asking)
+	engineID := e.identify(asking)
 	for attempt := 1; ; attempt++ {
-		if e.volumes != nil {
-			if err := e.Settle(ctx, o.Container, p); err != nil {
-				return Created{}, err
-			}
+		p.status("inspect", "reading configuration of "+o.Container)
+		from, err := e.observeSettled(ctx, o, engineID, p)
+		var created Created
+		if err == nil {
+			created, err = e.capture(ctx, from, when, o, p)
 		}
-		created, err := e.createOn(ctx, when, o, p)
 		if !cerrdefs.IsNotFound(err) || attempt == createAttempts {
 			return created, err
 		}
@@ -61,8 +61,6 @@ const createAttempts = 3
 type occasion struct {
 	id      labels.ID
 	created time.Time
-	// engineID waits for the answer who the engine is; nil: it was not asked yet.
-	engineID func() (string, error)
 	// begin opens a backup of the volumes; nil: in a worker of its own.
 	begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (*volumebackup.Backup, error)
 	// settle ends all writing; nil: who writes is frozen, and thawed again.
@@ -75,15 +73,18 @@ func (e *Engine) newOccasion() (occasion, error) {
 	return occasion{id: id, created: created}, err
 }
 
-func (e *Engine) createOn(ctx context.Context, when occasion, o CreateOptions, p Progress) (result Created, err error) {
+// createOn takes a snapshot as a part of another operation.
+func (e *Engine) createOn(ctx context.Context, when occasion, o CreateOptions, p Progress) (Created, error) {
 	p.status("inspect", "reading configuration of "+o.Container)
-	if when.engineID == nil {
-		when.engineID = e.identify(ctx)
-	}
-	from, err := e.observe(ctx, o, when.engineID)
+	from, err := e.observe(ctx, o, e.identify(ctx))
 	if err != nil {
 		return Created{}, err
 	}
+	return e.capture(ctx, from, when, o, p)
+}
+
+// capture makes a snapshot of what was observed.
+func (e *Engine) capture(ctx context.Context, from source, when occasion, o CreateOptions, p Progress) (result Created, err error) {
 	if err := o.Volumes.check(from.mounts); err != nil {
 		return Created{}, err
 	}

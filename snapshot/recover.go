@@ -9,6 +9,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -57,6 +58,37 @@ func (e *Engine) Settle(ctx context.Context, name string, p Progress) error {
 		}
 		if err := e.conclude(ctx, pending, p); err != nil {
 			return err
+		}
+	}
+}
+
+// observeSettled observes a container of which no restore in place is under way, or
+// was interrupted. It looks for one while it observes: there hardly ever is, and
+// then it observes again.
+func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, engineID func() (string, error), p Progress) (source, error) {
+	for {
+		var pending []replacing
+		var from source
+		var failed error
+		calls, callsCtx := errgroup.WithContext(ctx)
+		calls.Go(func() (err error) {
+			if e.volumes != nil {
+				pending, err = e.pendingReplacements(callsCtx, []string{o.Container})
+			}
+			return err
+		})
+		calls.Go(func() error {
+			from, failed = e.observe(callsCtx, o, engineID)
+			return nil // what is pending may be the reason
+		})
+		if err := calls.Wait(); err != nil {
+			return source{}, err
+		}
+		if len(pending) == 0 {
+			return from, failed
+		}
+		if err := e.conclude(ctx, pending, p); err != nil {
+			return source{}, err
 		}
 	}
 }

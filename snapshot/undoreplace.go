@@ -31,18 +31,8 @@ func (e *Engine) undoReplace(ctx context.Context, j journal, p Progress) (string
 	if err != nil {
 		return "", err
 	}
-	if old == nil && made != nil && j.Old != "" && !j.OneShot { // the old one is removed last
-		e.startOthers(ctx, j.Others, p)
-		return fmt.Sprintf("container %s had been replaced already (%s): the restore is done", j.Name, made.ID[:shortID]), nil
-	}
-	if j.OneShot && old == nil {
-		again, err := e.findMade(ctx, j.OldName, j.Safety, j.Old)
-		if err != nil {
-			return "", err
-		}
-		if again != nil { // by another attempt to take it back
-			return madeAgain(j, again.ID), nil
-		}
+	if over, err := e.isOver(ctx, j, old, made, p); over != "" || err != nil {
+		return over, err
 	}
 	if made != nil {
 		if err := e.discard(ctx, made.ID); err != nil {
@@ -65,6 +55,24 @@ func (e *Engine) undoReplace(ctx context.Context, j journal, p Progress) (string
 		return "", fmt.Errorf("rename container %s back to %s: %w", j.Aside, j.OldName, err)
 	}
 	return e.standUp(ctx, old.ID, j, p)
+}
+
+// isOver says what there is if nothing is left to take back, or nothing.
+func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.InspectResponse, p Progress) (string, error) {
+	switch {
+	case old != nil || j.Old == "":
+		return "", nil
+	case j.OneShot:
+		again, err := e.findMade(ctx, j.OldName, j.Safety, j.Old)
+		if err != nil || again == nil {
+			return "", err
+		}
+		return madeAgain(j, again.ID), nil // by another attempt to take it back
+	case made != nil: // the old one is removed last
+		e.startOthers(ctx, j.Others, p)
+		return fmt.Sprintf("container %s had been replaced already (%s): the restore is done", j.Name, made.ID[:shortID]), nil
+	}
+	return "", nil
 }
 
 // finishReplace does what is left when a restore in place is settled, one way or
