@@ -14,6 +14,7 @@
 //	sshd NAME                     start an SSH server that leads to the engine; NAME becomes its ssh:// address
 //	engine debian|moby NAME [FLAG…]
 //	    start another engine for this script, with these options of dockerd; NAME becomes its DOCKER_HOST
+//	compose                       make docker compose a command of the script's docker
 //
 // and these programs, which work under exec, status and eventually:
 //

@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -30,4 +32,20 @@ func cmdEngine(ts *testscript.TestScript, neg bool, args []string) {
 	images.Env = append(os.Environ(), "DOCKER_HOST="+ts.Getenv(args[1]))
 	images.Stderr = ts.Stderr()
 	ts.Check(images.Run())
+}
+
+// cmdCompose makes docker compose a command of the script's docker.
+func cmdCompose(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, !neg && len(args) == 0, "compose")
+	ts.Check(installCompose(ts.Getenv("DOCKER_CONFIG")))
+}
+
+// installCompose makes docker compose a command of the docker with that configuration.
+func installCompose(config string) error {
+	folder, err := exec.Command("./engine.sh", "build", "compose").Output()
+	if err != nil {
+		return fmt.Errorf("build Compose: %w: %s", err, stderrOf(err))
+	}
+	const plugin = "docker-compose"
+	return os.Symlink(filepath.Join(strings.TrimSpace(string(folder)), plugin), filepath.Join(config, "cli-plugins", plugin))
 }

@@ -3,8 +3,12 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"gotest.tools/v3/assert"
 )
 
 // differsInPlace is what docker inspect says differently of a container that was restored in place.
@@ -57,4 +61,48 @@ func (tc configCase) replace(t *testing.T, prefix string) {
 		allowed = append(allowed, ownMAC...)
 	}
 	checkSame(t, before, leaves(t, prefix+"-web"), allowed)
+}
+
+const composeFile = `
+services:
+  web:
+    image: busybox
+    command: [sleep, "1000"]
+    hostname: shop
+    environment: {COLOUR: blue}
+    labels: {app: shop}
+    mem_limit: 64m
+    ports: ["127.0.0.1::80"]
+    volumes: ["data:/data", "/anonymous", "/etc:/host:ro"]
+    healthcheck: {test: [CMD, "true"], interval: 1h}
+    networks:
+      front: {aliases: [site], ipv4_address: 10.99.2.77}
+      back: {}
+volumes:
+  data:
+networks:
+  front:
+    ipam: {config: [{subnet: 10.99.2.0/24}]}
+  back:
+`
+
+func TestReplaceKeepsAComposeService(t *testing.T) {
+	t.Parallel()
+	prefix := ownPrefix(t, "composed")
+	assert.NilError(t, installCompose(configDir))
+	file := filepath.Join(t.TempDir(), "compose.yaml")
+	assert.NilError(t, os.WriteFile(file, []byte(composeFile), 0o600))
+	call := func(args ...string) {
+		t.Helper()
+		_, err := docker(args...)
+		assert.NilError(t, err)
+	}
+	call("compose", "--project-name", prefix, "--file", file, "up", "--detach")
+	web, store := prefix+"-web-1", prefix+"-store"
+	call("snapshot", "create", "--store", store, web, "one")
+	before := leaves(t, web)
+	call("snapshot", "restore", "--store", store, "--replace", "--force", "--timeout", "0", "--wait=false", web+":one")
+	allowed := slices.Concat(differsInPlace, inPlace["mounts"], inPlace["process"], ownPorts, ownMAC,
+		words("/NetworkSettings/Networks/"+prefix+"_back/IPAddress /NetworkSettings/Networks/*/DNSNames/*"))
+	checkSame(t, before, leaves(t, web), allowed)
 }

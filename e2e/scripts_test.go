@@ -35,6 +35,7 @@ func TestScripts(t *testing.T) {
 			"stdout2env": cmdStdout2env,
 			"sshd":       cmdSSHD,
 			"engine":     cmdEngine,
+			"compose":    cmdCompose,
 			"picture":    cmdPicture,
 		},
 	})

@@ -195,7 +195,11 @@ func (a *archiving) standStill(ctx context.Context, running []string) (resume fu
 	if a.settle != nil {
 		return func(context.Context) error { return nil }, a.settle(ctx)
 	}
-	a.p.status("freeze", fmt.Sprintf("freezing %d containers", len(running)))
+	what := "the container"
+	if len(running) > 1 {
+		what = fmt.Sprintf("%d containers", len(running))
+	}
+	a.p.status("freeze", "freezing "+what)
 	frozen, err := a.engine.freeze(ctx, running)
 	return func(ctx context.Context) error {
 		err := frozen.thaw(ctx)
