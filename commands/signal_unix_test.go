@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +24,14 @@ func send(t *testing.T, numbers ...syscall.Signal) {
 	}
 }
 
+// heed makes those signals count that whoever runs the tests ignores, as nohup(1) does: children inherit that.
+func heed(t *testing.T) {
+	t.Helper()
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	t.Cleanup(func() { signal.Stop(received) })
+}
+
 func TestSignalsEndTheContext(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -36,6 +45,7 @@ func TestSignalsEndTheContext(t *testing.T) {
 		{"timeout sends each twice", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGTERM}, 143},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			heed(t)
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			err := runAdapted(t.Context(), func(ctx context.Context) error {
 				send(t, tc.sent[0])
@@ -50,6 +60,7 @@ func TestSignalsEndTheContext(t *testing.T) {
 }
 
 func TestASignalThatComesTooLateChangesNothing(t *testing.T) {
+	heed(t)
 	err := runAdapted(t.Context(), func(ctx context.Context) error {
 		send(t, syscall.SIGINT)
 		<-ctx.Done()
@@ -61,6 +72,7 @@ func TestASignalThatComesTooLateChangesNothing(t *testing.T) {
 // On Ctrl-C the CLI may end the context before our own signal is here; the
 // status is that of the signal all the same.
 func TestCtrlCThatReachesTheCLIFirst(t *testing.T) {
+	heed(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	err := runAdapted(ctx, func(ctx context.Context) error {
 		cancel()
@@ -82,6 +94,7 @@ func TestASignalAfterAWhileKills(t *testing.T) {
 			select {}
 		})
 	}
+	heed(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), stubborn+"=1")
 	out, err := cmd.StdoutPipe()

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"strconv"
 	"strings"
@@ -99,7 +100,7 @@ func runTTY(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	if err := command.Start(); err != nil {
+	if err := start(command, os.Interrupt); err != nil {
 		return err
 	}
 	terminal.Close()
@@ -109,6 +110,13 @@ func runTTY(ctx context.Context, args []string) error {
 	// The end of the last process on the terminal ends the copy, with EIO.
 	_, _ = io.Copy(&watch{to: os.Stdout, when: *after, seen: keyboard}, control)
 	return command.Wait()
+}
+
+// start starts a program that heeds a signal, also where everybody was told to ignore it, as nohup(1) does.
+func start(command *exec.Cmd, heeded os.Signal) error {
+	signal.Notify(make(chan os.Signal, 1), heeded)
+	defer signal.Reset(heeded)
+	return command.Start()
 }
 
 // openTerminal returns both ends of a pseudo terminal.
@@ -167,7 +175,7 @@ func runInterrupt(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	if err := command.Start(); err != nil {
+	if err := start(command, sig); err != nil {
 		return err
 	}
 	if *delay != 0 {
