@@ -59,7 +59,7 @@ build_moby() {
 	touch "$moby_dir/.complete"
 }
 
-# Docker's CLI has no go.mod of its own: it is built with the vendor.mod and vendor folder that it comes with.
+# Docker's CLI has no go.mod: vendor.mod and vendor.sum are the same under other names.
 # Engine 29 refuses the CLI of Debian 12, which speaks too old a version of the API.
 build_cli() {
 	[[ ! -e $cli_dir/docker ]] || return 0
@@ -70,8 +70,10 @@ build_cli() {
 		cd "$source"
 		GOFLAGS='' go mod download "github.com/docker/cli@$docker_cli_version+incompatible"
 		cp -r --no-preserve=mode "$(go env GOMODCACHE)/github.com/docker/cli@$docker_cli_version+incompatible/." .
+		rm -rf vendor # a module that comes without go.mod may have the folder, whole or not
 		mv vendor.mod go.mod
-		CGO_ENABLED=0 GOFLAGS='-mod=vendor -trimpath' go build -o docker \
+		mv vendor.sum go.sum
+		CGO_ENABLED=0 GOFLAGS='-mod=readonly -trimpath' go build -o docker \
 			-ldflags "-X github.com/docker/cli/cli/version.Version=${docker_cli_version#v}" ./cmd/docker
 		mkdir -p "$cli_dir"
 		mv docker "$cli_dir/"
