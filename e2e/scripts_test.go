@@ -62,6 +62,7 @@ func setup(ctx context.Context, env *testscript.Env) error {
 	env.Setenv("P", prefix)
 	env.Setenv("ENGINE", theEngine.name)
 	env.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
+	env.Setenv("SOCKET", strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://"))
 	env.Setenv("DOCKER_CONFIG", config)
 	env.Setenv("DOCKER_SNAPSHOT_STORE", prefix+"-store")
 	repository, err := filepath.Abs("..")

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -97,60 +98,110 @@ type archiving struct {
 	refs   []string // that the image has from the start
 }
 
+// errJoined means that somebody began to write to the volumes after it had been
+// found out who does.
+var errJoined = errors.New("another container began to use the volumes")
+
+// runAttempts is how often the volumes are read again because of that.
+const runAttempts = 4
+
 // run archives the volumes and commits the container, both as they were at one
-// moment: everything is read while the writers run, then what changed since is
-// read again while they are frozen. Nothing durable is waited for until they run
-// again. It returns the image's ID; on an error nothing is left in the store.
-func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, pause Pause, options container.CommitOptions, u *undo) (imageID string, err error) {
-	names := make([]string, len(volumes))
-	for i, v := range volumes {
+// moment. It returns the image's ID; on an error nothing is left in the store.
+func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, pause Pause, options container.CommitOptions, u *undo) (string, error) {
+	r := reading{archiving: a, volumes: volumes, pause: pause, options: options}
+	for attempt := 1; ; attempt++ {
+		r.last = attempt == runAttempts || a.begin != nil
+		imageID, err := r.run(ctx, u)
+		if !errors.Is(err, errJoined) {
+			return imageID, err
+		}
+		a.p.status("volumes", errJoined.Error()+": reading them again")
+	}
+}
+
+// reading is one attempt to archive volumes.
+type reading struct {
+	*archiving
+	volumes []volumebackup.Volume
+	pause   Pause
+	options container.CommitOptions
+	last    bool // who joins now is not waited for
+	backup  *volumebackup.Backup
+}
+
+// look finds out who can write now.
+func (r *reading) look(ctx context.Context) (writers, error) {
+	names := make([]string, len(r.volumes))
+	for i, v := range r.volumes {
 		names[i] = v.Name
 	}
-	look := func() (writers, error) { return a.engine.writers(ctx, a.from, names, pause) }
-	before, err := look()
+	return r.engine.writers(ctx, r.from, names, r.pause)
+}
+
+// run reads everything while the writers run, then what changed since while they
+// are frozen. Nothing durable is waited for until they run again.
+func (r *reading) run(ctx context.Context, u *undo) (imageID string, err error) {
+	before, err := r.look(ctx)
 	if err != nil {
 		return "", err
 	}
-	a.p.status("volumes", "reading volumes")
-	begin := a.begin
+	r.p.status("volumes", "reading volumes")
+	begin := r.begin
 	if begin == nil {
-		begin = a.engine.volumes.Begin
+		begin = r.engine.volumes.Begin
 	}
-	backup, err := begin(ctx, volumebackup.BackupOptions{
-		Container: a.from.container.ID, Snapshot: string(a.id), Freezes: before.running, Volumes: volumes,
-	}, volumeEvents(a.p))
+	r.backup, err = begin(ctx, volumebackup.BackupOptions{
+		Container: r.from.container.ID, Snapshot: string(r.id), Freezes: before.running, Volumes: r.volumes,
+	}, volumeEvents(r.p))
 	if err != nil {
 		return "", err
 	}
 	defer func() {
-		if closeErr := backup.Close(); err == nil {
+		if closeErr := r.backup.Close(); err == nil {
 			err = closeErr
 		}
 	}()
 	if !before.idle {
-		if _, err := backup.Pass(ctx, volumebackup.Live); err != nil {
+		if _, err := r.backup.Pass(ctx, volumebackup.Live); err != nil {
 			return "", err
 		}
 	}
-	now, err := look() // reading may have taken minutes: others may have started
+	now, err := r.look(ctx) // reading may have taken minutes
 	if err != nil {
 		return "", err
 	}
-	made, err := a.readFrozen(ctx, backup, volumes, now, options)
-	if made != "" {
-		u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, made) })
+	if now.joined(before) && !r.last { // whoever is frozen has to be in the journal
+		return "", errJoined
 	}
-	if err != nil {
-		return "", err
-	}
-	a.p.status("store", "writing to the store")
-	u.add(func(ctx context.Context) error { // also without an answer: the worker may have got there
-		_, err := a.engine.volumes.Remove(ctx, volumebackup.RemoveOptions{Snapshot: string(a.id)})
+	return r.finish(ctx, now, u)
+}
+
+// finish reads what is left and stores it all.
+func (r *reading) finish(ctx context.Context, who writers, u *undo) (string, error) {
+	stored := false // perhaps: without an answer the worker may still have got there
+	u.add(func(ctx context.Context) error {
+		if !stored {
+			return nil
+		}
+		_, err := r.engine.volumes.Remove(ctx, volumebackup.RemoveOptions{Snapshot: string(r.id)})
 		return err
 	})
-	archives, err := backup.Publish(ctx)
+	made, err := r.readFrozen(ctx, who)
+	if made != "" {
+		u.add(func(ctx context.Context) error { return r.engine.removeImage(ctx, made) })
+	}
+	if err != nil {
+		return "", err
+	}
+	made, err = r.limitLayers(ctx, made, u) // before there are archives that have no image
+	if err != nil {
+		return "", err
+	}
+	r.p.status("store", "writing to the store")
+	stored = true
+	archives, err := r.backup.Publish(ctx)
 	for _, archive := range archives {
-		a.lost = a.lost || archive.Skipped > 0
+		r.lost = r.lost || archive.Skipped > 0
 	}
 	if err != nil {
 		return "", err
@@ -159,12 +210,12 @@ func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, paus
 }
 
 // readFrozen is the part that ends with the image committed and all thawed.
-func (a *archiving) readFrozen(ctx context.Context, backup *volumebackup.Backup, volumes []volumebackup.Volume, who writers, options container.CommitOptions) (imageID string, err error) {
+func (r *reading) readFrozen(ctx context.Context, who writers) (imageID string, err error) {
 	mode := volumebackup.Frozen
-	if who.idle || a.settle != nil {
+	if who.idle || r.settle != nil {
 		mode = volumebackup.Idle
 	}
-	resume, err := a.standStill(ctx, who.running)
+	resume, err := r.standStill(ctx, who.running)
 	defer func() {
 		if resumeErr := resume(ctx); err == nil {
 			err = resumeErr
@@ -173,20 +224,38 @@ func (a *archiving) readFrozen(ctx context.Context, backup *volumebackup.Backup,
 	if err != nil {
 		return "", err
 	}
-	archives, err := backup.Pass(ctx, mode)
+	archives, err := r.backup.Pass(ctx, mode)
 	if err != nil {
 		return "", err
 	}
-	if len(archives) != len(volumes) {
-		return "", fmt.Errorf("the worker archived %d of %d volumes", len(archives), len(volumes))
+	if len(archives) != len(r.volumes) {
+		return "", fmt.Errorf("the worker archived %d of %d volumes", len(archives), len(r.volumes))
 	}
-	recordArchives(a.record.Mounts, archives)
-	own, err := labels.Encode(*a.record)
+	if err := r.checkAlone(ctx, who); err != nil {
+		return "", err
+	}
+	recordArchives(r.record.Mounts, archives)
+	own, err := labels.Encode(*r.record)
 	if err != nil {
-		return "", fmt.Errorf("describe container %s: %w", a.record.Container.Name, err)
+		return "", fmt.Errorf("describe container %s: %w", r.record.Container.Name, err)
 	}
-	options.Config = commitConfig(a.from, own)
-	return a.engine.commit(ctx, a.from.container.ID, options)
+	r.options.Config = commitConfig(r.from, own)
+	return r.engine.commit(ctx, r.from.container.ID, r.options)
+}
+
+// checkAlone looks whether somebody who is not frozen began to write while the
+// last pass was reading.
+func (r *reading) checkAlone(ctx context.Context, who writers) error {
+	now, err := r.look(ctx)
+	if err != nil || !now.joined(who) {
+		return err
+	}
+	if !r.last {
+		return errJoined
+	}
+	r.lost = true
+	r.p.warn("volumes", errJoined.Error()+" while they were read: what is captured may be torn")
+	return nil
 }
 
 // standStill makes sure that nobody writes, until resume is called; that must be

@@ -140,20 +140,18 @@ func (a *archiving) warnSkipped() {
 	}
 }
 
-// capture archives the volumes and makes the snapshot's image, untagged.
+// capture archives the volumes and makes the snapshot's image.
 func (a *archiving) capture(ctx context.Context, o CreateOptions, u *undo) (string, error) {
 	a.warnSkipped()
 	volumes := chooseVolumes(a.record.Mounts, o.Volumes)
-	commit := a.commitOnly
-	if len(volumes) > 0 {
-		commit = func(ctx context.Context, o CreateOptions, u *undo) (string, error) {
-			return a.run(ctx, volumes, o.pause(), container.CommitOptions{Comment: comment(a.id)}, u)
-		}
+	if len(volumes) == 0 {
+		return a.commitOnly(ctx, o, u)
 	}
-	imageID, err := commit(ctx, o, u)
-	if err != nil {
-		return "", err
-	}
+	return a.run(ctx, volumes, o.pause(), container.CommitOptions{Comment: comment(a.id)}, u)
+}
+
+// limitLayers replaces an image that has too many layers with one that has one.
+func (a *archiving) limitLayers(ctx context.Context, imageID string, u *undo) (string, error) {
 	if !a.tooDeep() {
 		return imageID, nil
 	}
@@ -197,7 +195,7 @@ func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *undo) (s
 		return imageID, nil
 	}
 	u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, imageID) })
-	return imageID, nil
+	return a.limitLayers(ctx, imageID, u)
 }
 
 // pause is what the options say, in which all is the default.

@@ -77,6 +77,12 @@ func (e *Engine) writers(ctx context.Context, from source, volumes []string, pau
 	return w, nil
 }
 
+// joined tells whether somebody writes who did not before.
+func (w writers) joined(before writers) bool {
+	isNew := func(id string) bool { return !slices.Contains(before.running, id) }
+	return slices.ContainsFunc(w.running, isNew) || before.idle && !w.idle
+}
+
 // frozen is a set of containers that were paused together.
 type frozen struct {
 	engine  *Engine
@@ -94,6 +100,12 @@ func (e *Engine) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	f := &frozen{engine: e, release: func() {}}
 	if len(ids) == 0 {
 		return f, nil
+	}
+	mounts := ownMounts()
+	for _, id := range ids {
+		if runsIn(mounts, id) {
+			return f, fmt.Errorf("freeze container %s: %w", id[:min(len(id), shortID)], errSelf)
+		}
 	}
 	if e.guard != nil {
 		release, err := e.guard(ctx, Watched{Frozen: ids})

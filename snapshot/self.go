@@ -1,0 +1,41 @@
+package snapshot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// errSelf means that freezing a container would freeze this program, and whoever
+// watches over it: nobody would be left to thaw it.
+var errSelf = errors.New("this program runs in it: use --pause=none, or run it elsewhere")
+
+// errSelfStop means that stopping a container would end this program.
+var errSelfStop = errors.New("this program runs in it: run it elsewhere")
+
+// ownMounts is what the kernel says of this program's mounts; nothing where there
+// is no such thing.
+func ownMounts() []byte {
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	return mounts
+}
+
+// runsIn tells whether a program with these mounts is in a container. Engines bind
+// a few files in each from a directory that bears its ID: its name, its resolvers.
+func runsIn(mounts []byte, containerID string) bool {
+	return bytes.Contains(mounts, []byte("/containers/"+containerID+"/"))
+}
+
+// checkSelf refuses to stop the container that a program with these mounts runs in.
+func (r *replacement) checkSelf(mounts []byte) error {
+	if r.old != nil && runsIn(mounts, r.old.ID) {
+		return fmt.Errorf("stop container %s: %w", containerName(*r.old), errSelfStop)
+	}
+	for _, o := range r.others {
+		if runsIn(mounts, o.ID) {
+			return fmt.Errorf("stop container %s: %w", o.Name, errSelfStop)
+		}
+	}
+	return nil
+}
