@@ -22,6 +22,7 @@ type Volumes interface {
 	Remove(ctx context.Context, o volumebackup.RemoveOptions) (freed int64, err error)
 	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
 	Await(ctx context.Context, containerID string) error
+	Store() string // the volume in which archives are kept
 }
 
 // VolumeChoice says which volumes are captured. The zero value takes all.

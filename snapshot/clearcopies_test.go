@@ -14,7 +14,7 @@ import (
 // filling. Those that a copy mounts are the copy's; a worker that lives is let be.
 func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	docker := newFakeDocker()
-	for _, name := range []string{"half", "whole", "going"} {
+	for _, name := range []string{"half", "whole", "going", "kept"} {
 		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name})
 		assert.NilError(t, err)
 	}
@@ -25,11 +25,12 @@ func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	}
 	worker("dead", "exited", `["half", "whole", "gone"]`)
 	worker("alive", "running", `["going"]`)
+	worker("cua-snapshot-012345-settled", "exited", `["kept"]`) // its copy was made, and removed since
 
 	engine := docker.engine()
 	engine.volumes = &volumebackup.Service{}
 	assert.NilError(t, engine.clearCopies(t.Context()))
-	for name, stays := range map[string]bool{"half": false, "whole": true, "going": true} {
+	for name, stays := range map[string]bool{"half": false, "whole": true, "going": true, "kept": true} {
 		_, err := docker.VolumeInspect(t.Context(), name)
 		assert.Equal(t, err == nil, stays, name)
 	}

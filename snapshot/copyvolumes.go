@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
 
@@ -164,6 +165,15 @@ type filled struct {
 	lost   bool // something could not be brought back
 }
 
+// release says that the volumes have their container: from then on they are not
+// for others to clear away. Nil had none.
+func (f *filled) release(ctx context.Context) error {
+	if f == nil {
+		return nil
+	}
+	return f.worker.Release(ctx)
+}
+
 // close lets go of the volumes. Nil had none.
 func (f *filled) close() error {
 	if f == nil {
@@ -222,9 +232,9 @@ func volumeNames(targets []volumebackup.Target) []string {
 
 // removeMade removes the volumes that a dead worker was filling, unless somebody
 // mounts them.
-func (e *Engine) removeMade(ctx context.Context, worker map[string]string) error {
-	text, ok := worker[labelMade]
-	if !ok {
+func (e *Engine) removeMade(ctx context.Context, worker container.Summary) error {
+	text, ok := worker.Labels[labelMade]
+	if !ok || volumebackup.IsSettled(summaryName(worker)) {
 		return nil
 	}
 	var made []string

@@ -84,8 +84,11 @@ func (e *Engine) captureVolume(ctx context.Context, c container.InspectResponse,
 	_, labelled := v.Labels[labelAnonymous]
 	m.Driver, m.Options, m.Labels = v.Driver, v.Options, v.Labels
 	m.Anonymous = labelled || anonymousName.MatchString(m.Name)
-	if e.volumes == nil {
+	switch {
+	case e.volumes == nil:
 		m.Skipped = "nothing here can archive volumes"
+	case m.Name == e.volumes.Store():
+		m.Skipped = "it is the store of the snapshots"
 	}
 	return m, nil
 }

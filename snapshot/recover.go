@@ -236,7 +236,7 @@ func (e *Engine) recoverFrozen(ctx context.Context, w container.Summary, about [
 	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
 		return nil, fmt.Errorf("remove worker: %w", err)
 	}
-	if err := e.removeMade(ctx, w.Labels); err != nil {
+	if err := e.removeMade(ctx, w); err != nil {
 		return nil, err
 	}
 	if !isMine {

@@ -36,7 +36,12 @@ func (e *Engine) Remove(ctx context.Context, word string, o RemoveOptions, p Pro
 		return s, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := e.removeArchives(ctx, s); err != nil {
+	err = e.removeArchives(ctx, s)
+	if cerrdefs.IsConflict(err) { // backups and restores that go on and on keep the store
+		p.warn("remove", fmt.Sprintf("the space of %s is freed by the next docker snapshot rm: %v", s.ID, err))
+		err = nil
+	}
+	if err != nil {
 		return s, err
 	}
 	e.sweep(ctx, p)

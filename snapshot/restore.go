@@ -177,6 +177,9 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 	for {
 		result.ContainerID, err = e.makeContainer(ctx, r, p)
 		if err == nil {
+			if err := volumes.release(context.WithoutCancel(ctx)); err != nil { // the copy is there all the same
+				p.warn("create", err.Error())
+			}
 			return nil
 		}
 		freed := r.spec.freeFailedPort(err)

@@ -118,6 +118,9 @@ func New(docker Docker, c Config) *Service {
 	return &Service{docker: docker, launch: l.launch, store: c.Store, lockTimeout: c.LockTimeout}
 }
 
+// Store is the name of the volume in which archives are kept.
+func (s *Service) Store() string { return s.store }
+
 // LockName is the name of the worker that works on a container's volumes.
 func LockName(containerID string) string {
 	const shown = 12
