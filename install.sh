@@ -10,9 +10,13 @@
 # The demonstration uses the engine that docker talks to. Where none answers, on Debian and Ubuntu as root,
 # it installs the distribution's and starts a private one for as long as it takes.
 set -eu
-cd "$(dirname "$0")"
 
 config=${DOCKER_CONFIG:-${HOME:?}/.docker}
+case $config in
+/*) ;;
+*) config=$PWD/$config && export DOCKER_CONFIG="$config" ;; # it is meant from here
+esac
+cd "$(dirname "$0")"
 system=/usr/local/lib/docker/cli-plugins
 
 say() { printf '%s\n' "$*" >&2; }
@@ -68,6 +72,8 @@ install_plugin() {
 	need_go
 	install_into "$1"
 	docker snapshot version || die "docker does not find the plugin in $1"
+	[ "$(docker snapshot version)" = "$("$1/docker-snapshot" version)" ] ||
+		die "docker finds another docker-snapshot before $1/docker-snapshot: look into $config/cli-plugins"
 	say "Installed as $1/docker-snapshot. Begin with: docker snapshot --help"
 }
 
@@ -84,6 +90,7 @@ engine_answers() { command -v docker >/dev/null && docker version >/dev/null 2>&
 find_engine() {
 	engine_answers && return
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+		command -v docker >/dev/null || die "the Docker CLI is missing, and an engine. Install Docker; or, on Debian or Ubuntu, run this as root."
 		die "no engine answers. Start Docker; or, on Debian or Ubuntu, run this as root and it will bring its own."
 	fi
 	unset DOCKER_CONTEXT

@@ -38,10 +38,16 @@ func advice(err error) string {
 	if _, ok := errors.AsType[*snapshot.AmbiguousError](err); ok {
 		return "Use one of these, or more of the ID"
 	}
-	if _, ok := errors.AsType[*snapshot.NameTakenError](err); ok {
+	if taken, ok := errors.AsType[*snapshot.NameTakenError](err); ok {
+		if !taken.Reuse {
+			return "Use another name"
+		}
 		return "Use another name, or --reuse to replace it"
 	}
-	if _, ok := errors.AsType[*snapshot.PinnedError](err); ok {
+	if pinned, ok := errors.AsType[*snapshot.PinnedError](err); ok {
+		if pinned.Replaced {
+			return fmt.Sprintf("Use another name, or remove it first: docker snapshot rm --force %s", pinned.ID)
+		}
 		return "Use --force to remove it all the same"
 	}
 	if used, ok := errors.AsType[*snapshot.InUseError](err); ok {

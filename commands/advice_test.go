@@ -28,8 +28,16 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 			"\"2026\" is ambiguous, it could be any of:\n  web:a\n  db:b\nUse one of these, or more of the ID",
 		},
 		{
-			"name taken, wrapped", fmt.Errorf("tag: %w", &snapshot.NameTakenError{Ref: "web:a"}),
+			"name taken, wrapped", fmt.Errorf("tag: %w", &snapshot.NameTakenError{Ref: "web:a", Reuse: true}),
 			"tag: snapshot web:a exists already\nUse another name, or --reuse to replace it",
+		},
+		{
+			"name taken by something else", &snapshot.NameTakenError{Ref: "web:a"},
+			"web:a exists already, and is not a snapshot of this container that could be replaced\nUse another name",
+		},
+		{
+			"pinned, to be replaced", &snapshot.PinnedError{ID: firstID, Replaced: true},
+			"snapshot " + string(firstID) + " is pinned\nUse another name, or remove it first: docker snapshot rm --force " + string(firstID),
 		},
 		{"pinned", &snapshot.PinnedError{ID: firstID}, "snapshot " + string(firstID) + " is pinned\nUse --force to remove it all the same"},
 		{

@@ -135,6 +135,7 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 	r := newResult(s.Snapshot, statusCreated, s.Created)
 	frozen := s.Frozen.Milliseconds()
 	r.FrozenMillis, r.Incomplete = &frozen, s.Incomplete
+	r.NotCaptured = listNotCaptured(s.Mounts)
 	if err := o.printer.print(d.out, string(s.ID), r); err != nil {
 		return err
 	}

@@ -118,7 +118,8 @@ func TestCreatePrintsJSON(t *testing.T) {
 	assert.DeepEqual(t, got, map[string]any{
 		"id": string(firstID), "status": "created", "timestamp": "2026-03-14T09:26:53.589793238Z",
 		"size": "4.235MB", "size_bytes": 4_234_567.0, "name": "before", "ref": "cua-snapshot/web:" + string(firstID),
-		"container": "web", "frozen_ms": 120.0,
+		"not_captured": []any{map[string]any{"destination": "/srv", "type": "bind", "source": "/srv", "reason": "bind mount"}},
+		"container":    "web", "frozen_ms": 120.0,
 	})
 }
 

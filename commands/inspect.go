@@ -37,7 +37,10 @@ With --files it lists what the volumes of one snapshot hold.`,
 		Args:                  cli.RequiresMinArgs(1),
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeSnapshots(d, 0),
-		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
+		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if o.files && o.format != "" {
+				return usageError(cmd, errors.New("conflicting options: --files and --format"))
+			}
 			if o.files {
 				return runFiles(ctx, d, args)
 			}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/docker/go-units"
 	"github.com/spf13/pflag"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
@@ -35,6 +37,26 @@ type result struct {
 	Safety        string                  `json:"safety,omitempty"` // ID of the snapshot that was taken first
 	Undo          string                  `json:"undo,omitempty"`   // the command that takes it back
 	Volumes       []snapshot.VolumeChange `json:"volumes,omitempty"`
+	NotCaptured   []notCaptured           `json:"not_captured,omitempty"`
+}
+
+// notCaptured is a mount whose content is not in a snapshot.
+type notCaptured struct {
+	Destination string `json:"destination"`
+	Type        string `json:"type"`
+	Source      string `json:"source,omitempty"` // a volume's name, or a path on the host
+	Reason      string `json:"reason"`
+}
+
+// listNotCaptured lists the mounts whose content is not in a snapshot, and why.
+func listNotCaptured(mounts []labels.Mount) []notCaptured {
+	var list []notCaptured
+	for _, m := range mounts {
+		if m.Skipped != "" {
+			list = append(list, notCaptured{Destination: m.Destination, Type: m.Type, Source: cmp.Or(m.Name, m.Source), Reason: m.Skipped})
+		}
+	}
+	return list
 }
 
 // The values of status.

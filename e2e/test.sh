@@ -41,6 +41,8 @@ scripts() {
 	engines+=("$DOCKER_HOST")
 	export DOCKER_HOST
 	e2e/image.sh busybox postgres redis sqlite
+	# The fake engine of the unit tests and the real one keep the same contract.
+	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot
 	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 20m "$@" ./e2e/...
 	e2e/engine.sh stop
 	unset 'engines[-1]'

@@ -87,9 +87,9 @@ func TestCreateRefuses(t *testing.T) {
 		"a meta key without value": {CreateOptions{Container: "web", Meta: map[string]string{"a": ""}}, "meta: a has no value"},
 		"an unknown trigger":       {CreateOptions{Container: "web", Trigger: "whim"}, "cua.snapshot.trigger"},
 		"a volume it has not":      {CreateOptions{Container: "web", Volumes: VolumeChoice{Only: []string{"data"}}}, "the container mounts no volume data"},
-		"a taken name":             {CreateOptions{Container: "web", Name: "taken"}, "snapshot web:taken exists already"},
+		"a taken name":             {CreateOptions{Container: "web", Name: "taken"}, "web:taken exists already"},
 		"reuse of a pinned one":    {CreateOptions{Container: "web", Name: "pinned", Reuse: true}, "is pinned"},
-		"reuse of another's":       {CreateOptions{Container: "Web", Name: "taken", Reuse: true}, "snapshot web:taken exists already"},
+		"reuse of another's":       {CreateOptions{Container: "Web", Name: "taken", Reuse: true}, "web:taken exists already"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

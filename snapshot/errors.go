@@ -32,16 +32,28 @@ func (e *AmbiguousError) Error() string {
 func (e *AmbiguousError) Unwrap() error { return cerrdefs.ErrInvalidArgument }
 
 // NameTakenError is returned by Create for a name that a snapshot of the
-// container has already.
-type NameTakenError struct{ Ref string }
+// container has already, or something else that --reuse must not replace.
+type NameTakenError struct {
+	Ref   string
+	Reuse bool // that would replace it
+}
 
-func (e *NameTakenError) Error() string { return fmt.Sprintf("snapshot %s exists already", e.Ref) }
+func (e *NameTakenError) Error() string {
+	if !e.Reuse {
+		return fmt.Sprintf("%s exists already, and is not a snapshot of this container that could be replaced", e.Ref)
+	}
+	return fmt.Sprintf("snapshot %s exists already", e.Ref)
+}
 
 // Unwrap gives the error its class.
 func (e *NameTakenError) Unwrap() error { return cerrdefs.ErrAlreadyExists }
 
-// PinnedError is returned by Remove for a pinned snapshot.
-type PinnedError struct{ ID labels.ID }
+// PinnedError is returned for a pinned snapshot by Remove, and by Create if it was
+// to replace it.
+type PinnedError struct {
+	ID       labels.ID
+	Replaced bool // by Create
+}
 
 func (e *PinnedError) Error() string { return fmt.Sprintf("snapshot %s is pinned", e.ID) }
 

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -24,10 +25,26 @@ func (s surroundings) hostAccessProblems(sp *spec, volumes []volume.CreateOption
 	}
 	var problems []Problem
 	for _, ask := range asks {
-		problems = append(problems, Problem{
-			Kind: ProblemHostAccess, Subject: ask,
-			Text: "the snapshot was made on another engine and asks for power over this host: " + ask,
-		})
+		problems = append(problems, hostAccessProblem(ask))
+	}
+	return problems
+}
+
+func hostAccessProblem(ask string) Problem {
+	return Problem{
+		Kind: ProblemHostAccess, Subject: ask,
+		Text: "the snapshot was made on another engine and asks for power over this host: " + ask,
+	}
+}
+
+// borrowedVolumes are volumes of this engine that a snapshot from another one asks
+// for by name, besides those that are made for it.
+func (s surroundings) borrowedVolumes(sp *spec, made []newVolume) []Problem {
+	var problems []Problem
+	for _, name := range sp.namedVolumes(made) {
+		if !s.noVolume[name] {
+			problems = append(problems, hostAccessProblem("volume "+name+", which is here already"))
+		}
 	}
 	return problems
 }
@@ -61,8 +78,9 @@ func (sp *spec) hostAccess() []string {
 	ask(len(h.DeviceRequests) > 0, "--gpus or another device request")
 	for _, option := range h.SecurityOpt {
 		ask(strings.HasSuffix(option, "unconfined") || option == "label=disable" || option == "label:disable", "--security-opt %s", option)
+		ask(allowsSyscalls(option), "--security-opt seccomp with a profile that allows whatever it does not name")
 	}
-	unmasked := h.MaskedPaths != nil && len(h.MaskedPaths) == 0 || h.ReadonlyPaths != nil && len(h.ReadonlyPaths) == 0
+	unmasked := lacks(h.MaskedPaths, "/proc/kcore") || lacks(h.ReadonlyPaths, "/proc/sys")
 	ask(!h.Privileged && unmasked, "--security-opt systempaths=unconfined")
 	for _, b := range sp.binds() {
 		ask(isPowerfulPath(b.source), "bind mount of %s", b.source)
@@ -71,6 +89,24 @@ func (sp *spec) hostAccess() []string {
 		ask(true, "volume on %s", device)
 	}
 	return asks
+}
+
+// lacks tells whether a list of paths that the engine hides is given, and does not
+// have one that every engine hides.
+func lacks(paths []string, always string) bool { return paths != nil && !slices.Contains(paths, always) }
+
+// allowsSyscalls tells whether a security option is a seccomp profile that allows
+// what it does not name.
+func allowsSyscalls(option string) bool {
+	text, ok := strings.CutPrefix(option, "seccomp=")
+	if !ok {
+		text, ok = strings.CutPrefix(option, "seccomp:")
+	}
+	var profile struct{ DefaultAction string }
+	if !ok || json.Unmarshal([]byte(text), &profile) != nil {
+		return false
+	}
+	return profile.DefaultAction == "SCMP_ACT_ALLOW" || profile.DefaultAction == "SCMP_ACT_LOG"
 }
 
 // defaultCapabilities are those that every container has unless it drops them.
@@ -104,9 +140,18 @@ var engineSockets = []string{
 	"/run/crio/crio.sock", "/run/docker/containerd/containerd.sock", "/run/user/0/docker.sock",
 }
 
-// systemDirectories are those with which one can change the host itself.
-var systemDirectories = []string{
-	"/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/sbin", "/sys", "/usr", "/var", "/var/lib", "/var/lib/docker",
+// systemTrees are directories of the host's own, and everything in them.
+var systemTrees = []string{
+	"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run/user", "/sbin", "/sys", "/usr", "/var/lib/containerd", "/var/lib/docker",
+}
+
+// systemParents are directories that are harmless in parts only.
+var systemParents = []string{"/", "/home", "/var", "/var/lib"}
+
+// harmless are the parts of system trees that many containers are given.
+var harmless = []string{
+	"/dev/null", "/dev/shm", "/etc/hostname", "/etc/hosts", "/etc/localtime", "/etc/machine-id", "/etc/pki", "/etc/resolv.conf", "/etc/ssl/certs",
+	"/etc/timezone", "/usr/share",
 }
 
 // isPowerfulPath tells whether a bind of it holds a part of the system or an
@@ -116,8 +161,12 @@ func isPowerfulPath(source string) bool {
 	if rest, ok := strings.CutPrefix(clean, "/var/run"); ok && (rest == "" || rest[0] == '/') {
 		clean = "/run" + rest
 	}
-	if slices.Contains(systemDirectories, clean) || strings.HasSuffix(clean, ".sock") {
+	isIn := func(tree string) bool { return clean == tree || strings.HasPrefix(clean, tree+"/") }
+	switch {
+	case slices.Contains(systemParents, clean), strings.HasSuffix(clean, ".sock"), slices.Contains(strings.Split(clean, "/"), ".docker"):
 		return true
+	case slices.ContainsFunc(systemTrees, isIn):
+		return !slices.ContainsFunc(harmless, isIn)
 	}
 	return slices.ContainsFunc(engineSockets, func(socket string) bool { return strings.HasPrefix(socket, clean+"/") })
 }

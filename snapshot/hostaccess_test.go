@@ -38,6 +38,8 @@ func TestHostAccessNamesEveryPower(t *testing.T) {
 		{"--security-opt label=disable", security("label=disable")},
 		{"--security-opt label:disable", security("label:disable")},
 		{"--security-opt systempaths=unconfined", func(h *container.HostConfig) { h.MaskedPaths = []string{} }},
+		{"--security-opt systempaths=unconfined", func(h *container.HostConfig) { h.MaskedPaths = []string{"/harmless"} }},
+		{"--security-opt seccomp with a profile that allows whatever it does not name", security(`seccomp={"defaultAction": "SCMP_ACT_ALLOW"}`)},
 		{"--security-opt systempaths=unconfined", func(h *container.HostConfig) { h.ReadonlyPaths = []string{} }},
 		{"bind mount of /", bind("/")},
 		{"bind mount of //", bind("//")},
@@ -52,6 +54,14 @@ func TestHostAccessNamesEveryPower(t *testing.T) {
 		{"bind mount of /dev", bind("/dev")},
 		{"bind mount of /proc/", bind("/proc/")},
 		{"bind mount of /var/lib/docker", bind("/var/lib/docker")},
+		{"bind mount of /var/lib/docker/volumes/other/_data", bind("/var/lib/docker/volumes/other/_data")},
+		{"bind mount of /proc/1/root", bind("/proc/1/root")},
+		{"bind mount of /etc/cron.d", bind("/etc/cron.d")},
+		{"bind mount of /root/.ssh", bind("/root/.ssh")},
+		{"bind mount of /dev/sda", bind("/dev/sda")},
+		{"bind mount of /home", bind("/home")},
+		{"bind mount of /run/user/1000", bind("/run/user/1000")},
+		{"bind mount of /home/me/.docker/run", bind("/home/me/.docker/run")},
 		{"bind mount of /", func(h *container.HostConfig) {
 			h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: "/", Target: "/host", ReadOnly: true}}
 		}},
@@ -80,7 +90,7 @@ func TestHostAccessLeavesOrdinaryContainersAlone(t *testing.T) {
 		"a seccomp profile":     {SecurityOpt: []string{"seccomp={\"defaultAction\":\"SCMP_ACT_ERRNO\"}", "no-new-privileges", "apparmor=docker-default"}},
 		"the default paths":     {MaskedPaths: []string{"/proc/kcore"}, ReadonlyPaths: []string{"/proc/sys"}},
 		"a directory":           {Binds: []string{"/srv/app:/app", "/home/me/src:/src:ro", "/var/log/app:/log", "/runner:/runner", "/devel:/d", "/var/running:/r"}},
-		"the time zone":         {Binds: []string{"/etc/localtime:/etc/localtime:ro", "/etc/timezone:/etc/timezone:ro"}},
+		"the time zone":         {Binds: []string{"/etc/localtime:/etc/localtime:ro", "/etc/timezone:/etc/timezone:ro", "/usr/share/zoneinfo:/usr/share/zoneinfo:ro", "/etc/ssl/certs:/etc/ssl/certs:ro"}},
 		"a volume called run":   {Binds: []string{"run:/run", "etc:/etc"}},
 		"a volume":              {Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: "data", Target: "/"}}},
 		"a volume with options": {Mounts: []mount.Mount{{Type: mount.TypeVolume, Target: "/n", VolumeOptions: &mount.VolumeOptions{DriverConfig: &mount.Driver{Options: map[string]string{"device": ":/export"}}}}}},
@@ -119,4 +129,17 @@ func TestVolumesThatWouldBeMadeCanBeAPower(t *testing.T) {
 		Kind: ProblemHostAccess, Subject: "volume root on /",
 		Text: "the snapshot was made on another engine and asks for power over this host: volume root on /",
 	}})
+}
+
+func TestAForeignSnapshotDoesNotGetVolumesThatAreHere(t *testing.T) {
+	sp := &spec{host: container.HostConfig{
+		Binds:  []string{"made-1:/a", "victim:/b", "absent:/c", "/srv:/d"},
+		Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: "other", Target: "/e"}},
+	}}
+	s := surroundings{noVolume: map[string]bool{"absent": true}}
+	var asks []string
+	for _, p := range s.borrowedVolumes(sp, []newVolume{{create: volume.CreateOptions{Name: "made-1"}}}) {
+		asks = append(asks, p.Subject)
+	}
+	assert.DeepEqual(t, asks, []string{"volume other, which is here already", "volume victim, which is here already"})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,7 +26,9 @@ func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapsho
 		if !containerPattern.MatchString(o.Container) {
 			return nil, fmt.Errorf("invalid container name %q", o.Container)
 		}
-		pattern = Repository(o.Container)
+		if !containerID.MatchString(o.Container) {
+			pattern = Repository(o.Container)
+		}
 	}
 	all, err := e.list(ctx, pattern, p)
 	if err != nil {
@@ -36,7 +39,7 @@ func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapsho
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(s Snapshot) bool {
-		return !s.contains(o.Search) || o.Container != "" && s.Container.Name != o.Container
+		return !s.contains(o.Search) || o.Container != "" && !isContainer(s.Container, o.Container)
 	})
 	o.sort(found)
 	if o.Last > 0 && len(found) > o.Last {
@@ -44,6 +47,10 @@ func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapsho
 	}
 	return found, nil
 }
+
+// containerID is what may be the ID of a container, or the beginning that docker ps
+// shows. Its snapshots are found by their labels, whatever its name was.
+var containerID = regexp.MustCompile(`^[0-9a-f]{12,64}$`)
 
 // contains looks for text in what people wrote, in any case.
 func (s Snapshot) contains(text string) bool {

@@ -92,6 +92,9 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	}
 	if r.foreign && !o.AllowHostAccess {
 		problems = append(problems, around.hostAccessProblems(&sp, nil)...)
+		if o.Volumes != VolumesShared {
+			problems = append(problems, around.borrowedVolumes(&sp, volumes)...)
+		}
 	}
 	if len(problems) > 0 {
 		return restore{}, &ProblemsError{Problems: problems}

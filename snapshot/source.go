@@ -116,10 +116,15 @@ func (e *Engine) observeName(ctx context.Context, ref tagged, container string, 
 	switch {
 	case err != nil:
 		return holder{}, err
-	case h.imageID != "" && !reuse, h.snapshot != nil && h.snapshot.Container.Name != container:
-		return holder{}, &NameTakenError{Ref: strings.TrimPrefix(ref.String(), namespace)}
-	case h.snapshot != nil && h.snapshot.Pinned:
-		return holder{}, &PinnedError{ID: h.snapshot.ID}
+	case h.imageID == "":
+		return h, nil
+	}
+	isOurs := h.snapshot != nil && h.snapshot.Container.Name == container
+	switch {
+	case !reuse, !isOurs:
+		return holder{}, &NameTakenError{Ref: strings.TrimPrefix(ref.String(), namespace), Reuse: isOurs}
+	case h.snapshot.Pinned:
+		return holder{}, &PinnedError{ID: h.snapshot.ID, Replaced: true}
 	}
 	return h, nil
 }
