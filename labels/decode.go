@@ -140,12 +140,9 @@ func (d *decoder) name() string {
 	return value
 }
 
-// containerPattern is the engine's own grammar of container names.
-var containerPattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
-
 func (d *decoder) containerName() string {
 	value := d.text(KeyContainerName)
-	if !containerPattern.MatchString(value) {
+	if !IsContainerName(value) {
 		d.fail(KeyContainerName, errors.New("not a container name"))
 	}
 	return value

@@ -13,7 +13,13 @@ type ID string
 
 const idTime = "20060102-150405"
 
-var idPattern = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{6}$`)
+var idPattern = regexp.MustCompile(`^[0-9]+-[0-9]+-[0-9a-f]+$`)
+
+// isID tells whether s looks like an ID.
+func isID(s string) bool {
+	const digits = len("-xxxxxx")
+	return len(s) == len(idTime)+digits && s[len("YYYYMMDD")] == '-' && s[len(idTime)] == '-' && idPattern.MatchString(s)
+}
 
 // NewID makes an ID for a snapshot taken at now, with three bytes of random.
 func NewID(now time.Time, random io.Reader) (ID, error) {
@@ -26,7 +32,7 @@ func NewID(now time.Time, random io.Reader) (ID, error) {
 
 // ParseID checks that s is an ID, its date and time included.
 func ParseID(s string) (ID, error) {
-	if !idPattern.MatchString(s) {
+	if !isID(s) {
 		return "", fmt.Errorf("%q is not a snapshot ID", s)
 	}
 	if _, err := time.Parse(idTime, s[:len(idTime)]); err != nil {
@@ -35,9 +41,6 @@ func ParseID(s string) (ID, error) {
 	return ID(s), nil
 }
 
-// tagPattern is the grammar of image tags (distribution/reference).
-var tagPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-
 // Latest is the tag that follows the newest snapshot of a container.
 const Latest = "latest"
 
@@ -45,11 +48,11 @@ const Latest = "latest"
 // tags, next to the IDs and latest.
 func CheckName(name string) error {
 	switch {
-	case !tagPattern.MatchString(name):
+	case !IsTag(name):
 		return fmt.Errorf("invalid snapshot name %q: use 1 to 128 letters, digits, '_', '.' and '-', not beginning with '.' or '-'", name)
 	case name == Latest:
 		return fmt.Errorf("invalid snapshot name %q: it always means the newest snapshot", name)
-	case idPattern.MatchString(name):
+	case isID(name):
 		return fmt.Errorf("invalid snapshot name %q: it reads like a snapshot ID", name)
 	}
 	return nil

@@ -292,3 +292,18 @@ func ExampleDecode() {
 	// label cua.snapshot.id="../../etc": "../../etc" is not a snapshot ID
 	// true
 }
+
+func TestGrammars(t *testing.T) {
+	for word, want := range map[string]bool{
+		"a": true, "A_b.C-1": true, "_x": true, strings.Repeat("a", 128): true,
+		"": false, ".a": false, "-a": false, "a/b": false, "a\n": false, strings.Repeat("a", 129): false,
+	} {
+		assert.Equal(t, labels.IsTag(word), want, "%q", word)
+	}
+	for word, want := range map[string]bool{"a": true, "0_.-": true, "": false, "_a": false, "a b": false, "a\n": false} {
+		assert.Equal(t, labels.IsContainerName(word), want, "%q", word)
+	}
+	for word, want := range map[string]bool{"012345abcdef": true, "012345abcde": false, "012345ABCDEF": false, strings.Repeat("0", 65): false, "": false} {
+		assert.Equal(t, labels.IsDigits(word, 12, 64), want, "%q", word)
+	}
+}

@@ -84,7 +84,7 @@ func createBehaviours() map[string]func(*testing.T, contractEngine) {
 			id := c.container(t, "c", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{})
 			mounts := c.inspect(t, id).Mounts
 			assert.Equal(t, len(mounts), 1)
-			assert.Assert(t, anonymousName.MatchString(mounts[0].Name))
+			assert.Assert(t, isAnonymousName(mounts[0].Name))
 			assert.NilError(t, c.forceRemoveContainer(t.Context(), id))
 			_, err := c.VolumeInspect(t.Context(), mounts[0].Name)
 			assert.Assert(t, cerrdefs.IsNotFound(err))

@@ -93,7 +93,9 @@ func (sp *spec) hostAccess() []string {
 
 // lacks tells whether a list of paths that the engine hides is given, and does not
 // have one that every engine hides.
-func lacks(paths []string, always string) bool { return paths != nil && !slices.Contains(paths, always) }
+func lacks(paths []string, always string) bool {
+	return paths != nil && !slices.Contains(paths, always)
+}
 
 // allowsSyscalls tells whether a security option is a seccomp profile that allows
 // what it does not name.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -23,10 +22,10 @@ import (
 func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapshot, error) {
 	pattern := namespace + "*"
 	if o.Container != "" {
-		if !containerPattern.MatchString(o.Container) {
+		if !labels.IsContainerName(o.Container) {
 			return nil, fmt.Errorf("invalid container name %q", o.Container)
 		}
-		if !containerID.MatchString(o.Container) {
+		if !isContainerID(o.Container) {
 			pattern = Repository(o.Container)
 		}
 	}
@@ -48,9 +47,9 @@ func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapsho
 	return found, nil
 }
 
-// containerID is what may be the ID of a container, or the beginning that docker ps
-// shows. Its snapshots are found by their labels, whatever its name was.
-var containerID = regexp.MustCompile(`^[0-9a-f]{12,64}$`)
+// isContainerID tells whether a word may be the ID of a container, or the beginning
+// that docker ps shows. Its snapshots are found by their labels, whatever its name was.
+func isContainerID(word string) bool { return labels.IsDigits(word, shortID, fullID) }
 
 // contains looks for text in what people wrote, in any case.
 func (s Snapshot) contains(text string) bool {

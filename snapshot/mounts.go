@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,12 +13,12 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// anonymousName is how the engine names volumes that nobody named.
-var anonymousName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+// isAnonymousName tells whether the engine made up the name of a volume.
+func isAnonymousName(name string) bool { return labels.IsDigits(name, fullID, fullID) }
 
 // CheckVolumeName tells why name cannot be the name of a volume.
 func CheckVolumeName(name string) error {
-	if !containerPattern.MatchString(name) { // the engine has one grammar for both
+	if !labels.IsContainerName(name) { // the engine has one grammar for both
 		return fmt.Errorf("invalid volume name %q: use letters, digits, '_', '.' and '-'", name)
 	}
 	return nil
@@ -83,7 +82,7 @@ func (e *Engine) captureVolume(ctx context.Context, c container.InspectResponse,
 	}
 	_, labelled := v.Labels[labelAnonymous]
 	m.Driver, m.Options, m.Labels = v.Driver, v.Options, v.Labels
-	m.Anonymous = labelled || anonymousName.MatchString(m.Name)
+	m.Anonymous = labelled || isAnonymousName(m.Name)
 	switch {
 	case e.volumes == nil:
 		m.Skipped = "nothing here can archive volumes"

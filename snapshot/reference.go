@@ -20,8 +20,11 @@ import (
 // namespace is the part of every snapshot's repository before the container.
 const namespace = "cua-snapshot/"
 
-// shortID is how many digits of an ID docker shows.
-const shortID = 12
+// How many digits of an ID docker shows, and how many there are.
+const (
+	shortID = 12
+	fullID  = 64
+)
 
 // illegal is every run of characters that a repository name cannot have between
 // two of its words: the grammar knows '.', '_', '__' and any number of '-'.
@@ -61,16 +64,11 @@ func (t tagged) String() string { return t.repository + ":" + t.tag }
 // word without a tag.
 func parseReference(word string) (tagged, bool) {
 	container, tag, found := strings.Cut(strings.TrimPrefix(word, namespace), ":")
-	if !found || !tagPattern.MatchString(tag) || !containerPattern.MatchString(container) {
+	if !found || !labels.IsTag(tag) || !labels.IsContainerName(container) {
 		return tagged{}, false
 	}
 	return tagged{Repository(container), tag}, true
 }
-
-var (
-	tagPattern       = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	containerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
-)
 
 // Resolve finds the snapshot that word means: container:name, container:latest,
 // container:ID, a full ID, a unique prefix of one, or a name that is unique on
@@ -80,7 +78,7 @@ func (e *Engine) Resolve(ctx context.Context, word string) (Snapshot, error) {
 	if ref, ok := parseReference(word); ok {
 		return e.lookup(ctx, ref)
 	}
-	if !tagPattern.MatchString(word) {
+	if !labels.IsTag(word) {
 		return Snapshot{}, &NotFoundError{Word: word}
 	}
 	candidates, err := e.beginningWith(ctx, word)

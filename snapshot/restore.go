@@ -141,7 +141,7 @@ func copyName(s Snapshot, asked, suffix string) (string, error) {
 	if asked == "" {
 		return s.Container.Name + "-" + suffix, nil
 	}
-	if !containerPattern.MatchString(asked) {
+	if !labels.IsContainerName(asked) {
 		return "", fmt.Errorf("invalid container name %q: use letters, digits, '_', '.' and '-'", asked)
 	}
 	return asked, nil
