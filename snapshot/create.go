@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -215,55 +214,4 @@ func (a *archiving) tooDeep() bool {
 		return true // not known: flatten rather than hit the engine's limit
 	}
 	return len(a.from.image.RootFS.Layers)+1 > maxLayers
-}
-
-// publish tags the image. The ID tag comes first: from then on it is a snapshot.
-func (e *Engine) publish(ctx context.Context, s *Snapshot, from source, u *undo) error {
-	repository := Repository(s.Container.Name)
-	type move struct{ tag, from string }
-	moves := []move{{tag: string(s.ID)}, {labels.Latest, from.latest.imageID}}
-	if s.Name != "" {
-		moves = append(moves, move{s.Name, from.named.imageID})
-	}
-	for _, m := range moves {
-		ref := tagged{repository, m.tag}.String()
-		if slices.Contains(s.Refs, ref) {
-			continue // the commit has set it
-		}
-		u.add(func(ctx context.Context) error { return e.retag(ctx, ref, m.from) })
-		if err := e.docker.ImageTag(ctx, s.ImageID, ref); err != nil {
-			return fmt.Errorf("tag image %s: %w", ref, err)
-		}
-		s.Refs = append(s.Refs, ref)
-	}
-	return nil
-}
-
-// retag makes ref point at an image again, or at none. An image that is gone is
-// left to rest.
-func (e *Engine) retag(ctx context.Context, ref, imageID string) error {
-	if imageID == "" {
-		return e.removeImage(ctx, ref)
-	}
-	if err := e.docker.ImageTag(ctx, imageID, ref); !cerrdefs.IsNotFound(err) {
-		return err
-	}
-	return nil
-}
-
-// retire removes the snapshot whose name the new one has taken over. The new
-// one is whole by now: that the old one stays is worth a warning, not a failure.
-func (e *Engine) retire(ctx context.Context, old *Snapshot, p Progress) {
-	if old == nil {
-		return
-	}
-	ctx, cancel := cleanup(ctx)
-	defer cancel()
-	err := e.removeImage(ctx, old.Ref())
-	if err == nil {
-		err = e.removeArchives(ctx, *old)
-	}
-	if err != nil {
-		p.warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.ID, err))
-	}
 }

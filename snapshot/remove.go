@@ -139,7 +139,7 @@ func (e *Engine) moveLatest(ctx context.Context, s Snapshot, u *undo) (moved str
 			continue
 		}
 		u.add(func(ctx context.Context) error { return e.retag(ctx, latest, s.ImageID) })
-		if err := e.docker.ImageTag(ctx, other.ImageID, latest); err != nil {
+		if err := e.tag(ctx, other.ImageID, latest); err != nil {
 			return "", fmt.Errorf("tag image %s: %w", latest, err)
 		}
 		return latest, nil
