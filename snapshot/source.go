@@ -22,6 +22,7 @@ type source struct {
 	config    labels.Config
 	image     *image.InspectResponse // that it runs from; nil if it is gone
 	engineID  string
+	size      int64 // bytes in its writable layer
 	parent    labels.ID
 	mounts    []labels.Mount
 	latest    holder // of the tag latest
@@ -44,8 +45,12 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, engineID func() (
 		s.engineID, err = engineID()
 		return err
 	})
+	calls.Go(func() (err error) {
+		s.size, err = e.writableSize(callsCtx, o.Container)
+		return err
+	})
 	calls.Go(func() error {
-		found, raw, err := e.docker.ContainerInspectWithRaw(callsCtx, o.Container, true)
+		found, raw, err := e.docker.ContainerInspectWithRaw(callsCtx, o.Container, false)
 		if err != nil {
 			return err // the engine's own words: No such container: x
 		}
@@ -60,6 +65,16 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, engineID func() (
 		return source{}, err
 	}
 	return s, s.check()
+}
+
+// writableSize asks for the bytes in a container's writable layer. The engine has to
+// count them, so nothing else waits for that.
+func (e *Engine) writableSize(ctx context.Context, container string) (int64, error) {
+	found, _, err := e.docker.ContainerInspectWithRaw(ctx, container, true)
+	if err != nil || found.SizeRw == nil {
+		return 0, err
+	}
+	return *found.SizeRw, nil
 }
 
 // identify asks the engine who it is, and returns what waits for the answer. An
@@ -226,10 +241,6 @@ func (s source) record(id labels.ID, o CreateOptions) labels.Record {
 	if trigger == "" {
 		trigger = labels.TriggerManual
 	}
-	var size int64
-	if c.SizeRw != nil {
-		size = *c.SizeRw
-	}
 	return labels.Record{
 		ID: id, Name: o.Name, Description: o.Description, Tags: o.Tags, Trigger: trigger,
 		RunID: o.RunID, StepID: o.StepID, Parent: s.parent, Group: o.Group,
@@ -237,7 +248,7 @@ func (s source) record(id labels.ID, o CreateOptions) labels.Record {
 			ID: c.ID, Name: containerName(c), State: containerState(c.State), Image: c.Config.Image, ImageID: c.Image,
 		},
 		EngineID: s.engineID, Platform: s.platform(), Config: s.config, Mounts: s.mounts,
-		Size: size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
+		Size: s.size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
 	}
 }
 
