@@ -170,15 +170,19 @@ func (v *volume) forgetHead(reporter Reporter, err error) {
 }
 
 func (b *Backup) passOver(ctx context.Context, v *volume, mode Mode, base *store.ManifestReader, counter *Counter) (store.Summary, error) {
-	v.notes.clear()
-	p := &pass{
-		volume: v, mode: mode, base: cursor{reader: base}, index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
-		seen: map[string][]uint64{}, links: map[uint64]string{}, gone: map[string]struct{}{}, large: carried{short: -1},
-	}
+	p := b.newPass(v, mode, base, counter)
 	summary, err := b.draft.WriteManifest(v.Number, func(w *store.ManifestWriter) error { return p.run(ctx, w) })
 	p.base.close()
 	v.prints.files = p.seen
 	return summary, err
+}
+
+func (b *Backup) newPass(v *volume, mode Mode, base *store.ManifestReader, counter *Counter) *pass {
+	v.notes.clear()
+	return &pass{
+		volume: v, mode: mode, base: cursor{reader: base}, index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
+		seen: map[string][]uint64{}, links: map[uint64]string{}, gone: map[string]string{}, large: carried{short: -1},
+	}
 }
 
 // Archive describes one archive of a new snapshot.

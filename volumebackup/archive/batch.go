@@ -35,10 +35,28 @@ type item struct {
 	more     bool
 
 	// What reading gives.
-	vanished bool
-	changed  bool  // while it was read
-	short    int64 // where the file turned out to end; -1 if not before its size
-	pieces   []storedPiece
+	leftOut string // why it is; empty if it is not
+	changed bool   // while it was read
+	short   int64  // where the file turned out to end; -1 if not before its size
+	pieces  []storedPiece
+}
+
+// Why entries are left out.
+const (
+	whyVanished = "left out: it vanished while it was read"
+	whyDenied   = "left out: permission denied"
+)
+
+// reasonToSkip is why an error means that an entry is left out; empty if it ends the pass.
+func reasonToSkip(err error) string {
+	switch {
+	case vanished(err):
+		return whyVanished
+	case denied(err):
+		return whyDenied
+	default:
+		return ""
+	}
 }
 
 // openFile is a file that several items read.

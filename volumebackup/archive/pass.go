@@ -26,7 +26,7 @@ type pass struct {
 	began   unix.Timespec
 	seen    map[string][]uint64 // fingerprints, for the next pass
 	batch   *batch              // being filled
-	gone    map[string]struct{} // entries that vanished before they were read; only the writer knows
+	gone    map[string]string   // entries that are left out, and why; only the writer knows
 	large   carried
 	open    openFiles
 }
@@ -79,12 +79,12 @@ func (p *pass) walk(ctx context.Context, send func(*batch) error) error {
 	if p.began, err = coarseNow(); err != nil {
 		return err
 	}
-	err = p.tree.walk(ctx, func(f *found) error {
+	err = p.tree.walkReadable(ctx, func(f *found) error {
 		if err := p.observe(f); err != nil {
 			return err
 		}
 		return p.sendIfFull(send)
-	})
+	}, p.unreadable)
 	if err != nil {
 		return err
 	}
@@ -94,6 +94,15 @@ func (p *pass) walk(ctx context.Context, send func(*batch) error) error {
 	}
 	p.batch.seal()
 	return send(p.batch)
+}
+
+// unreadable notes what the walk could not look at.
+func (p *pass) unreadable(path string, content bool) {
+	if content {
+		p.notes.warn(path, "what is in it is "+whyDenied)
+		return
+	}
+	p.notes.warn(path, whyDenied)
 }
 
 func (p *pass) sendIfFull(send func(*batch) error) error {
@@ -141,27 +150,39 @@ func (p *pass) record(f *found, kind store.Kind, base *store.Entry) error {
 	e := &store.Entry{Path: f.path, Kind: kind}
 	setStat(e, &f.stat)
 	e.Cached.Unsettled = isRecent(e.Cached.Changed, p.began)
-	var err error
-	if e.Xattrs, err = readXattrs(f.dir, f.name); err != nil && !vanished(err) {
-		return pathError("read xattrs of", f.path, err)
-	}
-	switch {
-	case kind == store.Symlink:
-		if e.Target, err = readLink(f.dir, f.name); vanished(err) {
-			p.batch.add(&item{entry: e, vanished: true})
-			return nil
+	if kind == store.Regular {
+		if e.Size > wholeFile {
+			return p.recordLarge(f, e, base)
 		}
-		if err != nil {
-			return pathError("read symlink", f.path, err)
-		}
-	case kind == store.Regular && e.Size > wholeFile:
-		return p.recordLarge(f, e, base)
-	case kind == store.Regular:
 		p.batch.add(&item{entry: e, read: true, cost: e.Size})
 		return nil
 	}
-	p.batch.add(&item{entry: e})
+	if err := p.recordXattrs(e, pathXattrs(f.dir, f.name)); err != nil && !vanished(err) {
+		return pathError("read xattrs of", f.path, err)
+	}
+	it := &item{entry: e}
+	if kind == store.Symlink {
+		var err error
+		e.Target, err = readLink(f.dir, f.name)
+		if it.leftOut = reasonToSkip(err); it.leftOut == "" && err != nil {
+			return pathError("read symlink", f.path, err)
+		}
+	}
+	p.batch.add(it)
 	return nil
+}
+
+// recordXattrs fills in the extended attributes. That they may not be read does not keep
+// the entry out.
+func (p *pass) recordXattrs(e *store.Entry, of xattrCalls) error {
+	xattrs, err := readXattrs(of)
+	if denied(err) {
+		p.notes.warn(e.Path, "its extended attributes are "+whyDenied)
+		e.Cached.Unsettled = true
+		return nil
+	}
+	e.Xattrs = xattrs
+	return err
 }
 
 // recordLarge opens a file that several goroutines are to read.
@@ -173,8 +194,8 @@ func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
 			closeFD(fd)
 		}
 	}
-	if vanished(err) {
-		p.batch.add(&item{entry: e, vanished: true})
+	if why := reasonToSkip(err); why != "" {
+		p.batch.add(&item{entry: e, leftOut: why})
 		return nil
 	}
 	if err != nil {
@@ -219,7 +240,15 @@ func (p *pass) prepare(fd int, e *store.Entry) error {
 	if st.Ino != e.Cached.Inode || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return unix.ESTALE
 	}
+	// A further name may have been recorded as one by now, and be gone. Then the file
+	// is not clean in the next pass.
+	shared := e.Shared
 	setStat(e, &st)
+	e.Shared = e.Shared || shared
 	e.Cached.Unsettled = p.mode == Frozen || p.writeback == never || isRecent(e.Cached.Changed, now)
+	// Only now, so that a change of theirs either is recorded or moves the change time.
+	if err := p.recordXattrs(e, fileXattrs(fd)); err != nil {
+		return fmt.Errorf("read xattrs: %w", err)
+	}
 	return layout(fd, e, isSparse(&st))
 }

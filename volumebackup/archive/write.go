@@ -36,12 +36,12 @@ func (p *pass) writeItem(it *item, out *store.ManifestWriter) error {
 	}
 	p.merge(it)
 	p.counter.Files.Add(1)
-	if _, ok := p.gone[e.Target]; ok && e.Kind == store.HardLink {
-		it.vanished = true
+	if e.Kind == store.HardLink {
+		it.leftOut = p.gone[e.Target]
 	}
-	if it.vanished {
-		p.gone[e.Path] = struct{}{}
-		p.notes.warn(e.Path, "left out: it vanished while it was read")
+	if it.leftOut != "" {
+		p.gone[e.Path] = it.leftOut
+		p.notes.warn(e.Path, it.leftOut)
 		return nil
 	}
 	if it.short >= 0 && it.read {
@@ -79,7 +79,9 @@ func (p *pass) storePieces(it *item) error {
 
 // carry keeps for the last item of a large file what befell the ones before.
 func (p *pass) carry(it *item) {
-	p.large.vanished = p.large.vanished || it.vanished
+	if p.large.leftOut == "" {
+		p.large.leftOut = it.leftOut
+	}
 	if it.short >= 0 && (p.large.short < 0 || it.short < p.large.short) {
 		p.large.short = it.short
 	}
@@ -88,7 +90,9 @@ func (p *pass) carry(it *item) {
 // merge gives the last item of a large file what was carried.
 func (p *pass) merge(it *item) {
 	if it.file != nil {
-		it.vanished = it.vanished || p.large.vanished
+		if p.large.leftOut != "" {
+			it.leftOut = p.large.leftOut
+		}
 		if p.large.short >= 0 {
 			it.short = p.large.short
 		}
@@ -98,6 +102,6 @@ func (p *pass) merge(it *item) {
 
 // carried is what befell the items so far of the large file that is being written.
 type carried struct {
-	vanished bool
-	short    int64
+	leftOut string
+	short   int64
 }
