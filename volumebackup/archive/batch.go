@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 
@@ -54,6 +55,8 @@ func reasonToSkip(err error) string {
 		return whyVanished
 	case denied(err):
 		return whyDenied
+	case errors.Is(err, store.ErrUnfit):
+		return "left out: " + err.Error()
 	default:
 		return ""
 	}

@@ -4,6 +4,8 @@ package archive
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
@@ -36,12 +38,14 @@ func (p *pass) writeItem(it *item, out *store.ManifestWriter) error {
 	}
 	p.merge(it)
 	p.counter.Files.Add(1)
-	if e.Kind == store.HardLink {
-		it.leftOut = p.gone[e.Target]
+	if why, ok := p.gone[store.Parent(e.Path)]; ok {
+		it.leftOut = why
+	}
+	if why, ok := p.gone[e.Target]; ok && e.Kind == store.HardLink {
+		it.leftOut = why
 	}
 	if it.leftOut != "" {
-		p.gone[e.Path] = it.leftOut
-		p.notes.warn(e.Path, it.leftOut)
+		p.leaveOut(e, it.leftOut)
 		return nil
 	}
 	if it.short >= 0 && it.read {
@@ -51,7 +55,27 @@ func (p *pass) writeItem(it *item, out *store.ManifestWriter) error {
 		e.Cached.Unsettled = true
 		p.notes.warn(e.Path, "it changed while it was read")
 	}
-	return out.Append(e)
+	return p.append(e, out)
+}
+
+func (p *pass) leaveOut(e *store.Entry, why string) {
+	p.gone[e.Path] = why
+	p.notes.warn(e.Path, why)
+}
+
+// append records an entry, or as much of it as an archive can hold.
+func (p *pass) append(e *store.Entry, out *store.ManifestWriter) error {
+	err := out.Append(e)
+	if errors.Is(err, store.ErrUnfit) && len(e.Xattrs) > 0 {
+		p.notes.warn(e.Path, fmt.Sprintf("its extended attributes are left out: %v", err))
+		e.Xattrs, e.Cached.Unsettled = nil, true // it is to be told of again
+		err = out.Append(e)
+	}
+	if errors.Is(err, store.ErrUnfit) {
+		p.leaveOut(e, "left out: "+err.Error())
+		return nil
+	}
+	return err
 }
 
 // storePieces stores those pieces of an item that are new.
