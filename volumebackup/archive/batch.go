@@ -4,7 +4,6 @@ package archive
 
 import (
 	"errors"
-	"slices"
 	"sync/atomic"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
@@ -95,27 +94,8 @@ func (b *batch) add(it *item) {
 // overflow says that the batch is full.
 func (b *batch) overflow() bool { return b.cost >= batchCost || len(b.items) >= batchItems }
 
-// split cuts off what is too much, which a large file may be, and returns it as a batch of its own.
-func (b *batch) split() *batch {
-	rest := newBatch()
-	var cost int64
-	for i, it := range b.items {
-		cost += it.cost
-		if cost < batchCost && i < batchItems-1 {
-			continue
-		}
-		for _, extra := range b.items[i+1:] {
-			rest.add(extra)
-		}
-		b.items = slices.Clip(b.items[:i+1])
-		break
-	}
-	return rest
-}
-
 // seal marks a batch that needs no reading as read.
 func (b *batch) seal() {
-	b.reads = slices.ContainsFunc(b.items, func(it *item) bool { return it.read })
 	if !b.reads {
 		close(b.done)
 	}

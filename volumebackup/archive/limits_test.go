@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -168,4 +169,30 @@ func TestAPlanIsBounded(t *testing.T) {
 			assert.ErrorIs(t, plan(10_000), errdefs.ErrResourceExhausted)
 		})
 	}
+}
+
+// TestAHugeFileIsHandedOnAsItComes has 400,000 pieces: no more of them are waiting at a time than fill a
+// batch, and nothing is copied.
+func TestAHugeFileIsHandedOnAsItComes(t *testing.T) {
+	const count = 400_000
+	e := &store.Entry{Path: "huge", Kind: store.Regular, Pieces: make([]store.Piece, count)}
+	for i := range e.Pieces {
+		e.Pieces[i] = store.Piece{Offset: int64(i) * blockLength, Length: blockLength}
+	}
+	next := 0
+	p := &pass{batch: newBatch()}
+	p.send = func(b *batch) error {
+		assert.Assert(t, len(b.items) <= batchCost/blockLength && b.reads)
+		for _, it := range b.items {
+			assert.Assert(t, it.from == next && it.to == next+1 && it.more == (next < count-1))
+			next++
+		}
+		return nil
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	assert.NilError(t, p.addLarge(e, &openFile{}))
+	runtime.ReadMemStats(&after)
+	assert.Equal(t, next+len(p.batch.items), count)
+	assert.Assert(t, after.TotalAlloc-before.TotalAlloc < count*1000, "%d bytes", after.TotalAlloc-before.TotalAlloc)
 }

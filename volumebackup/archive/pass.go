@@ -26,6 +26,7 @@ type pass struct {
 	began   unix.Timespec
 	seen    map[string][]uint64 // fingerprints, for the next pass
 	batch   *batch              // being filled
+	send    func(*batch) error  // hands a batch on that is full
 	gone    map[string]string   // entries that are left out, and why; only the writer knows
 	large   carried
 	open    openFiles
@@ -74,17 +75,12 @@ func (p *pass) run(ctx context.Context, out *store.ManifestWriter) error {
 
 // walk fills batches.
 func (p *pass) walk(ctx context.Context, send func(*batch) error) error {
-	p.batch = newBatch()
+	p.batch, p.send = newBatch(), send
 	var err error
 	if p.began, err = coarseNow(); err != nil {
 		return err
 	}
-	err = p.tree.walkReadable(ctx, func(f *found) error {
-		if err := p.observe(f); err != nil {
-			return err
-		}
-		return p.sendIfFull(send)
-	}, p.unreadable)
+	err = p.tree.walkReadable(ctx, p.observe, p.unreadable)
 	if err != nil {
 		return err
 	}
@@ -105,16 +101,17 @@ func (p *pass) unreadable(path string, content bool) {
 	p.notes.warn(path, whyDenied)
 }
 
-func (p *pass) sendIfFull(send func(*batch) error) error {
-	for p.batch.overflow() {
-		full := p.batch
-		p.batch = full.split()
-		full.seal()
-		if err := send(full); err != nil {
-			return err
-		}
+// add hands an entry, or a part of one, to those who read. It waits if they are behind, so what
+// is in memory does not grow with the files.
+func (p *pass) add(it *item) error {
+	p.batch.add(it)
+	if !p.batch.overflow() {
+		return nil
 	}
-	return nil
+	full := p.batch
+	p.batch = newBatch()
+	full.seal()
+	return p.send(full)
 }
 
 // observe decides what becomes of an entry: taken from the base, recorded at once, or read.
@@ -130,17 +127,15 @@ func (p *pass) observe(f *found) error {
 	}
 	if kind != store.Directory && f.stat.Nlink > 1 {
 		if first, ok := p.links[f.stat.Ino]; ok {
-			p.batch.add(&item{entry: &store.Entry{Path: f.path, Kind: store.HardLink, Target: first}})
-			return nil
+			return p.add(&item{entry: &store.Entry{Path: f.path, Kind: store.HardLink, Target: first}})
 		}
 		p.links[f.stat.Ino] = f.path
 	}
 	if isClean(base, kind, &f.stat) {
-		p.batch.add(&item{entry: base})
 		if known, ok := p.prints.files[f.path]; ok {
 			p.seen[f.path] = known
 		}
-		return nil
+		return p.add(&item{entry: base})
 	}
 	return p.record(f, kind, base)
 }
@@ -154,8 +149,7 @@ func (p *pass) record(f *found, kind store.Kind, base *store.Entry) error {
 		if e.Size > wholeFile {
 			return p.recordLarge(f, e, base)
 		}
-		p.batch.add(&item{entry: e, read: true, cost: e.Size})
-		return nil
+		return p.add(&item{entry: e, read: true, cost: e.Size})
 	}
 	if err := p.recordXattrs(e, pathXattrs(f.dir, f.name)); err != nil && !vanished(err) {
 		return pathError("read xattrs of", f.path, err)
@@ -168,8 +162,7 @@ func (p *pass) record(f *found, kind store.Kind, base *store.Entry) error {
 			return pathError("read symlink", f.path, err)
 		}
 	}
-	p.batch.add(it)
-	return nil
+	return p.add(it)
 }
 
 // recordXattrs fills in the extended attributes. That they may not be read does not keep
@@ -195,8 +188,7 @@ func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
 		}
 	}
 	if why := reasonToSkip(err); why != "" {
-		p.batch.add(&item{entry: e, leftOut: why})
-		return nil
+		return p.add(&item{entry: e, leftOut: why})
 	}
 	if err != nil {
 		return pathError("read", f.path, err)
@@ -207,6 +199,11 @@ func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
 		large.before = remembered{pieces: base.Pieces, prints: known}
 	}
 	p.seen[f.path] = large.prints
+	return p.addLarge(e, large)
+}
+
+// addLarge adds an item for each piece of a large file.
+func (p *pass) addLarge(e *store.Entry, large *openFile) error {
 	count := max(len(e.Pieces), 1) // a file that is all hole still is one item
 	large.users.Store(int64(count))
 	for i := range count {
@@ -214,7 +211,9 @@ func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
 		if len(e.Pieces) > 0 {
 			it.cost = int64(e.Pieces[i].Length)
 		}
-		p.batch.add(it)
+		if err := p.add(it); err != nil {
+			return err
+		}
 	}
 	return nil
 }
