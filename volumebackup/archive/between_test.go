@@ -21,7 +21,7 @@ func (w *world) passWith(b *Backup, between func()) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	v := b.volumes[0]
-	base, err := b.base(v, w)
+	base, err := b.base(v, w, &Counter{})
 	assert.NilError(w.t, err)
 	p := b.newPass(v, Live, base, &Counter{})
 	_, err = b.draft.WriteManifest(0, func(out *store.ManifestWriter) error {

@@ -135,6 +135,7 @@ func (p *pass) observe(f *found) error {
 		if known, ok := p.prints.files[f.path]; ok {
 			p.seen[f.path] = known
 		}
+		p.unexpect(base.Size)
 		return p.add(&item{entry: base})
 	}
 	return p.record(f, kind, base)
@@ -249,5 +250,16 @@ func (p *pass) prepare(fd int, e *store.Entry) error {
 	if err := p.recordXattrs(e, fileXattrs(fd)); err != nil {
 		return fmt.Errorf("read xattrs: %w", err)
 	}
-	return layout(fd, e, isSparse(&st))
+	if err := layout(fd, e, isSparse(&st)); err != nil {
+		return err
+	}
+	p.unexpect(e.Size - dataLength(e))
+	return nil
+}
+
+// unexpect says that so many bytes are not going to be read, if it is known how many are.
+func (p *pass) unexpect(bytes int64) {
+	if p.base.reader != nil && p.counter.Total.Load() > 0 {
+		p.counter.Total.Add(-bytes)
+	}
 }

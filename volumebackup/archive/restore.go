@@ -87,6 +87,7 @@ func (r *restore) run(ctx context.Context) error {
 	if err := r.store.DropHead(r.Mount.Volume); err != nil {
 		return err
 	}
+	r.counter.Total.Store(r.counter.Bytes.Load() + r.plan.changes.Totals[Created].Bytes + r.plan.changes.Totals[Changed].Bytes)
 	if err := r.carryOut(ctx); err != nil {
 		if r.plan.fresh {
 			return errors.Join(err, r.tree.clear(context.WithoutCancel(ctx)))
