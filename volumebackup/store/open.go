@@ -34,7 +34,7 @@ func openRegular(path string, flags int) (*os.File, error) {
 
 // openPlain opens a path none of whose components is a symlink, as far as the kernel can tell.
 func openPlain(path string, flags int) (*os.File, error) {
-	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_SYMLINKS} //nolint:gosec // flags are not negative
+	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_SYMLINKS}
 	for {
 		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
 		switch {
