@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -65,7 +64,7 @@ func TestHostileRecordsTakeLittleMemory(t *testing.T) {
 			_, err = decode(out.Bytes(), newPackTable())
 			assert.ErrorContains(t, err, name)
 		})
-		assert.Assert(t, used < 5*maxRecord, "%s: %d bytes", name, used)
+		assert.Assert(t, used < 7*maxRecord, "%s: %d bytes", name, used)
 	}
 }
 
@@ -179,7 +178,8 @@ func TestWhatIsWrittenCanBeRead(t *testing.T) {
 			if test.fits {
 				assert.Equal(t, len(entries), 3)
 				test.e.Cached.Unsettled = len(test.e.Pieces) > 0 // they are in no pack
-				assert.Assert(t, reflect.DeepEqual(entries[1], test.e))
+				assert.Assert(t, bytes.Equal(appendContent(nil, entries[1]), appendContent(nil, test.e)))
+				assert.Equal(t, entries[1].Cached, test.e.Cached)
 				return
 			}
 			assert.Equal(t, len(entries), 2)
