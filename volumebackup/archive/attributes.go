@@ -62,7 +62,7 @@ func setTimes(dir int, name string, e *store.Entry) error {
 
 // setXattrs makes an entry have the xattrs that it should have and no other.
 func (a *applier) setXattrs(dir int, name string, e *store.Entry) error {
-	there, err := readXattrs(dir, name)
+	there, err := readXattrs(pathXattrs(dir, name))
 	if err != nil {
 		return fmt.Errorf("read xattrs: %w", err)
 	}

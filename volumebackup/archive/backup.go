@@ -119,6 +119,9 @@ type PassResult struct {
 
 // Pass brings every archive up to date: it reads what is not as the pass before, or the head, has recorded.
 func (b *Backup) Pass(ctx context.Context, mode Mode, reporter Reporter, counter *Counter) ([]PassResult, error) {
+	if err := b.expect(reporter, counter); err != nil {
+		return nil, err
+	}
 	results := make([]PassResult, 0, len(b.volumes))
 	for _, v := range b.volumes {
 		before := counter.Bytes.Load()
@@ -137,48 +140,72 @@ func (b *Backup) Pass(ctx context.Context, mode Mode, reporter Reporter, counter
 	return results, nil
 }
 
+// expect sets how much there is to read if every volume has something to compare with. What
+// turns out to be clean, or a hole, is taken off again while the pass goes on.
+func (b *Backup) expect(reporter Reporter, counter *Counter) error {
+	var total int64
+	for _, v := range b.volumes {
+		base, err := b.base(v, reporter, counter)
+		if err != nil {
+			return fmt.Errorf("archive volume %s: %w", v.Volume, err)
+		}
+		if base == nil {
+			return nil
+		}
+		total += base.Summary().Bytes
+		base.Close()
+	}
+	counter.Total.Store(counter.Bytes.Load() + total)
+	return nil
+}
+
 func (b *Backup) passVolume(ctx context.Context, v *volume, mode Mode, reporter Reporter, counter *Counter) (store.Summary, error) {
-	base, err := b.base(v, reporter)
+	base, err := b.base(v, reporter, counter)
 	if err != nil {
 		return store.Summary{}, err
 	}
 	summary, err := b.passOver(ctx, v, mode, base, counter)
 	if isDamage(err) && !v.noHead { // what was taken from the head may be wrong
-		v.forgetHead(reporter, err)
+		v.forgetHead(reporter, counter, err)
 		summary, err = b.passOver(ctx, v, mode, nil, counter)
 	}
 	return summary, err
 }
 
 // base opens what the next pass compares with, or returns nil.
-func (b *Backup) base(v *volume, reporter Reporter) (*store.ManifestReader, error) {
+func (b *Backup) base(v *volume, reporter Reporter, counter *Counter) (*store.ManifestReader, error) {
 	base, err := b.draft.Manifest(v.Number)
 	if err != nil || base != nil || v.noHead {
 		return base, err
 	}
 	base, err = b.store.OpenHead(v.Volume)
 	if isDamage(err) {
-		v.forgetHead(reporter, err)
+		v.forgetHead(reporter, counter, err)
 		return nil, nil //nolint:nilnil // the pass reads everything
 	}
 	return base, err
 }
 
-func (v *volume) forgetHead(reporter Reporter, err error) {
+func (v *volume) forgetHead(reporter Reporter, counter *Counter, err error) {
 	v.noHead = true
+	counter.Total.Store(0)
 	reporter.Warn(v.Number, "", fmt.Sprintf("everything is read: %v", err))
 }
 
 func (b *Backup) passOver(ctx context.Context, v *volume, mode Mode, base *store.ManifestReader, counter *Counter) (store.Summary, error) {
-	v.notes.clear()
-	p := &pass{
-		volume: v, mode: mode, base: cursor{reader: base}, index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
-		seen: map[string][]uint64{}, links: map[uint64]string{}, gone: map[string]struct{}{}, large: carried{short: -1},
-	}
+	p := b.newPass(v, mode, base, counter)
 	summary, err := b.draft.WriteManifest(v.Number, func(w *store.ManifestWriter) error { return p.run(ctx, w) })
 	p.base.close()
 	v.prints.files = p.seen
 	return summary, err
+}
+
+func (b *Backup) newPass(v *volume, mode Mode, base *store.ManifestReader, counter *Counter) *pass {
+	v.notes.clear()
+	return &pass{
+		volume: v, mode: mode, base: cursor{reader: base}, index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
+		seen: map[string][]uint64{}, links: map[uint64]string{}, gone: map[string]string{}, large: carried{short: -1},
+	}
 }
 
 // Archive describes one archive of a new snapshot.

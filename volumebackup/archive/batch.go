@@ -3,7 +3,7 @@
 package archive
 
 import (
-	"slices"
+	"errors"
 	"sync/atomic"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
@@ -35,10 +35,30 @@ type item struct {
 	more     bool
 
 	// What reading gives.
-	vanished bool
-	changed  bool  // while it was read
-	short    int64 // where the file turned out to end; -1 if not before its size
-	pieces   []storedPiece
+	leftOut string // why it is; empty if it is not
+	changed bool   // while it was read
+	short   int64  // where the file turned out to end; -1 if not before its size
+	pieces  []storedPiece
+}
+
+// Why entries are left out.
+const (
+	whyVanished = "left out: it vanished while it was read"
+	whyDenied   = "left out: permission denied"
+)
+
+// reasonToSkip is why an error means that an entry is left out; empty if it ends the pass.
+func reasonToSkip(err error) string {
+	switch {
+	case vanished(err):
+		return whyVanished
+	case denied(err):
+		return whyDenied
+	case errors.Is(err, store.ErrUnfit):
+		return "left out: " + err.Error()
+	default:
+		return ""
+	}
 }
 
 // openFile is a file that several items read.
@@ -74,27 +94,8 @@ func (b *batch) add(it *item) {
 // overflow says that the batch is full.
 func (b *batch) overflow() bool { return b.cost >= batchCost || len(b.items) >= batchItems }
 
-// split cuts off what is too much, which a large file may be, and returns it as a batch of its own.
-func (b *batch) split() *batch {
-	rest := newBatch()
-	var cost int64
-	for i, it := range b.items {
-		cost += it.cost
-		if cost < batchCost && i < batchItems-1 {
-			continue
-		}
-		for _, extra := range b.items[i+1:] {
-			rest.add(extra)
-		}
-		b.items = slices.Clip(b.items[:i+1])
-		break
-	}
-	return rest
-}
-
 // seal marks a batch that needs no reading as read.
 func (b *batch) seal() {
-	b.reads = slices.ContainsFunc(b.items, func(it *item) bool { return it.read })
 	if !b.reads {
 		close(b.done)
 	}

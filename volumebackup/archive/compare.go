@@ -33,7 +33,7 @@ func (p *planner) see(f *found, base *store.Entry) (*seen, error) {
 		return s, nil
 	}
 	var err error
-	if s.xattrs, err = readXattrs(f.dir, f.name); err != nil {
+	if s.xattrs, err = readXattrs(pathXattrs(f.dir, f.name)); err != nil {
 		return nil, pathError("read xattrs of", f.path, err)
 	}
 	if kind == store.Symlink {

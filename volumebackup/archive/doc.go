@@ -14,7 +14,9 @@
 //   - it was read while its writers were frozen: a page that was dirty and mapped then can be written again
 //     without any new time; or
 //   - it changed while it was read; or
-//   - its filesystem never writes pages back (tmpfs), and so never notices writes through a mapping.
+//   - it is not on a filesystem that is known to notice writes through a mapping: ext2, ext3, ext4, XFS,
+//     Btrfs, F2FS, bcachefs, JFS, NILFS2 and ReiserFS do. Files on others, such as tmpfs, NFS, CIFS, FUSE,
+//     ZFS and overlayfs, are read every time.
 //
 // In a live pass a file is synced before its attributes are recorded and it is
 // read. That takes the write permission from mapped pages, and the next write must move its ctime. A
@@ -22,6 +24,11 @@
 // count from the beginning of the sync.
 // Where that is known to suffice, sync_file_range does it: it writes pages back without waiting
 // for a journal or for the cache of the disk.
+// Extended attributes are read after the attributes that the file is recorded with, so that a later
+// change of theirs moves its change time.
+//
+// What vanishes, may not be read, or does not fit into the format is left out and reported; of a
+// directory that may not be listed, what is in it. That is no failure of the others.
 //
 // # Restore
 //

@@ -4,6 +4,8 @@ package archive
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -16,18 +18,19 @@ const (
 
 	// blockLength is the length of the pieces of larger files.
 	blockLength = 256 << 10
-
-	// maxPieces keeps the record of a huge file within the format's limits.
-	maxPieces = 4 << 20
 )
 
-// pieceLength is how long the pieces of a file are.
+// errTooLarge says that a file has more content than an entry can describe.
+var errTooLarge = fmt.Errorf("it has more than %d pieces: %w", store.MaxPieces, store.ErrUnfit)
+
+// pieceLength is how long the pieces of a file are. Those of a huge one are longer, so that
+// its record stays within the format's limits.
 func pieceLength(size int64) int64 {
 	if size <= wholeFile {
 		return wholeFile
 	}
 	length := int64(blockLength)
-	for size/length > maxPieces {
+	for size/length >= store.MaxPieces && length < store.MaxPiece {
 		length *= 2
 	}
 	return length
@@ -45,7 +48,7 @@ func layout(fd int, e *store.Entry, sparse bool) error {
 	}
 	length := pieceLength(e.Size)
 	if len(e.Holes) == 0 {
-		e.Pieces = make([]store.Piece, 0, (e.Size+length-1)/length)
+		e.Pieces = make([]store.Piece, 0, min((e.Size+length-1)/length, store.MaxPieces))
 	}
 	holes := e.Holes
 	for at := int64(0); at < e.Size; at += length {
@@ -58,6 +61,9 @@ func layout(fd int, e *store.Entry, sparse bool) error {
 			at = max(at, (holes[0].Offset+holes[0].Length)/length*length-length)
 			continue
 		}
+		if len(e.Pieces) == store.MaxPieces {
+			return errTooLarge
+		}
 		e.Pieces = append(e.Pieces, store.Piece{Offset: at, Length: uint32(end - at)})
 	}
 	return nil
@@ -66,6 +72,20 @@ func layout(fd int, e *store.Entry, sparse bool) error {
 // isSparse says that a file may have holes. For a large one it costs little to look; space
 // that is allocated beyond the end could hide them.
 func isSparse(st *unix.Stat_t) bool { return st.Size > wholeFile || st.Blocks*512 < st.Size }
+
+// addHole adds a hole, which may go on where the last one ends: between two looks data
+// became a hole. If they are too many the short ones are not kept; they are read as zeros.
+func addHole(holes []store.Range, offset, length int64) []store.Range {
+	if n := len(holes); n > 0 && holes[n-1].Offset+holes[n-1].Length == offset {
+		holes[n-1].Length += length
+		return holes
+	}
+	holes = append(holes, store.Range{Offset: offset, Length: length})
+	for least := int64(tarBlock); len(holes) > store.MaxHoles; least *= 2 {
+		holes = slices.DeleteFunc(holes, func(h store.Range) bool { return h.Length < least })
+	}
+	return holes
+}
 
 // findHoles lists the holes among the first size bytes.
 func findHoles(fd int, size int64) ([]store.Range, error) {
@@ -81,7 +101,7 @@ func findHoles(fd int, size int64) ([]store.Range, error) {
 		}
 		data = min(data, size)
 		if data > at {
-			holes = append(holes, store.Range{Offset: at, Length: data - at})
+			holes = addHole(holes, at, data-at)
 		}
 		if data >= size {
 			break

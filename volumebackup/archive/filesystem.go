@@ -12,18 +12,19 @@ import (
 type writeback int
 
 const (
-	// syncData waits until the file is durable; it works everywhere.
+	// syncData waits until the file is durable.
 	syncData writeback = iota
 	// syncPages only writes dirty pages back.
 	syncPages
-	// never: the filesystem has nowhere to write pages back to.
+	// never: nothing does. The filesystem has nowhere to write pages back to, or it leaves times to
+	// a server, or is not known. Its files are read every time.
 	never
 )
 
 // Magic numbers that x/sys does not have.
 const (
-	ramfsMagic     = 0x858458f6
-	hugetlbfsMagic = 0x958458f6
+	bcachefsMagic = 0xca451a4e
+	jfsMagic      = 0x3153464a
 )
 
 // writebackOf tells by the type of the filesystem.
@@ -32,13 +33,20 @@ func writebackOf(fd int) (writeback, error) {
 	if err := unix.Fstatfs(fd, &st); err != nil {
 		return never, fmt.Errorf("stat filesystem: %w", err)
 	}
-	switch uint32(st.Type) {
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC:
-		return syncPages, nil
-	case unix.TMPFS_MAGIC, ramfsMagic, hugetlbfsMagic:
-		return never, nil
+	return writebackFor(uint32(st.Type)), nil
+}
+
+// writebackFor lists the filesystems whose fault handlers are known to move a file's times when a
+// clean page is written to through a mapping. NFS, CIFS, 9p, Ceph and FUSE leave the times to the other
+// side, ZFS moves them when it writes the page, and an overlay does what its upper layer does, which it does not tell.
+func writebackFor(filesystem uint32) writeback {
+	switch filesystem {
+	case unix.EXT4_SUPER_MAGIC /* ext2 and ext3, too */, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC:
+		return syncPages
+	case bcachefsMagic, jfsMagic, unix.NILFS_SUPER_MAGIC, unix.REISERFS_SUPER_MAGIC:
+		return syncData
 	default:
-		return syncData, nil
+		return never
 	}
 }
 

@@ -52,15 +52,18 @@ func setStat(e *store.Entry, st *unix.Stat_t) {
 	if e.Kind == store.BlockDevice || e.Kind == store.CharacterDevice {
 		e.Major, e.Minor = unix.Major(st.Rdev), unix.Minor(st.Rdev)
 	}
-	e.Shared = e.Kind != store.Directory && st.Nlink > 1
+	e.Shared = isShared(e.Kind, st)
 }
 
 // isClean says that an entry is what was recorded, without reading it.
 func isClean(e *store.Entry, kind store.Kind, st *unix.Stat_t) bool {
 	return e != nil && e.Kind == kind && !e.Cached.Unsettled &&
 		e.Cached.Inode == st.Ino && e.Cached.Changed == timestamp(st.Ctim) && e.Modified == timestamp(st.Mtim) &&
-		(kind != store.Regular || e.Size == st.Size)
+		(kind != store.Regular || e.Size == st.Size) && e.Shared == isShared(kind, st)
 }
+
+// isShared says that an entry has further names.
+func isShared(kind store.Kind, st *unix.Stat_t) bool { return kind != store.Directory && st.Nlink > 1 }
 
 const (
 	// granularity is more than a tick of the slowest kernel clock, which is
@@ -96,10 +99,32 @@ func isRecent(changed store.Timestamp, now unix.Timespec) bool {
 // skippedXattr names what belongs to the host and not to the data.
 const skippedXattr = "security.selinux"
 
-// readXattrs reads the extended attributes of an entry, symlinks not followed.
-func readXattrs(dir int, name string) ([]store.Xattr, error) {
+// xattrCalls are what the kernel offers to read extended attributes of something.
+type xattrCalls struct {
+	list func([]byte) (int, error)
+	get  func(name string, b []byte) (int, error)
+}
+
+// pathXattrs are those of an entry, symlinks not followed.
+func pathXattrs(dir int, name string) xattrCalls {
 	path := procPath(dir, name)
-	names, err := grow(func(b []byte) (int, error) { return unix.Llistxattr(path, b) })
+	return xattrCalls{
+		list: func(b []byte) (int, error) { return unix.Llistxattr(path, b) },
+		get:  func(name string, b []byte) (int, error) { return unix.Lgetxattr(path, name, b) },
+	}
+}
+
+// fileXattrs are those of an open file.
+func fileXattrs(fd int) xattrCalls {
+	return xattrCalls{
+		list: func(b []byte) (int, error) { return unix.Flistxattr(fd, b) },
+		get:  func(name string, b []byte) (int, error) { return unix.Fgetxattr(fd, name, b) },
+	}
+}
+
+// readXattrs reads extended attributes.
+func readXattrs(of xattrCalls) ([]store.Xattr, error) {
+	names, err := grow(of.list)
 	if errors.Is(err, unix.ENOTSUP) || len(names) == 0 {
 		return nil, nil
 	}
@@ -111,7 +136,7 @@ func readXattrs(dir int, name string) ([]store.Xattr, error) {
 		if name == skippedXattr {
 			continue
 		}
-		value, err := grow(func(b []byte) (int, error) { return unix.Lgetxattr(path, name, b) })
+		value, err := grow(func(b []byte) (int, error) { return of.get(name, b) })
 		if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP) { // gone meanwhile, or only for show
 			continue
 		}

@@ -26,7 +26,8 @@ type pass struct {
 	began   unix.Timespec
 	seen    map[string][]uint64 // fingerprints, for the next pass
 	batch   *batch              // being filled
-	gone    map[string]struct{} // entries that vanished before they were read; only the writer knows
+	send    func(*batch) error  // hands a batch on that is full
+	gone    map[string]string   // entries that are left out, and why; only the writer knows
 	large   carried
 	open    openFiles
 }
@@ -74,17 +75,12 @@ func (p *pass) run(ctx context.Context, out *store.ManifestWriter) error {
 
 // walk fills batches.
 func (p *pass) walk(ctx context.Context, send func(*batch) error) error {
-	p.batch = newBatch()
+	p.batch, p.send = newBatch(), send
 	var err error
 	if p.began, err = coarseNow(); err != nil {
 		return err
 	}
-	err = p.tree.walk(ctx, func(f *found) error {
-		if err := p.observe(f); err != nil {
-			return err
-		}
-		return p.sendIfFull(send)
-	})
+	err = p.tree.walkReadable(ctx, p.observe, p.unreadable)
 	if err != nil {
 		return err
 	}
@@ -96,16 +92,26 @@ func (p *pass) walk(ctx context.Context, send func(*batch) error) error {
 	return send(p.batch)
 }
 
-func (p *pass) sendIfFull(send func(*batch) error) error {
-	for p.batch.overflow() {
-		full := p.batch
-		p.batch = full.split()
-		full.seal()
-		if err := send(full); err != nil {
-			return err
-		}
+// unreadable notes what the walk could not look at.
+func (p *pass) unreadable(path string, content bool) {
+	if content {
+		p.notes.warn(path, "what is in it is "+whyDenied)
+		return
 	}
-	return nil
+	p.notes.warn(path, whyDenied)
+}
+
+// add hands an entry, or a part of one, to those who read. It waits if they are behind, so what
+// is in memory does not grow with the files.
+func (p *pass) add(it *item) error {
+	p.batch.add(it)
+	if !p.batch.overflow() {
+		return nil
+	}
+	full := p.batch
+	p.batch = newBatch()
+	full.seal()
+	return p.send(full)
 }
 
 // observe decides what becomes of an entry: taken from the base, recorded at once, or read.
@@ -121,17 +127,16 @@ func (p *pass) observe(f *found) error {
 	}
 	if kind != store.Directory && f.stat.Nlink > 1 {
 		if first, ok := p.links[f.stat.Ino]; ok {
-			p.batch.add(&item{entry: &store.Entry{Path: f.path, Kind: store.HardLink, Target: first}})
-			return nil
+			return p.add(&item{entry: &store.Entry{Path: f.path, Kind: store.HardLink, Target: first}})
 		}
 		p.links[f.stat.Ino] = f.path
 	}
 	if isClean(base, kind, &f.stat) {
-		p.batch.add(&item{entry: base})
 		if known, ok := p.prints.files[f.path]; ok {
 			p.seen[f.path] = known
 		}
-		return nil
+		p.unexpect(base.Size)
+		return p.add(&item{entry: base})
 	}
 	return p.record(f, kind, base)
 }
@@ -141,27 +146,37 @@ func (p *pass) record(f *found, kind store.Kind, base *store.Entry) error {
 	e := &store.Entry{Path: f.path, Kind: kind}
 	setStat(e, &f.stat)
 	e.Cached.Unsettled = isRecent(e.Cached.Changed, p.began)
-	var err error
-	if e.Xattrs, err = readXattrs(f.dir, f.name); err != nil && !vanished(err) {
+	if kind == store.Regular {
+		if e.Size > wholeFile {
+			return p.recordLarge(f, e, base)
+		}
+		return p.add(&item{entry: e, read: true, cost: e.Size})
+	}
+	if err := p.recordXattrs(e, pathXattrs(f.dir, f.name)); err != nil && !vanished(err) {
 		return pathError("read xattrs of", f.path, err)
 	}
-	switch {
-	case kind == store.Symlink:
-		if e.Target, err = readLink(f.dir, f.name); vanished(err) {
-			p.batch.add(&item{entry: e, vanished: true})
-			return nil
-		}
-		if err != nil {
+	it := &item{entry: e}
+	if kind == store.Symlink {
+		var err error
+		e.Target, err = readLink(f.dir, f.name)
+		if it.leftOut = reasonToSkip(err); it.leftOut == "" && err != nil {
 			return pathError("read symlink", f.path, err)
 		}
-	case kind == store.Regular && e.Size > wholeFile:
-		return p.recordLarge(f, e, base)
-	case kind == store.Regular:
-		p.batch.add(&item{entry: e, read: true, cost: e.Size})
+	}
+	return p.add(it)
+}
+
+// recordXattrs fills in the extended attributes. That they may not be read does not keep
+// the entry out.
+func (p *pass) recordXattrs(e *store.Entry, of xattrCalls) error {
+	xattrs, err := readXattrs(of)
+	if denied(err) {
+		p.notes.warn(e.Path, "its extended attributes are "+whyDenied)
+		e.Cached.Unsettled = true
 		return nil
 	}
-	p.batch.add(&item{entry: e})
-	return nil
+	e.Xattrs = xattrs
+	return err
 }
 
 // recordLarge opens a file that several goroutines are to read.
@@ -173,9 +188,8 @@ func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
 			closeFD(fd)
 		}
 	}
-	if vanished(err) {
-		p.batch.add(&item{entry: e, vanished: true})
-		return nil
+	if why := reasonToSkip(err); why != "" {
+		return p.add(&item{entry: e, leftOut: why})
 	}
 	if err != nil {
 		return pathError("read", f.path, err)
@@ -186,6 +200,11 @@ func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
 		large.before = remembered{pieces: base.Pieces, prints: known}
 	}
 	p.seen[f.path] = large.prints
+	return p.addLarge(e, large)
+}
+
+// addLarge adds an item for each piece of a large file.
+func (p *pass) addLarge(e *store.Entry, large *openFile) error {
 	count := max(len(e.Pieces), 1) // a file that is all hole still is one item
 	large.users.Store(int64(count))
 	for i := range count {
@@ -193,7 +212,9 @@ func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
 		if len(e.Pieces) > 0 {
 			it.cost = int64(e.Pieces[i].Length)
 		}
-		p.batch.add(it)
+		if err := p.add(it); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -219,7 +240,26 @@ func (p *pass) prepare(fd int, e *store.Entry) error {
 	if st.Ino != e.Cached.Inode || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return unix.ESTALE
 	}
+	// A further name may have been recorded as one by now, and be gone. Then the file
+	// is not clean in the next pass.
+	shared := e.Shared
 	setStat(e, &st)
+	e.Shared = e.Shared || shared
 	e.Cached.Unsettled = p.mode == Frozen || p.writeback == never || isRecent(e.Cached.Changed, now)
-	return layout(fd, e, isSparse(&st))
+	// Only now, so that a change of theirs either is recorded or moves the change time.
+	if err := p.recordXattrs(e, fileXattrs(fd)); err != nil {
+		return fmt.Errorf("read xattrs: %w", err)
+	}
+	if err := layout(fd, e, isSparse(&st)); err != nil {
+		return err
+	}
+	p.unexpect(e.Size - dataLength(e))
+	return nil
+}
+
+// unexpect says that so many bytes are not going to be read, if it is known how many are.
+func (p *pass) unexpect(bytes int64) {
+	if p.base.reader != nil && p.counter.Total.Load() > 0 {
+		p.counter.Total.Add(-bytes)
+	}
 }

@@ -4,10 +4,12 @@ package archive
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sync/errgroup"
@@ -31,6 +33,38 @@ type planner struct {
 
 	mu   sync.Mutex // what several compares share
 	plan plan
+	held int64 // bytes of memory, about, of what is kept until the plan has been carried out
+}
+
+// maxHeld bounds what a plan takes in memory, which an archive determines: thousands of
+// entries take a few bytes in the store. It is enough for some millions of entries that change.
+const maxHeld = 1 << 30
+
+// hold counts memory that stays in use. The walk stops when it is too much.
+func (p *planner) hold(bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held += int64(bytes)
+}
+
+func (p *planner) checkHeld() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held > p.maxHeld {
+		return fmt.Errorf("plan the restore: what changes takes more than %d MiB of memory, about %d entries so far: %w",
+			p.maxHeld>>20, len(p.plan.steps)+len(p.links.entries), errdefs.ErrResourceExhausted)
+	}
+	return nil
+}
+
+// footprint is what an entry takes in memory, about.
+func footprint(e *store.Entry) int {
+	n := int(unsafe.Sizeof(*e)) + len(e.Path) + len(e.Target) +
+		len(e.Holes)*int(unsafe.Sizeof(store.Range{})) + len(e.Pieces)*int(unsafe.Sizeof(store.Piece{}))
+	for i := range e.Xattrs {
+		n += int(unsafe.Sizeof(e.Xattrs[i])) + len(e.Xattrs[i].Name) + len(e.Xattrs[i].Value)
+	}
+	return n
 }
 
 // plannedDir is a directory of the manifest.
@@ -102,7 +136,7 @@ func (p *planner) walk() error {
 func (p *planner) visit(f *found) error {
 	p.count++
 	p.counter.Files.Add(1)
-	if err := p.createBefore(&f.path); err != nil {
+	if err := errors.Join(p.createBefore(&f.path), p.checkHeld()); err != nil {
 		return err
 	}
 	base, err := p.head.seek(f.path)
@@ -141,6 +175,9 @@ func (p *planner) createBefore(path *string) error {
 			return nil
 		}
 		p.create(e, p.take())
+		if err := p.checkHeld(); err != nil {
+			return err
+		}
 	}
 }
 
@@ -149,8 +186,11 @@ func (p *planner) create(e *store.Entry, ordinal int64) {
 	at := p.enter(e, ordinal)
 	at.plan()
 	at.parent.touch()
+	if e.Kind == store.Directory {
+		p.hold(footprint(e)) // it is kept until its times are set
+	}
 	if e.Shared || e.Kind == store.HardLink {
-		p.links.add(&linked{entry: e, slot: at})
+		p.addLink(&linked{entry: e, slot: at})
 		return
 	}
 	p.addStep(step{ordinal: ordinal, action: actCreate}, Created, e.Path, dataLength(e))
@@ -184,6 +224,7 @@ func (p *planner) enter(e *store.Entry, ordinal int64) slot {
 		at.self = &plannedDir{path: e.Path, ordinal: ordinal}
 		p.above = append(p.above, at.self)
 		p.dirs = append(p.dirs, at.self)
+		p.hold(int(unsafe.Sizeof(*at.self)))
 	}
 	return at
 }
@@ -247,12 +288,12 @@ func (p *planner) both(f *found, e *store.Entry, base *store.Entry, ordinal int6
 	if s.kind == store.Directory && e.Kind != store.Directory {
 		p.plan.deletes = append(p.plan.deletes, s.path) // now, as what is in it comes next
 		at.parent.touch()
-		p.links.add(&linked{entry: e, slot: at, change: Changed})
+		p.addLink(&linked{entry: e, slot: at, change: Changed})
 		return nil
 	}
 	if e.Kind == store.HardLink || e.Shared || s.kind != store.Directory && f.stat.Nlink > 1 {
 		p.links.seen(f)
-		p.links.add(&linked{entry: e, slot: at, there: s})
+		p.addLink(&linked{entry: e, slot: at, there: s})
 		return nil
 	}
 	if !s.canBecome(e) {
@@ -307,6 +348,7 @@ func (p *planner) addStep(s step, kind ChangeKind, path string, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.plan.steps = append(p.plan.steps, s)
+	p.held += int64(unsafe.Sizeof(s)) + int64(len(s.pieces))*int64(unsafe.Sizeof(int32(0)))
 	p.plan.changes.add(kind, path, bytes)
 }
 
@@ -314,6 +356,19 @@ func (p *planner) changed(kind ChangeKind, path string, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.plan.changes.add(kind, path, bytes)
+}
+
+// addLink keeps an entry until all names of every file are known.
+func (p *planner) addLink(l *linked) {
+	n := int(unsafe.Sizeof(*l)) + footprint(l.entry)
+	if s := l.there; s != nil {
+		n += int(unsafe.Sizeof(*s))
+		if s.base != nil {
+			n += footprint(s.base)
+		}
+	}
+	p.hold(n)
+	p.links.add(l)
 }
 
 // finish adds the directories whose times have to be put back.

@@ -41,8 +41,7 @@ func (r *reader) read(ctx context.Context, b *batch) error {
 			return err
 		}
 		err := r.readItem(it)
-		if vanished(err) {
-			it.vanished = true
+		if it.leftOut = reasonToSkip(err); it.leftOut != "" {
 			continue
 		}
 		if err != nil {

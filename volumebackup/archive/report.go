@@ -18,7 +18,7 @@ type Reporter interface {
 type Counter struct {
 	Files atomic.Int64
 	Bytes atomic.Int64
-	Total atomic.Int64 // bytes in all; zero while unknown
+	Total atomic.Int64 // bytes in all, as far as can be told by now; zero while unknown
 }
 
 // warner tells a reporter of the entries of one mount, and counts them.

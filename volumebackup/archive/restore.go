@@ -47,7 +47,7 @@ func Restore(ctx context.Context, s *store.Store, o RestoreOptions, reporter Rep
 	r := &restore{
 		RestoreOptions: o, store: s, tree: t, counter: counter,
 		warner: warner{reporter: reporter, mount: o.Mount.Number}, inexact: map[string]struct{}{},
-		uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()),
+		uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), maxHeld: maxHeld,
 	}
 	if err := r.run(ctx); err != nil {
 		return RestoreResult{}, err // who asked knows which volume it was
@@ -64,6 +64,7 @@ type restore struct {
 	warner  warner
 	summary store.Summary
 	plan    *plan
+	maxHeld int64  // bytes that the plan may take in memory
 	uid     uint32 // who makes the files
 	gid     uint32
 
@@ -86,6 +87,7 @@ func (r *restore) run(ctx context.Context) error {
 	if err := r.store.DropHead(r.Mount.Volume); err != nil {
 		return err
 	}
+	r.counter.Total.Store(r.counter.Bytes.Load() + r.plan.changes.Totals[Created].Bytes + r.plan.changes.Totals[Changed].Bytes)
 	if err := r.carryOut(ctx); err != nil {
 		if r.plan.fresh {
 			return errors.Join(err, r.tree.clear(context.WithoutCancel(ctx)))

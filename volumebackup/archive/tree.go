@@ -148,8 +148,13 @@ func procPath(dir int, name string) string {
 
 // vanished says that an entry went away or was replaced while it was looked at.
 func vanished(err error) bool {
-	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR)
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) ||
+		errors.Is(err, unix.ENXIO) // a socket or a device is there now
 }
+
+// denied says that we may not read an entry, which happens where even root is not
+// everybody's: on a remapped or rootless engine, and on NFS.
+func denied(err error) bool { return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) }
 
 // pathError gives an error of the kernel its operation and path.
 func pathError(op, path string, err error) error {

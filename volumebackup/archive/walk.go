@@ -22,9 +22,15 @@ type found struct {
 }
 
 // walk visits every entry in the order of a manifest, without crossing mounts.
-// What vanishes meanwhile is left out.
+// What vanishes meanwhile is left out. What may not be read is an error.
 func (t *tree) walk(ctx context.Context, visit func(*found) error) error {
-	w := walker{tree: t, ctx: ctx, visit: visit, buffer: make([]byte, 64<<10)}
+	return t.walkReadable(ctx, visit, nil)
+}
+
+// walkReadable is a walk that goes on where something may not be read, and tells of it: content
+// says that it is a directory, which is visited but for what is in it.
+func (t *tree) walkReadable(ctx context.Context, visit func(*found) error, unreadable func(path string, content bool)) error {
+	w := walker{tree: t, ctx: ctx, visit: visit, unreadable: unreadable, buffer: make([]byte, 64<<10)}
 	root := found{dir: t.fd(), name: ".", stat: t.stat}
 	if err := unix.Fstat(t.fd(), &root.stat); err != nil {
 		return fmt.Errorf("stat volume: %w", err)
@@ -32,19 +38,27 @@ func (t *tree) walk(ctx context.Context, visit func(*found) error) error {
 	if err := visit(&root); err != nil {
 		return err
 	}
-	fd, err := openAt(t.fd(), ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return pathError("open", ".", err)
-	}
-	defer closeFD(fd)
-	return w.directory(fd, "")
+	return w.descend(&root)
 }
 
 type walker struct {
-	tree   *tree
-	ctx    context.Context //nolint:containedctx // a walk is one call
-	visit  func(*found) error
-	buffer []byte
+	tree       *tree
+	ctx        context.Context //nolint:containedctx // a walk is one call
+	visit      func(*found) error
+	unreadable func(path string, content bool) // nil if that is an error
+	buffer     []byte
+}
+
+// skips says whether the walk goes on after an error, and tells of what is left out.
+func (w *walker) skips(err error, path string, content bool) bool {
+	if vanished(err) {
+		return path != "" // without its root there is no volume
+	}
+	if w.unreadable == nil || !denied(err) {
+		return false
+	}
+	w.unreadable(path, content)
+	return true
 }
 
 func (w *walker) directory(fd int, path string) error {
@@ -52,6 +66,9 @@ func (w *walker) directory(fd int, path string) error {
 		return err
 	}
 	names, err := w.names(fd)
+	if denied(err) && w.skips(err, path, true) {
+		return nil
+	}
 	if err != nil {
 		return pathError("read directory", path, err)
 	}
@@ -71,7 +88,7 @@ func (w *walker) directory(fd int, path string) error {
 
 func (w *walker) entry(f *found) error {
 	if err := unix.Fstatat(f.dir, f.name, &f.stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		if vanished(err) {
+		if w.skips(err, f.path, false) {
 			return nil
 		}
 		return pathError("stat", f.path, err)
@@ -84,11 +101,16 @@ func (w *walker) entry(f *found) error {
 	if !isDir || f.mount {
 		return nil
 	}
+	return w.descend(f)
+}
+
+// descend visits what is in a directory.
+func (w *walker) descend(f *found) error {
 	fd, err := openAt(f.dir, f.name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if vanished(err) {
-		return nil
-	}
 	if err != nil {
+		if w.skips(err, f.path, true) {
+			return nil
+		}
 		return pathError("open", f.path, err)
 	}
 	defer closeFD(fd)

@@ -4,6 +4,8 @@ package archive
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
@@ -36,12 +38,14 @@ func (p *pass) writeItem(it *item, out *store.ManifestWriter) error {
 	}
 	p.merge(it)
 	p.counter.Files.Add(1)
-	if _, ok := p.gone[e.Target]; ok && e.Kind == store.HardLink {
-		it.vanished = true
+	if why, ok := p.gone[store.Parent(e.Path)]; ok {
+		it.leftOut = why
 	}
-	if it.vanished {
-		p.gone[e.Path] = struct{}{}
-		p.notes.warn(e.Path, "left out: it vanished while it was read")
+	if why, ok := p.gone[e.Target]; ok && e.Kind == store.HardLink {
+		it.leftOut = why
+	}
+	if it.leftOut != "" {
+		p.leaveOut(e, it.leftOut)
 		return nil
 	}
 	if it.short >= 0 && it.read {
@@ -51,7 +55,27 @@ func (p *pass) writeItem(it *item, out *store.ManifestWriter) error {
 		e.Cached.Unsettled = true
 		p.notes.warn(e.Path, "it changed while it was read")
 	}
-	return out.Append(e)
+	return p.append(e, out)
+}
+
+func (p *pass) leaveOut(e *store.Entry, why string) {
+	p.gone[e.Path] = why
+	p.notes.warn(e.Path, why)
+}
+
+// append records an entry, or as much of it as an archive can hold.
+func (p *pass) append(e *store.Entry, out *store.ManifestWriter) error {
+	err := out.Append(e)
+	if errors.Is(err, store.ErrUnfit) && len(e.Xattrs) > 0 {
+		p.notes.warn(e.Path, fmt.Sprintf("its extended attributes are left out: %v", err))
+		e.Xattrs, e.Cached.Unsettled = nil, true // it is to be told of again
+		err = out.Append(e)
+	}
+	if errors.Is(err, store.ErrUnfit) {
+		p.leaveOut(e, "left out: "+err.Error())
+		return nil
+	}
+	return err
 }
 
 // storePieces stores those pieces of an item that are new.
@@ -79,7 +103,9 @@ func (p *pass) storePieces(it *item) error {
 
 // carry keeps for the last item of a large file what befell the ones before.
 func (p *pass) carry(it *item) {
-	p.large.vanished = p.large.vanished || it.vanished
+	if p.large.leftOut == "" {
+		p.large.leftOut = it.leftOut
+	}
 	if it.short >= 0 && (p.large.short < 0 || it.short < p.large.short) {
 		p.large.short = it.short
 	}
@@ -88,7 +114,9 @@ func (p *pass) carry(it *item) {
 // merge gives the last item of a large file what was carried.
 func (p *pass) merge(it *item) {
 	if it.file != nil {
-		it.vanished = it.vanished || p.large.vanished
+		if p.large.leftOut != "" {
+			it.leftOut = p.large.leftOut
+		}
 		if p.large.short >= 0 {
 			it.short = p.large.short
 		}
@@ -98,6 +126,6 @@ func (p *pass) merge(it *item) {
 
 // carried is what befell the items so far of the large file that is being written.
 type carried struct {
-	vanished bool
-	short    int64
+	leftOut string
+	short   int64
 }

@@ -93,6 +93,30 @@ func (d *disk) publish(from, to string) error {
 	return nil
 }
 
+// place gives a file its name, which must be free, on filesystems that cannot link as well.
+func (d *disk) place(from, to string) error {
+	err := d.link(from, to)
+	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err = d.may("move", from); err == nil {
+		err = unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	}
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
+		return err
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	f, err := d.create(to)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
 func (d *disk) link(from, to string) error {
 	if err := d.may("link", to); err != nil {
 		return err
@@ -146,7 +170,7 @@ func (d *disk) replace(path, temporary string, content []byte) (err error) {
 		err = d.rename(temporary, path)
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, d.remove(temporary))
 	}
 	return d.syncDir(filepath.Dir(path))
 }

@@ -58,18 +58,26 @@
 // RFC 6962: a leaf is SHA-256(0, content), a node SHA-256(1, left, right).
 //
 // Inode and change time make every manifest a stat cache as well, and a head
-// is simply a link to the manifest that it was published with. Unsettled means: read this file again next time,
+// is simply a link to the manifest that it was published with, or a copy where there are no links. Unsettled means: read this file again next time,
 // whatever its times say.
 //
 // # Limits
 //
-// A path 65,535 bytes, a component 255, an xattr's value 64 KiB, 1,000 xattrs,
-// a record 256 MiB, a piece 16 MiB. A decoder refuses what is out of bounds, out of order, or leads outside.
+// A path 65,535 bytes, a component 255; 16,384 xattrs, a value 64 KiB, all values of an entry 16 MiB; a
+// piece 16 MiB; a file of n bytes n/65,536 + 2 pieces and n/512 + 2 holes, and 1,048,576 of either at most; a
+// record 96 MiB, the names of packs 4 MiB, 8,388,608 files with several names. Two holes are never
+// adjacent. A decoder refuses what is out of bounds, out of order, or leads outside. An encoder does the
+// same checks, so that everything that was written can be read, and its caller reports what does not fit.
+//
+// A store is not believed in other ways either: no symlink in it is followed, and only regular files are opened.
 //
 // # Decided because
 //
 // Publishing is one rename of a directory, so a snapshot is whole or not there.
 // Removal drops manifests, then trims heads, then frees: a head may be stale, but it never names bytes that are
-// gone. Everything that writes shares a lock on the format file, removal takes
-// it alone; a kernel lock cannot outlive its process, so what is in tmp while the lock is held alone is nobody's.
+// gone. So that this holds after a crash, too, the heads' directories are synced before anything is
+// freed. In a full store removal goes on without the note in sweep, and drops the heads that it has no
+// room to trim: all that is lost is, if a crash follows, space. If a manifest that goes cannot be
+// opened, all packs are looked at. Everything that writes shares a lock on the format file, removal takes
+// it alone, which on NFS needs a descriptor that is open for writing; a kernel lock cannot outlive its process, so what is in tmp while the lock is held alone is nobody's.
 package store

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strings"
 )
 
@@ -103,19 +104,6 @@ type Entry struct {
 	Cached       Cached
 }
 
-// The limits of the format.
-const (
-	maxPath      = 65535
-	maxComponent = 255
-	maxXattrs    = 1000
-	maxXattr     = 64 << 10
-	maxTarget    = 65535
-	maxRecord    = 256 << 20
-
-	// MaxPiece is the longest piece.
-	MaxPiece = 16 << 20
-)
-
 // Compare orders paths by component: a directory comes right before what is in it.
 func Compare(a, b string) int {
 	n := min(len(a), len(b))
@@ -162,8 +150,12 @@ type order struct {
 	last    string
 	started bool
 	parents []string // directories above and including the last entry
-	shared  map[string]struct{}
+	seed    maphash.Seed
+	shared  map[uint64]struct{} // the paths of files with several names, hashed with a key that nobody knows
 }
+
+// file is what stands for a path in shared.
+func (o *order) file(path string) uint64 { return maphash.String(o.seed, path) }
 
 // check takes the next entry. One that is refused changes nothing.
 func (o *order) check(e *Entry) error {
@@ -173,7 +165,7 @@ func (o *order) check(e *Entry) error {
 		}
 		o.started = true
 		o.parents = append(o.parents, "")
-		o.shared = map[string]struct{}{}
+		o.seed, o.shared = maphash.MakeSeed(), map[uint64]struct{}{}
 		return nil
 	}
 	if err := checkPath(e.Path); err != nil {
@@ -189,15 +181,20 @@ func (o *order) check(e *Entry) error {
 	if above == 0 {
 		return fmt.Errorf("%q is in no directory", e.Path)
 	}
-	if _, ok := o.shared[e.Target]; e.Kind == HardLink && !ok {
-		return fmt.Errorf("%q is a further name of %q, which is no file before it", e.Path, e.Target)
+	if e.Kind == HardLink {
+		if _, ok := o.shared[o.file(e.Target)]; !ok {
+			return fmt.Errorf("%q is a further name of %q, which is no file before it", e.Path, e.Target)
+		}
+	}
+	if e.Shared && len(o.shared) >= maxShared {
+		return fmt.Errorf("there are more than %d files with several names: %w", maxShared, ErrUnfit)
 	}
 	o.last, o.parents = e.Path, o.parents[:above]
 	if e.Kind == Directory {
 		o.parents = append(o.parents, e.Path)
 	}
 	if e.Shared {
-		o.shared[e.Path] = struct{}{}
+		o.shared[o.file(e.Path)] = struct{}{}
 	}
 	return nil
 }

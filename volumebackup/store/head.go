@@ -27,7 +27,7 @@ func (s *Store) openHead(path string) (*ManifestReader, error) {
 		return nil, err
 	}
 	for i, id := range r.packs { // a removal that was cut short may have taken some
-		if _, err := os.Stat(s.packPath(id)); err != nil {
+		if _, err := os.Lstat(s.packPath(id)); err != nil {
 			r.packs[i] = 0
 		}
 	}
@@ -38,6 +38,9 @@ func (s *Store) openHead(path string) (*ManifestReader, error) {
 func (s *Store) DropHead(volume string) error { return s.dropHead(s.headPath(volume)) }
 
 func (s *Store) dropHead(path string) error {
+	if err := s.checkHeadDir(path); err != nil {
+		return fmt.Errorf("drop head: %w", err)
+	}
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -93,7 +96,10 @@ func (s *Store) linkHead(volume, manifest string) error {
 }
 
 func (s *Store) putHead(path, temporary string) error {
-	err := s.disk.mkdir(filepath.Dir(path))
+	err := s.checkHeadDir(path)
+	if err == nil {
+		err = s.disk.mkdir(filepath.Dir(path))
+	}
 	if err == nil {
 		err = s.disk.rename(temporary, path)
 	}
@@ -103,8 +109,18 @@ func (s *Store) putHead(path, temporary string) error {
 	return nil
 }
 
+// checkHeadDir removes what is not the directory of a head: a symlink could lead anywhere.
+func (s *Store) checkHeadDir(path string) error {
+	dir := filepath.Dir(path)
+	info, err := os.Lstat(dir)
+	if err != nil || info.IsDir() {
+		return nil //nolint:nilerr // what uses it next says what is wrong
+	}
+	return s.disk.remove(dir)
+}
+
 func (s *Store) copyFile(from, to string) error {
-	in, err := os.Open(from)
+	in, err := openRegular(from, os.O_RDONLY)
 	if err != nil {
 		return err
 	}

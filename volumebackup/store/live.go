@@ -61,7 +61,7 @@ func (l liveSet) has(at *Location) bool {
 
 // freeDead frees all of a pack but the members whose data is at the live offsets, which are sorted.
 func (s *Store) freeDead(path string, live []int64) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := openRegular(path, os.O_RDWR)
 	if err != nil {
 		return fmt.Errorf("free dead pieces: %w", err)
 	}

@@ -105,7 +105,7 @@ func (p *packFiles) open(id PackID) (*os.File, error) {
 	if f, ok := p.files[id]; ok {
 		return f, nil
 	}
-	f, err := os.Open(p.store.packPath(id))
+	f, err := openRegular(p.store.packPath(id), os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (r *ManifestReader) open(in io.ReaderAt, size int64, packs *packTable) erro
 	}
 	r.footer = f
 	bodyEnd := size - int64(footerLength) - int64(f.packs)
-	if bodyEnd < int64(len(header)) || f.packs > maxRecord {
+	if bodyEnd < int64(len(header)) || f.packs > maxPackNames {
 		return errors.New("the footer does not fit")
 	}
 	r.table = make([]byte, f.packs)

@@ -102,6 +102,9 @@ func (s *Store) victims(r Removal) ([]string, error) {
 	var victims []string
 	for _, dir := range all {
 		id := dir.Name()
+		if !dir.IsDir() {
+			continue
+		}
 		if slices.Contains(r.Snapshots, id) {
 			victims = append(victims, id)
 			continue
@@ -128,7 +131,7 @@ func (s *Store) isOld(id string, now time.Time) (bool, error) {
 		return false, err
 	}
 	for _, m := range manifests {
-		info, err := os.Stat(m)
+		info, err := os.Lstat(m)
 		if err != nil {
 			return false, fmt.Errorf("list snapshots: %w", err)
 		}
@@ -154,7 +157,9 @@ func (s *Store) dropManifests(ctx context.Context, victims []string) (liveSet, e
 	if len(victims) == 0 {
 		return candidates, nil
 	}
-	if err := s.writeSweep(candidates); err != nil {
+	// In a full store there is no room for a note. Without one a crash leaves what is
+	// to be freed where it is; but only removing something makes room.
+	if err := s.writeSweep(candidates); err != nil && !noRoom(err) {
 		return nil, err
 	}
 	for _, id := range victims {
@@ -183,12 +188,30 @@ func (s *Store) addCandidates(candidates liveSet, id string) error {
 		case strings.HasSuffix(path, ".man"):
 			r, err := s.openManifest(path)
 			if err != nil {
+				// What it needed is not known: any pack may have become free.
+				if err := s.addAllPacks(candidates); err != nil {
+					return err
+				}
 				continue
 			}
 			for _, pack := range r.Packs() {
 				candidates[pack] = nil
 			}
 			r.Close()
+		}
+	}
+	return nil
+}
+
+func (s *Store) addAllPacks(candidates liveSet) error {
+	packs, err := filepath.Glob(s.path("snapshots", "*", "*.tar"))
+	if err != nil {
+		return err
+	}
+	for _, path := range packs {
+		name := filepath.Base(filepath.Dir(path)) + "/" + strings.TrimSuffix(filepath.Base(path), ".tar")
+		if checkPackName(name) == nil {
+			candidates[s.packs.id(name)] = nil
 		}
 	}
 	return nil

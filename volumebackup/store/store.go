@@ -49,6 +49,9 @@ func Open(root string) (*Store, error) { return OpenFaulty(root, nil) }
 // OpenFaulty opens a store for a test: fault is asked before each change on disk, and
 // its error is what becomes of the change. A write that fails leaves half of its bytes.
 func OpenFaulty(root string, fault func(op, path string) error) (*Store, error) {
+	if resolved, err := filepath.EvalSymlinks(root); err == nil {
+		root = resolved // below it there are none
+	}
 	s := &Store{root: root, disk: disk{fault: fault}, packs: newPackTable()}
 	s.files.store = s
 	if err := s.checkFormat(); err != nil {
@@ -72,7 +75,7 @@ func (s *Store) path(elements ...string) string {
 // checkFormat reads the format file, or makes it if the store is new.
 func (s *Store) checkFormat() error {
 	path := s.path("format")
-	f, err := os.Open(path)
+	f, err := openRegular(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return s.makeFormat(path)
 	}
@@ -87,6 +90,8 @@ func (s *Store) checkFormat() error {
 	switch found := strings.TrimSuffix(string(content), "\n"); {
 	case found == formatLine:
 		return nil
+	case found == "": // whoever began to make it was cut short
+		return s.writeFormat(path)
 	case strings.HasPrefix(found, "cua-store "):
 		return &VersionError{Found: found}
 	default:
@@ -104,7 +109,7 @@ func (s *Store) makeFormat(path string) error {
 	_, err = io.WriteString(f, formatLine+"\n")
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = s.disk.link(temporary, path)
+		err = s.disk.place(temporary, path)
 	}
 	if errors.Is(err, os.ErrExist) {
 		err = nil
@@ -115,6 +120,24 @@ func (s *Store) makeFormat(path string) error {
 	return s.checkFormat()
 }
 
+// writeFormat writes the one line that the format file of this version has. It is no harm
+// if several do so at once.
+func (s *Store) writeFormat(path string) error {
+	err := s.disk.may("write", path)
+	if err != nil {
+		return fmt.Errorf("make store: %w", err)
+	}
+	f, err := openRegular(path, os.O_WRONLY)
+	if err != nil {
+		return fmt.Errorf("make store: %w", err)
+	}
+	_, err = f.WriteAt([]byte(formatLine+"\n"), 0)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("make store: %w", err)
+	}
+	return nil
+}
+
 // Share takes the lock of those who read and add. It waits while something is being removed.
 func (s *Store) Share(ctx context.Context) (unlock func(), err error) {
 	return s.lock(ctx, unix.LOCK_SH)
@@ -122,7 +145,7 @@ func (s *Store) Share(ctx context.Context) (unlock func(), err error) {
 
 // lock takes a lock on the format file and returns what releases it.
 func (s *Store) lock(ctx context.Context, how int) (unlock func(), err error) {
-	f, err := os.Open(s.path("format"))
+	f, err := s.openLock(how)
 	if err != nil {
 		return nil, fmt.Errorf("lock store: %w", err)
 	}
@@ -142,6 +165,15 @@ func (s *Store) lock(ctx context.Context, how int) (unlock func(), err error) {
 		case <-ticks.C:
 		}
 	}
+}
+
+// openLock opens the file that is locked. To lock it alone it must be open for writing:
+// NFS makes a lock on a range out of it, which it refuses otherwise.
+func (s *Store) openLock(how int) (*os.File, error) {
+	if how == unix.LOCK_EX {
+		return openRegular(s.path("format"), os.O_RDWR)
+	}
+	return openRegular(s.path("format"), os.O_RDONLY)
 }
 
 // CheckID refuses what is no name of a snapshot.
@@ -167,6 +199,9 @@ func (s *Store) Snapshots() ([]string, error) {
 	}
 	var ids []string
 	for _, dir := range all {
+		if !dir.IsDir() {
+			continue
+		}
 		archives, err := s.Archives(dir.Name())
 		if err != nil && !errdefs.IsNotFound(err) {
 			return nil, err
@@ -213,17 +248,17 @@ func (s *Store) OpenManifest(id string, n int) (*ManifestReader, error) {
 }
 
 func (s *Store) openManifest(path string) (*ManifestReader, error) {
-	f, err := os.Open(path)
+	name, err := filepath.Rel(s.root, path)
 	if err != nil {
-		return nil, fmt.Errorf("open manifest: %w", err)
+		name = path
+	}
+	f, err := openRegular(path, os.O_RDONLY)
+	if err != nil {
+		return nil, damagedFile(name, err)
 	}
 	info, err := f.Stat()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open manifest: %w", err), f.Close())
-	}
-	name, err := filepath.Rel(s.root, path)
-	if err != nil {
-		name = path
 	}
 	r, err := newManifestReader(f, info.Size(), name, s.packs)
 	if err != nil {

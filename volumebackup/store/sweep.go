@@ -25,6 +25,9 @@ func (s *Store) sweep(ctx context.Context, candidates liveSet) error {
 	if err := s.trimHeads(ctx, candidates); err != nil {
 		return err
 	}
+	if err := s.syncHeads(); err != nil {
+		return err
+	}
 	for id := range candidates {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -94,10 +97,25 @@ func (s *Store) trimHead(path string, candidates liveSet) error {
 			return err
 		})
 	}
-	if _, ok := errors.AsType[*DamagedError](err); ok {
+	if _, ok := errors.AsType[*DamagedError](err); ok || noRoom(err) {
 		return s.dropHead(path) // it is only a cache
 	}
 	return err
+}
+
+// syncHeads makes durable which head each volume has. A new one was put into its place without
+// waiting; the one before, which a crash would bring back, may name what is about to be freed.
+func (s *Store) syncHeads() error {
+	dirs, err := filepath.Glob(s.path("volumes", "*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if err := s.disk.syncDir(dir); err != nil {
+			return fmt.Errorf("sync heads: %w", err)
+		}
+	}
+	return nil
 }
 
 // copyHead hands the entries of a head to visit as they are after trimming, and says
@@ -161,8 +179,8 @@ func (s *Store) freePack(id PackID, live []int64) error {
 // readSweep returns the packs that an interrupted removal has not looked at.
 func (s *Store) readSweep() (liveSet, error) {
 	candidates := liveSet{}
-	names, err := os.ReadFile(s.path("sweep"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	names, err := s.readNote()
+	if err != nil {
 		return nil, fmt.Errorf("read sweep: %w", err)
 	}
 	for name := range bytes.Lines(names) {
@@ -171,6 +189,19 @@ func (s *Store) readSweep() (liveSet, error) {
 		}
 	}
 	return candidates, nil
+}
+
+// readNote reads what the note says, if there is one that can be read.
+func (s *Store) readNote() ([]byte, error) {
+	f, err := openRegular(s.path("sweep"), os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errNotRegular) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxPackNames))
 }
 
 func (s *Store) writeSweep(candidates liveSet) error {

@@ -63,15 +63,23 @@ func newManifestWriter(out io.Writer, packs *packTable) (*ManifestWriter, error)
 	}, nil
 }
 
-// Append adds an entry.
+// Append adds an entry. One that the format cannot hold is refused with ErrUnfit, and
+// changes nothing.
 func (w *ManifestWriter) Append(e *Entry) error {
+	err := check(e)
+	if err == nil && e.Path != "" {
+		err = checkPath(e.Path)
+	}
+	if err != nil {
+		return fmt.Errorf("write manifest: %w: %w", ErrUnfit, err)
+	}
 	if err := w.order.check(e); err != nil {
 		return fmt.Errorf("write manifest: %w", err)
 	}
 	w.content = appendContent(w.content[:0], e)
 	w.locator = appendLocator(w.locator[:0], e, w.place)
-	if len(w.content) > maxRecord || len(w.locator) > maxRecord {
-		return fmt.Errorf("write manifest: %q has too many pieces", e.Path)
+	if len(w.content) > maxRecord || len(w.locator) > maxRecord || len(w.names) > maxPackNames {
+		return fmt.Errorf("write manifest: %q takes a record of %d bytes", e.Path, len(w.content)+len(w.locator))
 	}
 	w.tree.add(w.content)
 	w.summary.Entries++

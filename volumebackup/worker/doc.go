@@ -10,4 +10,6 @@ type Options struct {
 	MountRoot string // volumes are mounted at <MountRoot>/<number>; /mnt if empty
 	// Now is the clock that tells how old an orphan is; time.Now if nil.
 	Now func() time.Time
+	// ProgressInterval is how often progress is told; ten times a second if zero.
+	ProgressInterval time.Duration
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// progressInterval keeps progress to ten events a second.
+	// progressInterval keeps progress to ten events a second, unless another is asked for.
 	progressInterval = 100 * time.Millisecond
 
 	// maxWarnings is how many warnings of one request are sent; the result has the count of all.
@@ -20,8 +20,9 @@ const (
 
 // emitter sends what happens during one request.
 type emitter struct {
-	emit    func(protocol.Event)
-	counter archive.Counter
+	emit     func(protocol.Event)
+	interval time.Duration // of progress
+	counter  archive.Counter
 
 	mu       sync.Mutex
 	warnings int
@@ -44,7 +45,7 @@ func (e *emitter) showProgress(phase string) (stop func()) {
 	done := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
-		ticks := time.NewTicker(progressInterval)
+		ticks := time.NewTicker(e.interval)
 		defer ticks.Stop()
 		var last protocol.Progress
 		for {
@@ -53,9 +54,7 @@ func (e *emitter) showProgress(phase string) (stop func()) {
 				return
 			case <-ticks.C:
 			}
-			now := protocol.Progress{
-				Phase: phase, Files: e.counter.Files.Load(), Bytes: e.counter.Bytes.Load(), Total: e.counter.Total.Load(),
-			}
+			now := e.progress(phase)
 			if now != last {
 				e.emit(protocol.Event{Type: protocol.TypeProgress, Progress: &now})
 				last = now
@@ -66,4 +65,13 @@ func (e *emitter) showProgress(phase string) (stop func()) {
 		close(done)
 		group.Wait()
 	}
+}
+
+// progress is how far the request is. A total that was too low is put right.
+func (e *emitter) progress(phase string) protocol.Progress {
+	now := protocol.Progress{Phase: phase, Files: e.counter.Files.Load(), Bytes: e.counter.Bytes.Load(), Total: e.counter.Total.Load()}
+	if now.Total != 0 {
+		now.Total = max(now.Total, now.Bytes)
+	}
+	return now
 }

@@ -22,6 +22,7 @@ const (
 
 	defaultRounds = 8
 	depth         = 12 // snapshots in each round
+	inPlace       = 1  // the mount that everything is restored into, one after the other
 )
 
 // TestAnySnapshotRestores makes random trees and random changes to them, and
@@ -142,18 +143,26 @@ func (r *round) rollBack(live string) {
 	archivetest.Equal(r.t, archivetest.Describe(r.t, live), r.want[id])
 }
 
-// checkAll verifies the store and restores what is left of it into new volumes.
+// checkAll verifies the store and restores every snapshot that is left in it: in place, one
+// over the other, and now and then into a new volume.
 func (r *round) checkAll() {
 	r.t.Helper()
-	ctx := r.t.Context()
-	found, err := r.client.Verify(ctx, protocol.VerifyRequest{}, nil)
+	found, err := r.client.Verify(r.t.Context(), protocol.VerifyRequest{}, nil)
 	assert.NilError(r.t, err)
 	assert.Equal(r.t, len(found.Damages), 0, "%v", found.Damages)
-	id := r.ids[r.r.IntN(len(r.ids))]
-	r.copies++
-	target := r.volume(r.copies)
-	mount := protocol.Mount{Number: r.copies, Volume: fmt.Sprintf("copy%d", r.copies)}
-	_, err = r.client.Restore(ctx, protocol.RestoreRequest{Snapshot: id, Mount: mount}, nil)
-	assert.NilError(r.t, err)
-	archivetest.Equal(r.t, archivetest.Describe(r.t, target), r.want[id])
+	for _, i := range r.r.Perm(len(r.ids)) {
+		number := inPlace
+		if r.r.IntN(8) == 0 {
+			r.copies++
+			number = inPlace + r.copies
+		}
+		target := r.volume(number)
+		mount := protocol.Mount{Number: number, Volume: fmt.Sprintf("copy%d", number)}
+		_, err = r.client.Restore(r.t.Context(), protocol.RestoreRequest{Snapshot: r.ids[i], Mount: mount}, nil)
+		assert.NilError(r.t, err)
+		archivetest.Equal(r.t, archivetest.Describe(r.t, target), r.want[r.ids[i]])
+		if number != inPlace {
+			assert.NilError(r.t, os.RemoveAll(target))
+		}
+	}
 }

@@ -35,6 +35,9 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (err err
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // the clock of those who bring none
 	}
+	if o.ProgressInterval <= 0 {
+		o.ProgressInterval = progressInterval
+	}
 	s := &session{options: o}
 	defer func() { err = errors.Join(err, s.close()) }()
 	return protocol.Serve(ctx, in, out, s.handle, describe)
@@ -77,7 +80,7 @@ func (s *session) handle(ctx context.Context, r protocol.Request, emit func(prot
 	if err := s.open(); err != nil {
 		return protocol.Result{}, err
 	}
-	e := &emitter{emit: emit}
+	e := &emitter{emit: emit, interval: s.options.ProgressInterval}
 	stop := e.showProgress(string(r.Op))
 	defer stop()
 	switch r.Op {

@@ -40,11 +40,17 @@ func (w *world) volume(n int) string {
 // connect starts a worker and returns the client that talks to it.
 func (w *world) connect() *protocol.Client {
 	w.t.Helper()
+	return w.connectWith(Options{})
+}
+
+func (w *world) connectWith(o Options) *protocol.Client {
+	w.t.Helper()
+	o.StoreRoot, o.MountRoot = w.store, w.mnt
 	client, server := net.Pipe()
 	done := make(chan error, 1)
 	ctx := context.WithoutCancel(w.t.Context()) // it must end by the end of its input
 	go func() {
-		done <- Serve(ctx, server, server, Options{StoreRoot: w.store, MountRoot: w.mnt})
+		done <- Serve(ctx, server, server, o)
 		_ = server.Close()
 	}()
 	c := protocol.NewClient(client)

@@ -1,0 +1,147 @@
+//go:build linux
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// ErrUnfit means that the format cannot hold an entry.
+var ErrUnfit = errors.New("an archive cannot hold it")
+
+// check makes sure that an entry is within the limits of the format. What is written and what
+// is read go through it alike, so that everything that was written can be read.
+func check(e *Entry) error {
+	if e.Kind == HardLink {
+		return nil // order.check knows what it may point to
+	}
+	if e.Mode > 0o7777 || e.Modified.Nsec > maxNsec || e.Cached.Changed.Nsec > maxNsec {
+		return errors.New("mode or times are impossible")
+	}
+	if err := checkXattrs(e.Xattrs); err != nil {
+		return err
+	}
+	switch e.Kind {
+	case Regular:
+		return checkExtents(e)
+	case Symlink:
+		if e.Target == "" || len(e.Target) > maxTarget || strings.IndexByte(e.Target, 0) >= 0 {
+			return fmt.Errorf("symlink to %.100q", e.Target)
+		}
+		return nil
+	case Directory:
+		if e.Shared {
+			return errors.New("a directory has one name")
+		}
+		return nil
+	case FIFO, Socket, BlockDevice, CharacterDevice:
+		return nil
+	default:
+		return fmt.Errorf("kind %q is unknown", byte(e.Kind))
+	}
+}
+
+func checkXattrs(xattrs []Xattr) error {
+	if len(xattrs) > maxXattrs {
+		return fmt.Errorf("%d xattrs", len(xattrs))
+	}
+	length := 0
+	for i := range xattrs {
+		x := &xattrs[i]
+		length += len(x.Value)
+		switch {
+		case len(x.Name) > maxComponent || len(x.Value) > maxXattr:
+			return fmt.Errorf("an xattr of %d bytes, %.100q", len(x.Value), x.Name)
+		case length > maxXattrBytes:
+			return fmt.Errorf("xattrs of more than %d bytes together", maxXattrBytes)
+		case i > 0 && xattrs[i-1].Name >= x.Name:
+			return errors.New("xattrs are not sorted")
+		}
+	}
+	return nil
+}
+
+// pieceLimit and holeLimit are how many of them a file of that size can have.
+func pieceLimit(size int64) int { return limit(size, minPiece, MaxPieces) }
+func holeLimit(size int64) int  { return limit(size, minHole, MaxHoles) }
+
+func limit(size, each int64, most int) int { return int(min(size/each+2, int64(most))) }
+
+func checkExtents(e *Entry) error {
+	if e.Size < 0 || len(e.Holes) > holeLimit(e.Size) || len(e.Pieces) > pieceLimit(e.Size) {
+		return fmt.Errorf("%d holes and %d pieces in %d bytes", len(e.Holes), len(e.Pieces), e.Size)
+	}
+	end := int64(-1) // two holes in a row are one
+	for _, h := range e.Holes {
+		if h.Offset <= end || h.Length <= 0 || h.Length > e.Size-h.Offset {
+			return errors.New("a hole is outside of its file, or not apart from the one before")
+		}
+		end = h.Offset + h.Length
+	}
+	end = 0
+	for i := range e.Pieces {
+		p := &e.Pieces[i]
+		if p.Offset < end || p.Length == 0 || p.Length > MaxPiece || int64(p.Length) > e.Size-p.Offset {
+			return errors.New("a piece is outside of its file")
+		}
+		end = p.End()
+	}
+	return checkCoverage(e)
+}
+
+// checkCoverage makes sure that what no piece holds is a hole.
+func checkCoverage(e *Entry) error {
+	var end int64
+	holes := e.Holes
+	covered := func(from, to int64) bool {
+		for len(holes) > 0 && holes[0].Offset+holes[0].Length <= from {
+			holes = holes[1:]
+		}
+		return from == to || len(holes) > 0 && holes[0].Offset <= from && holes[0].Offset+holes[0].Length >= to
+	}
+	for i := range e.Pieces {
+		if !covered(end, e.Pieces[i].Offset) {
+			return fmt.Errorf("bytes %d to %d are missing", end, e.Pieces[i].Offset)
+		}
+		end = e.Pieces[i].End()
+	}
+	if !covered(end, e.Size) {
+		return fmt.Errorf("bytes %d to %d are missing", end, e.Size)
+	}
+	return nil
+}
+
+// The limits of the format.
+const (
+	maxPath      = 65535
+	maxComponent = 255
+	maxNsec      = 999_999_999
+	maxTarget    = 65535
+
+	// A list of names is up to 64 KiB long in the kernel. How long the values of all of
+	// them may be together is the filesystem's affair.
+	maxXattrs     = 16384
+	maxXattr      = 64 << 10
+	maxXattrBytes = 16 << 20
+
+	// MaxPieces and MaxHoles are how many of them a file can have.
+	MaxPieces = 1 << 20
+	MaxHoles  = 1 << 20
+
+	// MaxPiece is the longest piece. On an average the pieces of a file are at least minPiece
+	// long, and a hole and what comes before it minHole.
+	MaxPiece = 16 << 20
+	minPiece = 64 << 10
+	minHole  = 512
+
+	// What a reader has to keep in memory at a time: a record, the names of packs, and
+	// hashes of the paths of files with several names.
+	maxRecord    = 96 << 20
+	maxPackNames = 4 << 20
+	maxShared    = 8 << 20
+
+	maxOffset = math.MaxInt64
+)
