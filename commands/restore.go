@@ -8,7 +8,6 @@ import (
 
 	"github.com/docker/cli/cli"
 	"github.com/docker/cli/opts"
-	"github.com/docker/go-connections/nat"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -38,8 +37,8 @@ func newRestoreCommand(d deps) *cobra.Command {
 
 The container that the snapshot was taken of is not touched. The new one has its
 whole configuration, except for what only one of the two can have: addresses,
-network aliases, host ports that are taken. It is started if the original was
-running.
+network aliases, a hostname that other containers find it by, captured host
+ports that are taken. It is started if the original was running.
 
 With --replace the container itself becomes what it was, and so do its volumes.
 Everything is checked before anything is touched, and a snapshot is taken first.
@@ -55,7 +54,7 @@ name that only one snapshot has.`,
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeSnapshots(d, 1),
 		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			if err := errors.Join(o.parse(args), o.replace.parse(cmd.Flags())); err != nil {
+			if err := errors.Join(o.parse(args, cmd.Flags()), o.replace.parse(cmd.Flags())); err != nil {
 				return usageError(cmd, err)
 			}
 			return o.printer.failed(d.out, runRestore(ctx, d, o))
@@ -74,8 +73,8 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	flags.VarP(&o.env, "env", "e", "Set an environment variable")
 	flags.VarP(&o.labels, "label", "l", "Set a label")
 	flags.Var(opts.NewListOptsRef(&o.engine.Networks, nil), "network", "Join this network, instead of those that were captured")
-	flags.VarP(&o.memory, "memory", "m", "Memory limit")
-	flags.Var(&o.cpus, "cpus", "Number of CPUs")
+	flags.VarP(&o.memory, "memory", "m", "Memory limit; 0: none")
+	flags.Var(&o.cpus, "cpus", "Number of CPUs; 0: all")
 	flags.Var(checked{&o.volumes, volumeChoices.check}, "volumes", "Give it 'new' volumes with the captured content, the original's 'shared' ones, or empty ones: 'none' (default new)")
 	flags.BoolVar(&o.engine.AllowHostAccess, "allow-host-access", false, "Accept a snapshot from elsewhere that asks for power over the host")
 	flags.BoolVar(&o.engine.SkipMissing, "skip-missing", false, "Leave out networks, bind mounts, devices and runtimes that the engine does not have")
@@ -89,7 +88,7 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 var volumeChoices = choicesOf(snapshot.VolumesNew, snapshot.VolumesShared, snapshot.VolumesNone)
 
 // parse completes the engine's options. It needs no engine.
-func (o *restoreOptions) parse(args []string) error {
+func (o *restoreOptions) parse(args []string, flags *pflag.FlagSet) error {
 	o.engine.Snapshot = args[0]
 	switch {
 	case o.start && o.noStart:
@@ -99,15 +98,25 @@ func (o *restoreOptions) parse(args []string) error {
 	case o.noStart:
 		o.engine.Start = snapshot.StartNever
 	}
-	_, bindings, err := nat.ParsePortSpecs(o.publish)
+	bindings, err := parsePublish(o.publish)
 	if err != nil {
 		return fmt.Errorf("invalid --publish: %w", err)
 	}
 	o.engine.Publish = bindings
+	if err := checkNetworks(o.engine.Networks); err != nil {
+		return err
+	}
 	o.engine.Env = o.env.GetSlice()
 	o.engine.Labels = opts.ConvertKVStringsToMap(o.labels.GetSlice())
-	o.engine.Memory = o.memory.Value()
-	o.engine.NanoCPUs = o.cpus.Value()
+	if flags.Changed("memory") {
+		o.engine.Memory = new(o.memory.Value())
+	}
+	if flags.Changed("cpus") {
+		o.engine.NanoCPUs = new(o.cpus.Value())
+	}
+	if o.memory.Value() < 0 || o.cpus.Value() < 0 {
+		return errors.New("invalid --memory or --cpus: it cannot be negative; 0 means no limit")
+	}
 	o.engine.Volumes = snapshot.CopyVolumes(o.volumes)
 	return nil
 }

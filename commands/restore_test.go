@@ -44,6 +44,14 @@ func TestRestoreOptions(t *testing.T) {
 			}},
 		},
 		{
+			"ports in the long form",
+			[]string{"-p", "target=80,published=8080", "-p", "published=8053,target=53,protocol=udp", "-p", "target=81", "x"},
+			snapshot.RestoreOptions{Snapshot: "x", Publish: nat.PortMap{
+				"80/tcp": {{HostPort: "8080"}}, "53/udp": {{HostPort: "8053"}}, "81/tcp": {{}},
+			}},
+		},
+		{"no limits", []string{"--memory", "0", "--cpus", "0", "x"}, snapshot.RestoreOptions{Snapshot: "x", Memory: new(int64), NanoCPUs: new(int64)}},
+		{
 			"environment and labels",
 			[]string{"-e", "A=1", "-e", "FROM_HERE", "-e", "NOT_SET_ANYWHERE", "-l", "a=b", "-l", "c", "x"},
 			snapshot.RestoreOptions{
@@ -57,7 +65,7 @@ func TestRestoreOptions(t *testing.T) {
 				"--allow-host-access", "--skip-missing", "--volumes", "shared", "x",
 			},
 			snapshot.RestoreOptions{
-				Snapshot: "x", Name: "copy", Networks: []string{"n1", "n2"}, Memory: 64 << 20, NanoCPUs: 1_500_000_000,
+				Snapshot: "x", Name: "copy", Networks: []string{"n1", "n2"}, Memory: new(int64(64 << 20)), NanoCPUs: new(int64(1_500_000_000)),
 				AllowHostAccess: true, SkipMissing: true, Volumes: snapshot.VolumesShared,
 			},
 		},
@@ -93,6 +101,16 @@ func TestRestoreRefusesWithoutAskingTheEngine(t *testing.T) {
 		{"empty", "snapshot name cannot be empty", []string{""}, 1},
 		{"contradiction", "--start and --no-start", []string{"--start", "--no-start", "a"}, 125},
 		{"port", "invalid --publish", []string{"-p", "no:port:at:all", "a"}, 125},
+		{"port in a long form with no target", "no port", []string{"-p", "published=8080", "a"}, 125},
+		{"port in a long form that is none", "name=value", []string{"-p", "target=80,8080", "a"}, 125},
+		{"port in a long form with another word", "ip=", []string{"-p", "target=80,ip=127.0.0.1", "a"}, 125},
+		{"the host's network and another", "--network host", []string{"--network", "host", "--network", "x", "a"}, 125},
+		{"another network and none", "--network none", []string{"--network", "x", "--network", "none", "a"}, 125},
+		{"another network and that of a container", "--network container:y", []string{"--network", "x", "--network", "container:y", "a"}, 125},
+		{"the default network and another", "--network default", []string{"--network", "default", "--network", "x", "--replace", "a"}, 125},
+		{"negative memory", "--memory", []string{"--memory", "-1", "a"}, 125},
+		{"negative CPUs", "--cpus", []string{"--cpus", "-1", "a"}, 125},
+		{"negative CPUs in place", "--cpus", []string{"--cpus", "-0.5", "--replace", "--force", "a"}, 125},
 		{"volumes", "use one of new, shared, none", []string{"--volumes", "all", "a"}, 125},
 		{"memory", "--memory", []string{"-m", "much", "a"}, 125},
 		{"cpus", "--cpus", []string{"--cpus", "many", "a"}, 125},

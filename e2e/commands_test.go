@@ -42,11 +42,19 @@ func eventually(limit time.Duration, done func() bool) bool {
 
 // docker asks the engine something, with the harness's own configuration.
 func docker(args ...string) (string, error) {
-	out, err := exec.Command("docker", args...).Output()
-	if err != nil {
-		return "", fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, stderrOf(err))
+	out, _, err := dockerStreams(args...)
+	return strings.TrimSuffix(out, "\n"), err
+}
+
+// dockerStreams also returns what the command says on stderr.
+func dockerStreams(args ...string) (stdout, stderr string, err error) {
+	var out, told strings.Builder
+	command := exec.Command("docker", args...)
+	command.Stdout, command.Stderr = &out, &told
+	if err := command.Run(); err != nil {
+		return "", "", fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, told.String())
 	}
-	return strings.TrimSuffix(string(out), "\n"), nil
+	return out.String(), told.String(), nil
 }
 
 func cmdState(ts *testscript.TestScript, neg bool, args []string) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,8 @@ type configCase struct {
 	args    []string // of docker run --detach
 	sets    []string // pointers of docker inspect at which the container differs from one without options
 	differs []string // and at which the copy may differ from the original
+	tells   []string // regular expressions, one for each line that a restore as a copy says
+	mayTell string   // one for what only some engines say
 }
 
 var configCases = []configCase{
@@ -151,6 +154,7 @@ var configCases = []configCase{
 			/HostConfig/PortBindings/80~1tcp/0/HostIp /HostConfig/PortBindings/82~1tcp/0/HostPort /HostConfig/Links/0`),
 		// The copy is a child of its own, with ports that are free and an address that is its own.
 		differs: words(ownHostname + ` /HostConfig/Links/* /NetworkSettings/Ports/*/*/HostPort`),
+		mayTell: "^WARNING: Links on the default bridge network are deprecated",
 	},
 	{
 		name: "all ports published",
@@ -175,6 +179,29 @@ var configCases = []configCase{
 		before:  []string{"network create $P-one", "network create $P-two", "create --name $P-web --network $P-one busybox sleep 1000", "network connect --alias other $P-two $P-web", "start $P-web"},
 		sets:    words(`/HostConfig/NetworkMode /NetworkSettings/Networks/$P-one/Gateway /NetworkSettings/Networks/$P-two/Gateway`),
 		differs: words(ownHostname+` /NetworkSettings/Networks/*/IPAMConfig`, ownNames...),
+	},
+	{
+		name:    "links in a network",
+		before:  []string{"network create $P-net", "run --detach --name $P-peer --network $P-net busybox sleep 1000"},
+		args:    words(`--network $P-net --link $P-peer:friend busybox sleep 1000`),
+		sets:    words(`/HostConfig/NetworkMode /NetworkSettings/Networks/$P-net/Links/0`),
+		differs: words(ownHostname, ownNames...),
+	},
+	{
+		name: "a network that was left",
+		before: []string{
+			"network create $P-one", "network create $P-two", "create --name $P-web --network $P-one busybox sleep 1000",
+			"network connect --alias other $P-two $P-web", "network disconnect $P-one $P-web", "start $P-web",
+		},
+		sets:    words(`/HostConfig/NetworkMode /NetworkSettings/Networks/$P-two/Gateway`),
+		differs: words(ownHostname+` /HostConfig/NetworkMode /NetworkSettings/Networks/*/IPAMConfig /NetworkSettings/Networks/*/DriverOpts`, ownNames...),
+	},
+	{
+		name:    "no network any more",
+		before:  []string{"run --detach --name $P-web busybox sleep 1000", "network disconnect bridge $P-web"},
+		sets:    words(`/NetworkSettings/Networks`),
+		differs: words(ownHostname + ` /HostConfig/NetworkMode /NetworkSettings/Networks /NetworkSettings/Networks/none/*`),
+		tells:   []string{"leave out network (bridge|default) "},
 	},
 	{
 		name:   "network of another container",
@@ -241,7 +268,9 @@ func (tc configCase) run(t *testing.T, prefix string) {
 	call("create", "--name", "$P-plain", "busybox", "sh")
 	call("snapshot", "create", "--store", "$P-store", "$P-web", "one")
 	original := leaves(t, prefix+"-web")
-	call("snapshot", "restore", "--store", "$P-store", "--name", "$P-copy", "$P-web:one")
+	_, told, err := dockerStreams(fill(words("snapshot restore --quiet --store $P-store --name $P-copy $P-web:one"))...)
+	assert.NilError(t, err)
+	checkTold(t, told, tc.tells, tc.mayTell)
 	copied, plain := leaves(t, prefix+"-copy"), leaves(t, prefix+"-plain")
 
 	for _, pointer := range fill(tc.sets) {
@@ -252,6 +281,22 @@ func (tc configCase) run(t *testing.T, prefix string) {
 		assert.Check(t, isSet || isPlain, "%s is not there", pointer)
 	}
 	checkSame(t, original, copied, append(slices.Clone(alwaysDiffers), tc.differs...))
+}
+
+// checkTold compares what a command has said with a pattern for each line, whatever their order, and one for a line
+// that need not be there.
+func checkTold(t *testing.T, told string, patterns []string, optional string) {
+	t.Helper()
+	lines := slices.Collect(strings.Lines(told))
+	if optional != "" {
+		lines = slices.DeleteFunc(lines, regexp.MustCompile(optional).MatchString)
+	}
+	for _, pattern := range patterns {
+		at := slices.IndexFunc(lines, regexp.MustCompile(pattern).MatchString)
+		assert.Assert(t, at >= 0, "nothing is said like %q, but:\n%s", pattern, told)
+		lines = slices.Delete(lines, at, at+1)
+	}
+	assert.Check(t, len(lines) == 0, "this, too, is said:\n%s", strings.Join(lines, ""))
 }
 
 // start makes the case's container. It returns what puts the prefix into words, and what calls docker with such words.

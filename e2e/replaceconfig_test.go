@@ -37,6 +37,9 @@ var inPlace = map[string][]string{
 	"network of another container": {"/HostConfig/PortBindings"}, // {}, or nothing
 	"what only new engines know":   words(`/State/Health/* /State/Health/Log/*/* /HostConfig/Mounts/0/VolumeOptions/DriverConfig`),
 	"two networks":                 {"/NetworkSettings/Networks/*/IPAMConfig"}, // {}, or nothing
+	// It is connected to the same, of which one has to be its first. Whether the address there was chosen nobody can tell.
+	"a network that was left":                     words(`/HostConfig/NetworkMode /NetworkSettings/Networks/*/IPAMConfig /NetworkSettings/Networks/*/DriverOpts /Config/MacAddress`),
+	"no network any more":                         words(`/HostConfig/NetworkMode /NetworkSettings/Networks /NetworkSettings/Networks/none/*`),
 	"everything of its image, nothing of its own": words(`/State/Health/* /State/Health/Log/*/* /HostConfig/Binds/0 /Mounts/*/Mode`, ownPorts...),
 }
 

@@ -109,10 +109,44 @@ func separateOverrides(defaults, run *container.Config) {
 	if defaults.WorkingDir == "" && run.WorkingDir != "" {
 		defaults.WorkingDir = "/"
 	}
-	if defaults.Healthcheck == nil && run.Healthcheck != nil {
-		defaults.Healthcheck = &dockerspec.HealthcheckConfig{Test: []string{"NONE"}}
+	if defaults.StopSignal == "" && run.StopSignal != "" {
+		defaults.StopSignal = "SIGTERM"
 	}
+	defaults.Healthcheck = separateHealth(defaults.Healthcheck, run.Healthcheck)
 	defaults.Env = withoutAdded(defaults.Env, run.Env)
+}
+
+// separateHealth does the same for the healthcheck, of which commit takes each
+// field that is empty.
+func separateHealth(image, run *dockerspec.HealthcheckConfig) *dockerspec.HealthcheckConfig {
+	if run == nil {
+		return image
+	}
+	separate := dockerspec.HealthcheckConfig{}
+	if image != nil {
+		separate = *image
+	}
+	if len(separate.Test) == 0 && len(run.Test) > 0 {
+		separate.Test = []string{"NONE"}
+	}
+	for _, field := range []struct {
+		image  *time.Duration
+		run    time.Duration
+		normal time.Duration // the engine's default
+	}{
+		{&separate.Interval, run.Interval, 30 * time.Second},
+		{&separate.Timeout, run.Timeout, 30 * time.Second},
+		{&separate.StartPeriod, run.StartPeriod, time.Millisecond}, // none, but that cannot be said; the engine takes nothing shorter
+		{&separate.StartInterval, run.StartInterval, 5 * time.Second},
+	} {
+		if *field.image == 0 && field.run != 0 {
+			*field.image = field.normal
+		}
+	}
+	if separate.Retries == 0 && run.Retries != 0 {
+		separate.Retries = 3
+	}
+	return &separate
 }
 
 // withoutAdded hides the variables that only the run has: a key without a value

@@ -125,10 +125,22 @@ func runBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.NilError(t, c.ContainerStart(t.Context(), holder, container.StartOptions{}))
 			err := c.ContainerStart(t.Context(), late, container.StartOptions{})
 			assert.ErrorContains(t, err, "port is already allocated")
-			assert.Equal(t, len((&spec{host: *publish()}).freeFailedPort(err)), 1)
+			assert.Equal(t, len((&spec{host: *publish()}).freeFailedPort(err, nil)), 1)
 			list, err := c.ContainerList(t.Context(), container.ListOptions{All: true})
 			assert.NilError(t, err)
 			assert.Equal(t, heldPorts(list)[hostPort{parseIP("127.0.0.1"), 48193, "tcp"}], contractPrefix+"holder")
+		},
+		"a container that removes itself does so, too, when it cannot be started": func(t *testing.T, c contractEngine) {
+			publish := func() *container.HostConfig {
+				return &container.HostConfig{AutoRemove: true, PortBindings: nat.PortMap{"80/tcp": {{HostIP: "127.0.0.1", HostPort: "48194"}}}}
+			}
+			exposed, volumes := nat.PortSet{"80/tcp": {}}, map[string]struct{}{"/data": {}}
+			assert.NilError(t, c.ContainerStart(t.Context(), c.container(t, "holder", &container.Config{ExposedPorts: exposed}, publish()), container.StartOptions{}))
+			late := c.container(t, "late", &container.Config{ExposedPorts: exposed, Volumes: volumes}, publish())
+			anonymous := c.inspect(t, late).Mounts[0].Name
+			assert.ErrorContains(t, c.ContainerStart(t.Context(), late, container.StartOptions{}), "port is already allocated")
+			gone(t, func() error { _, _, err := c.ContainerInspectWithRaw(t.Context(), late, false); return err })
+			gone(t, func() error { _, err := c.VolumeInspect(t.Context(), anonymous); return err })
 		},
 		"an endpoint goes by the network's ID if it is given, else by its name": func(t *testing.T, c contractEngine) {
 			name := contractPrefix + "net"

@@ -5,24 +5,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/network"
-
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
 // forCopy turns a captured configuration into that of a new container which
 // lives beside the original and takes none of its traffic: no aliases, fixed
-// addresses or MAC, no Compose labels.
-func (sp *spec) forCopy(s Snapshot) {
+// addresses or MAC, no Compose labels. It returns what the user has to know of.
+func (sp *spec) forCopy(s Snapshot) Plan {
 	sp.config.Image = s.Ref()
 	sp.host.ContainerIDFile = ""
 	sp.copyHostname(s.Container.ID)
 	sp.copyLabels(s)
-	sp.copyEndpoints()
+	notes := sp.copyEndpoints()
 	sp.host.Links = createLinks(sp.host.Links)
 	sp.volumesFromAsMounts(s.Mounts)
 	sp.keepNamespaceRules()
+	return notes
 }
 
 // copyHostname drops a hostname that only came from the original's ID.
@@ -59,40 +57,6 @@ func (s Snapshot) imageLabels() map[string]string {
 		return nil // it was decoded, so it can be encoded
 	}
 	return encoded
-}
-
-// copyEndpoints keeps of each network what was configured, and drops what would
-// make the copy answer in the original's place.
-func (sp *spec) copyEndpoints() {
-	mode := sp.host.NetworkMode
-	if !mode.IsUserDefined() && !mode.IsBridge() && !mode.IsDefault() {
-		sp.endpoints = nil
-		return
-	}
-	copied := map[string]*network.EndpointSettings{}
-	for name, e := range sp.endpoints {
-		copied[name] = &network.EndpointSettings{DriverOpts: e.DriverOpts, GwPriority: e.GwPriority}
-	}
-	sp.endpoints = copied
-}
-
-// createLinks turns links as the engine reports them, /other:/self/alias, into
-// links as it takes them, other:alias.
-func createLinks(reported []string) []string {
-	links := make([]string, 0, len(reported))
-	for _, link := range reported {
-		target, path, found := strings.Cut(link, ":")
-		if !found {
-			links = append(links, link)
-			continue
-		}
-		alias := path[strings.LastIndex(path, "/")+1:]
-		links = append(links, strings.TrimPrefix(target, "/")+":"+alias)
-	}
-	if len(links) == 0 {
-		return nil
-	}
-	return links
 }
 
 // volumesFromAsMounts names the volumes that came from another container, which
@@ -162,13 +126,17 @@ func (sp *spec) keepNamespaceRules() {
 	}
 }
 
-// override applies what the user asked to be different.
-func (sp *spec) override(o RestoreOptions) {
+// override applies what the user asked to be different. It is given notes about
+// the captured networks, and returns those that then hold.
+func (sp *spec) override(o RestoreOptions, notes Plan) Plan {
 	sp.config.Env = overrideEnv(sp.config.Env, o.Env)
 	maps.Copy(sp.config.Labels, o.Labels)
 	sp.overrideResources(o)
-	sp.overrideNetworks(o.Networks)
+	if len(o.Networks) > 0 {
+		notes = sp.overrideNetworks(o.Networks)
+	}
 	sp.overridePorts(o)
+	return notes
 }
 
 // overrideEnv replaces variables and adds new ones. A key without a value stays
@@ -191,28 +159,15 @@ func overrideEnv(env, changes []string) []string {
 // captured memory limit, or that the new one does not fit, is left to the engine.
 func (sp *spec) overrideResources(o RestoreOptions) {
 	r := &sp.host.Resources
-	if o.Memory > 0 {
-		if r.MemorySwap == 2*r.Memory || r.MemorySwap >= 0 && r.MemorySwap < o.Memory {
-			r.MemorySwap = 0
+	if o.Memory != nil {
+		memory := *o.Memory
+		if memory == 0 || r.MemorySwap == 2*r.Memory || r.MemorySwap >= 0 && r.MemorySwap < memory {
+			r.MemorySwap = 0 // without a limit, the engine takes none for swap
 		}
-		r.MemoryReservation = min(r.MemoryReservation, o.Memory)
-		r.Memory = o.Memory
+		r.MemoryReservation = min(r.MemoryReservation, memory)
+		r.Memory = memory
 	}
-	if o.NanoCPUs > 0 {
-		r.NanoCPUs, r.CPUQuota, r.CPUPeriod = o.NanoCPUs, 0, 0
+	if o.NanoCPUs != nil {
+		r.NanoCPUs, r.CPUQuota, r.CPUPeriod = *o.NanoCPUs, 0, 0
 	}
-}
-
-func (sp *spec) overrideNetworks(names []string) {
-	if len(names) == 0 {
-		return
-	}
-	sp.host.NetworkMode = container.NetworkMode(names[0])
-	sp.endpoints = map[string]*network.EndpointSettings{}
-	if mode := sp.host.NetworkMode; mode.IsUserDefined() || mode.IsBridge() {
-		for _, name := range names {
-			sp.endpoints[name] = &network.EndpointSettings{}
-		}
-	}
-	sp.keepNamespaceRules()
 }

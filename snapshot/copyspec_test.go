@@ -28,7 +28,7 @@ func TestForCopyTakesNoneOfTheOriginalsTraffic(t *testing.T) {
 		host:   container.HostConfig{NetworkMode: "front", ContainerIDFile: "/tmp/id"},
 		endpoints: map[string]*network.EndpointSettings{"front": {
 			Aliases: []string{"web"}, IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: "10.0.0.5"}, MacAddress: "02:42:00:00:00:01",
-			IPAddress: "10.0.0.5", DNSNames: []string{"web"}, EndpointID: "x", DriverOpts: map[string]string{"a": "b"}, GwPriority: 7,
+			IPAddress: "10.0.0.5", DNSNames: []string{"web"}, EndpointID: "x", DriverOpts: map[string]string{"a": "b"}, GwPriority: 7, Links: []string{"db:database"},
 		}},
 	}
 	sp.forCopy(captured())
@@ -36,7 +36,9 @@ func TestForCopyTakesNoneOfTheOriginalsTraffic(t *testing.T) {
 	assert.Equal(t, sp.config.Hostname, "")
 	assert.Equal(t, sp.config.MacAddress, "") //nolint:staticcheck // SA1019: engines before 25 read it.
 	assert.Equal(t, sp.host.ContainerIDFile, "")
-	assert.DeepEqual(t, sp.endpoints, map[string]*network.EndpointSettings{"front": {DriverOpts: map[string]string{"a": "b"}, GwPriority: 7}})
+	assert.DeepEqual(t, sp.endpoints, map[string]*network.EndpointSettings{"front": {
+		DriverOpts: map[string]string{"a": "b"}, GwPriority: 7, Links: []string{"db:database"},
+	}})
 	assert.DeepEqual(t, sp.config.Labels, map[string]string{
 		"own": "1", labels.KeyVersion: "1", labels.KeyRestoredFrom: "20260131-120001-000001",
 	})
@@ -87,12 +89,6 @@ func TestForCopyFollowsTheRulesOfSharedNamespaces(t *testing.T) {
 	uts.forCopy(captured())
 	assert.Equal(t, uts.config.Hostname+uts.config.Domainname, "")
 	assert.Equal(t, len(uts.endpoints), 1)
-}
-
-func TestCreateLinks(t *testing.T) {
-	assert.DeepEqual(t, createLinks([]string{"/db:/web/database", "/cache:/web/cache", "other:alias", "bare"}), []string{"db:database", "cache:cache", "other:alias", "bare"})
-	assert.Assert(t, createLinks(nil) == nil)
-	assert.Assert(t, createLinks([]string{}) == nil)
 }
 
 func TestVolumesFromBecomeTheirMounts(t *testing.T) {
@@ -153,32 +149,52 @@ func TestOverrideResources(t *testing.T) {
 		},
 		"a swap limit that followed from the memory limit": {
 			container.Resources{Memory: mega, MemorySwap: 2 * mega},
-			RestoreOptions{Memory: 4 * mega},
+			RestoreOptions{Memory: new(int64(4 * mega))},
 			container.Resources{Memory: 4 * mega},
 		},
 		"a swap limit that was set, and fits": {
 			container.Resources{Memory: mega, MemorySwap: 9 * mega},
-			RestoreOptions{Memory: 4 * mega},
+			RestoreOptions{Memory: new(int64(4 * mega))},
 			container.Resources{Memory: 4 * mega, MemorySwap: 9 * mega},
 		},
 		"a swap limit that is too small now": {
 			container.Resources{Memory: mega, MemorySwap: 3 * mega},
-			RestoreOptions{Memory: 4 * mega},
+			RestoreOptions{Memory: new(int64(4 * mega))},
 			container.Resources{Memory: 4 * mega},
 		},
 		"swap without limit": {
 			container.Resources{Memory: mega, MemorySwap: -1},
-			RestoreOptions{Memory: 4 * mega},
+			RestoreOptions{Memory: new(int64(4 * mega))},
 			container.Resources{Memory: 4 * mega, MemorySwap: -1},
 		},
 		"a reservation above the new limit": {
 			container.Resources{Memory: 4 * mega, MemoryReservation: 3 * mega, MemorySwap: 8 * mega},
-			RestoreOptions{Memory: mega},
+			RestoreOptions{Memory: new(int64(mega))},
 			container.Resources{Memory: mega, MemoryReservation: mega},
+		},
+		"no limit of memory": {
+			container.Resources{Memory: 4 * mega, MemoryReservation: 3 * mega, MemorySwap: 9 * mega, CPUQuota: 5},
+			RestoreOptions{Memory: new(int64(0))},
+			container.Resources{CPUQuota: 5},
+		},
+		"no limit of memory, where swap had none": {
+			container.Resources{Memory: mega, MemorySwap: -1},
+			RestoreOptions{Memory: new(int64(0))},
+			container.Resources{},
+		},
+		"no limit of CPUs": {
+			container.Resources{NanoCPUs: 5, CPUShares: 3, Memory: mega},
+			RestoreOptions{NanoCPUs: new(int64(0))},
+			container.Resources{CPUShares: 3, Memory: mega},
+		},
+		"no limit of CPUs, which was a quota": {
+			container.Resources{CPUQuota: 50000, CPUPeriod: 100000},
+			RestoreOptions{NanoCPUs: new(int64(0))},
+			container.Resources{},
 		},
 		"CPUs replace quota and period": {
 			container.Resources{CPUQuota: 50000, CPUPeriod: 100000, CPUShares: 3},
-			RestoreOptions{NanoCPUs: 1_500_000_000},
+			RestoreOptions{NanoCPUs: new(int64(1_500_000_000))},
 			container.Resources{NanoCPUs: 1_500_000_000, CPUShares: 3},
 		},
 	}
@@ -188,39 +204,6 @@ func TestOverrideResources(t *testing.T) {
 			sp.overrideResources(test.options)
 			assert.DeepEqual(t, sp.host.Resources, test.want)
 		})
-	}
-}
-
-func TestOverrideNetworks(t *testing.T) {
-	tests := map[string]struct {
-		names, want []string
-		mode        string
-	}{
-		"as captured":    {nil, []string{"old"}, "old"},
-		"two":            {[]string{"b", "a"}, []string{"b", "a"}, "b"},
-		"the bridge":     {[]string{"bridge"}, []string{"bridge"}, "bridge"},
-		"the host's":     {[]string{"host"}, []string{}, "host"},
-		"none":           {[]string{"none"}, []string{}, "none"},
-		"of a container": {[]string{"container:x"}, []string{}, "container:x"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			sp := spec{host: container.HostConfig{NetworkMode: "old", PortBindings: nat.PortMap{"80/tcp": nil}}, endpoints: map[string]*network.EndpointSettings{"old": {}}}
-			sp.overrideNetworks(test.names)
-			assert.DeepEqual(t, append([]string{}, sp.networkNames()...), test.want)
-			assert.Equal(t, string(sp.host.NetworkMode), test.mode)
-			assert.Equal(t, len(sp.host.PortBindings) == 0, sp.host.NetworkMode.IsContainer())
-		})
-	}
-}
-
-func TestNetworkNamesBeginWithTheOneOfTheMode(t *testing.T) {
-	endpoints := map[string]*network.EndpointSettings{"b": {}, "a": {}, "bridge": {}, "c": {}}
-	for mode, want := range map[string]string{
-		"c": "c a b bridge", "a": "a b bridge c", "default": "bridge a b c", "bridge": "bridge a b c", "gone": "a b bridge c", "": "a b bridge c",
-	} {
-		sp := spec{host: container.HostConfig{NetworkMode: container.NetworkMode(mode)}, endpoints: endpoints}
-		assert.Equal(t, strings.Join(sp.networkNames(), " "), want, mode)
 	}
 }
 

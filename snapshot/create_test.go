@@ -269,9 +269,11 @@ func TestCreateWarnsOfVolumesThatAreNotCaptured(t *testing.T) {
 func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 	docker := newFakeDocker()
 	manyLayers(docker)
+	docker.findImage("busybox").arch = "arm64"
 	docker.findImage("busybox").config.Volumes = map[string]struct{}{"/data": {}}
 	c := docker.create(t, "web", &container.Config{Cmd: []string{"own"}, Labels: map[string]string{"a": "b"}}, &container.HostConfig{})
 	plain := newFakeDocker()
+	plain.findImage("busybox").arch = "arm64"
 	plain.findImage("busybox").config.Volumes = map[string]struct{}{"/data": {}}
 	plain.create(t, "web", &container.Config{Cmd: []string{"own"}, Labels: map[string]string{"a": "b"}}, &container.HostConfig{})
 	volumes := len(docker.volumes)
@@ -282,6 +284,7 @@ func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 
 	flat := docker.findImage(created.ImageID)
 	assert.Equal(t, flat.files, c.files)
+	assert.Equal(t, flat.arch, "arm64")
 	assert.Assert(t, len(flat.layers) <= 2)
 	assert.Equal(t, len(docker.containers), 1)
 	assert.Equal(t, len(docker.volumes), volumes)

@@ -133,6 +133,7 @@ func (c *fakeContainer) summary() container.Summary {
 	s := container.Summary{
 		ID: c.id, Names: []string{"/" + c.name}, Image: c.config.Image, ImageID: c.image, State: c.state, Labels: c.config.Labels, Mounts: c.mounts,
 		Command: strings.Join(slices.Concat(c.config.Entrypoint, c.config.Cmd), " "), Created: c.created.Unix(),
+		NetworkSettings: &container.NetworkSettingsSummary{Networks: c.endpoints},
 	}
 	if c.state == "running" || c.state == "paused" {
 		for _, held := range c.ports() {
@@ -162,7 +163,7 @@ func (f *fakeDocker) ContainerCommit(ctx context.Context, id string, options con
 		mergeConfig(config, clone(c.config))
 		img := &fakeImage{
 			id: "sha256:" + f.newID(), parent: parent.id, config: config, comment: options.Comment,
-			layers: append(slices.Clone(parent.layers), f.newID()), files: c.files, created: f.clock,
+			layers: append(slices.Clone(parent.layers), f.newID()), files: c.files, created: f.clock, arch: parent.arch,
 		}
 		c.commits = append(c.commits, options.Pause)
 		if options.Reference != "" {

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/volume"
+	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 )
 
 // fakeVolume is a volume of a [fakeDocker].
@@ -37,9 +39,7 @@ func mergeConfig(given, below *container.Config) {
 	if given.StopSignal == "" {
 		given.StopSignal = below.StopSignal
 	}
-	if given.Healthcheck == nil {
-		given.Healthcheck = below.Healthcheck
-	}
+	mergeHealth(given, below.Healthcheck)
 	if len(given.Entrypoint) == 0 && len(given.Cmd) == 0 {
 		given.Cmd = below.Cmd
 	}
@@ -55,6 +55,21 @@ func mergeConfig(given, below *container.Config) {
 			given.Env = append(given.Env, entry)
 		}
 	}
+}
+
+// mergeHealth completes each field of the healthcheck by itself.
+func mergeHealth(given *container.Config, below *dockerspec.HealthcheckConfig) {
+	h := given.Healthcheck
+	if h == nil || below == nil {
+		given.Healthcheck = cmp.Or(h, below)
+		return
+	}
+	if len(h.Test) == 0 {
+		h.Test = below.Test
+	}
+	h.Interval, h.Timeout = cmp.Or(h.Interval, below.Interval), cmp.Or(h.Timeout, below.Timeout)
+	h.StartPeriod, h.StartInterval = cmp.Or(h.StartPeriod, below.StartPeriod), cmp.Or(h.StartInterval, below.StartInterval)
+	h.Retries = cmp.Or(h.Retries, below.Retries)
 }
 
 // union is both maps; what over says wins.

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,7 @@ type fakeImage struct {
 	layers     []string
 	files      string
 	created    time.Time
+	arch       string // empty: amd64
 }
 
 // addImage makes an image out of nothing.
@@ -78,7 +80,7 @@ func (f *fakeDocker) ImageInspect(ctx context.Context, id string, _ ...client.Im
 	err = f.withImage(ctx, "ImageInspect", id, func(img *fakeImage) error {
 		found = image.InspectResponse{
 			ID: img.id, RepoTags: slices.Clone(img.tags), Comment: img.comment, Config: &dockerspec.DockerOCIImageConfig{},
-			Os: "linux", Architecture: "amd64", RootFS: image.RootFS{Type: "layers", Layers: slices.Clone(img.layers)},
+			Os: "linux", Architecture: cmp.Or(img.arch, "amd64"), RootFS: image.RootFS{Type: "layers", Layers: slices.Clone(img.layers)},
 			Created: img.created.Format(time.RFC3339Nano),
 		}
 		raw, err := json.Marshal(img.config)
@@ -240,6 +242,7 @@ func (f *fakeDocker) ImageImport(ctx context.Context, source image.ImportSource,
 		}
 		img := f.addImage(ref, config)
 		img.files, img.comment = string(files), options.Message
+		_, img.arch, _ = strings.Cut(options.Platform, "/")
 		answer = io.NopCloser(strings.NewReader(fmt.Sprintf("{\"status\":%q}\r\n", img.id)))
 		return nil
 	})

@@ -10,6 +10,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
+// ContainerStart also removes a container that was made to vanish when it ends,
+// and does not even begin.
 func (f *fakeDocker) ContainerStart(ctx context.Context, id string, _ container.StartOptions) error {
 	return f.withContainer(ctx, "ContainerStart", id, func(c *fakeContainer) error {
 		if c.state == "paused" {
@@ -18,6 +20,9 @@ func (f *fakeDocker) ContainerStart(ctx context.Context, id string, _ container.
 		f.startedTwice = f.startedTwice || c.startFailed
 		if err := f.startable(c); err != nil {
 			c.startFailed = true
+			if c.host.AutoRemove {
+				f.drop(c, true)
+			}
 			return err
 		}
 		c.state = "running"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
+	"github.com/docker/go-connections/nat"
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -211,6 +212,12 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 				assert.NilError(t, err)
 				assert.NilError(t, docker.NetworkConnect(t.Context(), name, c.id, nil))
 			}
+		}},
+		"a container that removes itself, and a port that is taken": {RestoreOptions{Snapshot: "web:latest", Start: StartAlways}, func(t *testing.T, docker *fakeDocker) {
+			docker.hostPorts["8080"] = true
+			docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{
+				AutoRemove: true, PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}},
+			})
 		}},
 		"made elsewhere": {RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *fakeDocker) {
 			docker.info.ID = "engine-2"

@@ -39,7 +39,7 @@ func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p Pr
 	}
 	var u undo
 	defer func() { u.unless(ctx, &err) }()
-	base, err := e.importFlat(ctx, imageID, id, config, &u, p)
+	base, err := e.importFlat(ctx, layered, id, config, &u, p)
 	if err != nil {
 		return "", err
 	}
@@ -65,9 +65,11 @@ func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p Pr
 }
 
 // importFlat reads the files of an image and makes a one-layer image of them. It
-// is marked as the snapshot's, so that it is swept if nobody removes it.
-func (e *Engine) importFlat(ctx context.Context, imageID string, id labels.ID, config *container.Config, u *undo, p Progress) (base string, err error) {
-	err = e.withScratch(ctx, imageID, id, config.Volumes, func(scratch string) error {
+// is marked as the snapshot's, so that it is swept if nobody removes it. It is for
+// the same platform, save that engines 20.10 take their own for every import, and
+// that commit keeps no variant.
+func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *undo, p Progress) (base string, err error) {
+	err = e.withScratch(ctx, layered.ID, id, config.Volumes, func(scratch string) error {
 		files, err := e.docker.ContainerExport(ctx, scratch)
 		if err != nil {
 			return fmt.Errorf("export files: %w", err)
@@ -75,7 +77,7 @@ func (e *Engine) importFlat(ctx context.Context, imageID string, id labels.ID, c
 		defer files.Close()
 		counted := &countingReader{Reader: files, progress: p}
 		answer, err := e.docker.ImageImport(ctx, image.ImportSource{Source: counted, SourceName: "-"}, "", image.ImportOptions{
-			Message: comment(id),
+			Message: comment(id), Platform: imagePlatform(layered),
 			Changes: []string{"LABEL " + labels.KeyVersion + "=" + labels.SchemaVersion, "LABEL " + labels.KeyID + "=" + string(id)},
 		})
 		if err != nil {

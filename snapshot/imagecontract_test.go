@@ -3,11 +3,13 @@ package snapshot
 import (
 	"slices"
 	"testing"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
+	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
 )
 
@@ -174,6 +176,14 @@ func commitBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.DeepEqual(t, made.Config.Cmd, []string{"sleep", "1"})
 			assert.Assert(t, slices.Contains(made.Config.Env, "A=1"), "%v", made.Config.Env)
 			assert.Assert(t, slices.Contains(made.Config.Env, "B=2"), "%v", made.Config.Env)
+		},
+		"a commit takes the stop signal, and what is left empty of a healthcheck, from the container": func(t *testing.T, c contractEngine) {
+			id := c.container(t, "c", &container.Config{
+				StopSignal: "SIGUSR1", Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"CMD", "run"}, Interval: time.Hour, Retries: 9},
+			}, &container.HostConfig{})
+			made := c.commit(t, id, container.CommitOptions{Config: &container.Config{Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"NONE"}, Retries: 3}}})
+			assert.Equal(t, made.Config.StopSignal, "SIGUSR1")
+			assert.DeepEqual(t, made.Config.Healthcheck, &dockerspec.HealthcheckConfig{Test: []string{"NONE"}, Interval: time.Hour, Retries: 3})
 		},
 		"a commit keeps an empty entrypoint": func(t *testing.T, c contractEngine) {
 			id := c.container(t, "c", &container.Config{Entrypoint: []string{"/once"}, Cmd: []string{"run"}}, &container.HostConfig{})

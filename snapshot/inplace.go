@@ -7,14 +7,14 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
-	"github.com/docker/docker/api/types/network"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
 // inPlace turns a captured configuration into that of the same container again:
-// its names, networks, aliases, addresses and Compose labels stay.
-func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) {
+// its names, networks, aliases, addresses and Compose labels stay. It returns
+// what the user has to know of.
+func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) Plan {
 	sp.config.Image = s.Ref()
 	sp.host.ContainerIDFile = ""
 	if len(s.Container.ID) >= shortID && sp.config.Hostname == s.Container.ID[:shortID] {
@@ -30,43 +30,13 @@ func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) {
 	own[labels.KeyVersion] = labels.SchemaVersion
 	own[labels.KeyRestoredFrom] = string(s.ID)
 	sp.config.Labels = own
-	sp.keepEndpoints(s.Container.ID)
+	notes := sp.keepEndpoints(s.Container.ID)
 	sp.host.Links = createLinks(sp.host.Links)
 	if old == nil {
 		sp.volumesFromAsMounts(s.Mounts)
 	}
 	sp.keepNamespaceRules()
-}
-
-// keepEndpoints keeps of each network all that was configured, and drops what
-// the engine only reports.
-func (sp *spec) keepEndpoints(originalID string) {
-	mode := sp.host.NetworkMode
-	if !mode.IsUserDefined() && !mode.IsBridge() && !mode.IsDefault() {
-		sp.endpoints = nil
-		return
-	}
-	isOwnID := func(alias string) bool { return len(alias) >= shortID && strings.HasPrefix(originalID, alias) }
-	kept := map[string]*network.EndpointSettings{}
-	for name, e := range sp.endpoints {
-		kept[name] = &network.EndpointSettings{
-			IPAMConfig: e.IPAMConfig, Links: e.Links, DriverOpts: e.DriverOpts, GwPriority: e.GwPriority,
-			MacAddress: e.MacAddress, Aliases: slices.DeleteFunc(slices.Clone(e.Aliases), isOwnID),
-		}
-	}
-	// Of its main network the engine tells whether the address was chosen, or made up.
-	if main := sp.mainEndpoint(kept); main != nil && sp.config.MacAddress == "" { //nolint:staticcheck // SA1019: deprecated to set, but that is where it tells
-		main.MacAddress = ""
-	}
-	sp.endpoints = kept
-}
-
-// mainEndpoint is the endpoint in the network that the network mode names.
-func (sp *spec) mainEndpoint(endpoints map[string]*network.EndpointSettings) *network.EndpointSettings {
-	if main := endpoints[string(sp.host.NetworkMode)]; main != nil || !sp.host.NetworkMode.IsDefault() {
-		return main
-	}
-	return endpoints[network.NetworkBridge]
+	return notes
 }
 
 // placedVolume is a captured volume and where it is going to be restored.

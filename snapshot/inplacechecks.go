@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// portProblems finds ports that another container holds: in place they must
-// stay what they were.
+// portProblems finds ports that another container holds, and that must stay what
+// they are: in place all of them.
 func (sp *spec) portProblems(around surroundings) []Problem {
 	var problems []Problem
 	probe := spec{host: sp.host}
 	probe.host.PortBindings = clonePorts(sp.host.PortBindings)
-	for _, step := range probe.freeTakenPorts(heldPorts(around.containers)) {
+	for _, step := range probe.freeTakenPorts(heldPorts(around.containers), nil) {
 		problems = append(problems, Problem{
 			Kind: ProblemPortTaken, Subject: step.Target, Text: fmt.Sprintf("host port %s is %s", step.Target, step.Reason),
 		})

@@ -33,6 +33,7 @@ func (sp *spec) drop(p Problem) bool {
 		})
 	case ProblemNoDevice:
 		sp.host.Devices = slices.DeleteFunc(sp.host.Devices, func(d container.DeviceMapping) bool { return d.PathOnHost == p.Subject })
+		sp.dropLimits(p.Subject)
 	case ProblemNoRuntime:
 		sp.host.Runtime = ""
 	case ProblemNoVolume:

@@ -47,8 +47,8 @@ type RestoreOptions struct {
 	Env             []string          // KEY=value, replacing the key's value; KEY alone removes it
 	Labels          map[string]string // added, or replacing
 	Networks        []string          // instead of all captured networks
-	Memory          int64             // bytes; 0: as captured
-	NanoCPUs        int64             // billionths of a CPU; 0: as captured
+	Memory          *int64            // bytes; 0: no limit; nil: as captured
+	NanoCPUs        *int64            // billionths of a CPU; 0: no limit; nil: as captured
 	AllowHostAccess bool              // accept power over the host from a snapshot made elsewhere
 	SkipMissing     bool              // leave out what this engine does not have: networks, bind sources, devices …
 	DryRun          bool              // plan only

@@ -1,11 +1,8 @@
 package snapshot
 
 import (
-	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -86,39 +83,4 @@ func summaryName(c container.Summary) string {
 		return c.ID
 	}
 	return strings.TrimPrefix(c.Names[0], "/")
-}
-
-// freeTakenPorts lets the engine choose another port where one is taken, and
-// says so.
-func (sp *spec) freeTakenPorts(held map[hostPort]string) Plan {
-	return sp.replacePorts(func(binding hostPort) (string, bool) {
-		for port, owner := range held {
-			if port.holds(binding) {
-				return "held by container " + owner, true
-			}
-		}
-		return "", false
-	})
-}
-
-// replacePorts lets the engine choose another port wherever taken says why.
-func (sp *spec) replacePorts(taken func(hostPort) (string, bool)) Plan {
-	var steps Plan
-	for _, port := range slices.Sorted(maps.Keys(sp.host.PortBindings)) {
-		bindings := slices.Clone(sp.host.PortBindings[port])
-		for i, b := range bindings {
-			number, err := strconv.ParseUint(b.HostPort, 10, 16)
-			if err != nil || number == 0 {
-				continue // chosen by the engine, or a range from which it chooses
-			}
-			why, isTaken := taken(hostPort{parseIP(b.HostIP), uint16(number), port.Proto()})
-			if !isTaken {
-				continue
-			}
-			bindings[i].HostPort = ""
-			steps = append(steps, Step{Op: OpReplacePort, Target: fmt.Sprintf("%s for %s", b.HostPort, port), Reason: why})
-		}
-		sp.host.PortBindings[port] = bindings
-	}
-	return steps
 }

@@ -15,32 +15,34 @@ func TestFreeTakenPorts(t *testing.T) {
 		binding    nat.PortBinding
 		wantedFree bool // the engine has to choose another
 	}{
-		"the same":                      {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "0.0.0.0", HostPort: "80"}, true},
-		"no address said":               {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "80"}, true},
-		"one address, held on all":      {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "127.0.0.1", HostPort: "80"}, true},
-		"all addresses, held on one":    {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "80"}, true},
-		"another address":               {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "127.0.0.2", HostPort: "80"}, false},
-		"another port":                  {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "81"}, false},
-		"another protocol":              {container.Port{IP: "0.0.0.0", PublicPort: 53, Type: "tcp"}, "53/udp", nat.PortBinding{HostPort: "53"}, false},
-		"the port inside is no matter":  {container.Port{IP: "0.0.0.0", PublicPort: 80, PrivatePort: 1, Type: "tcp"}, "8080/tcp", nat.PortBinding{HostPort: "80"}, true},
-		"not published":                 {container.Port{PrivatePort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "80"}, false},
-		"chosen by the engine":          {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{}, false},
-		"zero, chosen by the engine":    {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "0"}, false},
-		"a range, chosen by the engine": {container.Port{IP: "0.0.0.0", PublicPort: 8000, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "8000-8010"}, false},
-		"no number":                     {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "http"}, false},
-		"beyond all ports":              {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "65616"}, false},
-		"IPv6, all":                     {container.Port{IP: "::", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "::1", HostPort: "80"}, true},
-		"IPv6, in another writing":      {container.Port{IP: "fe80::1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "fe80:0:0:0::1", HostPort: "80"}, true},
-		"IPv6, another address":         {container.Port{IP: "fe80::1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "fe80::2", HostPort: "80"}, false},
-		"IPv4 written as IPv6":          {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "::ffff:127.0.0.1", HostPort: "80"}, true},
-		"an address that is none":       {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "localhost", HostPort: "80"}, true},
+		"the same":                     {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "0.0.0.0", HostPort: "80"}, true},
+		"no address said":              {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "80"}, true},
+		"one address, held on all":     {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "127.0.0.1", HostPort: "80"}, true},
+		"all addresses, held on one":   {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "80"}, true},
+		"another address":              {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "127.0.0.2", HostPort: "80"}, false},
+		"another port":                 {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "81"}, false},
+		"another protocol":             {container.Port{IP: "0.0.0.0", PublicPort: 53, Type: "tcp"}, "53/udp", nat.PortBinding{HostPort: "53"}, false},
+		"the port inside is no matter": {container.Port{IP: "0.0.0.0", PublicPort: 80, PrivatePort: 1, Type: "tcp"}, "8080/tcp", nat.PortBinding{HostPort: "80"}, true},
+		"not published":                {container.Port{PrivatePort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "80"}, false},
+		"chosen by the engine":         {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{}, false},
+		"zero, chosen by the engine":   {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "0"}, false},
+		"a range of which one is free": {container.Port{IP: "0.0.0.0", PublicPort: 8000, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "8000-8001"}, false},
+		"a range of one":               {container.Port{IP: "0.0.0.0", PublicPort: 8000, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "8000-8000"}, true},
+		"a range that is none":         {container.Port{IP: "0.0.0.0", PublicPort: 8000, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "8000-7000"}, false},
+		"no number":                    {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "http"}, false},
+		"beyond all ports":             {container.Port{IP: "0.0.0.0", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostPort: "65616"}, false},
+		"IPv6, all":                    {container.Port{IP: "::", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "::1", HostPort: "80"}, true},
+		"IPv6, in another writing":     {container.Port{IP: "fe80::1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "fe80:0:0:0::1", HostPort: "80"}, true},
+		"IPv6, another address":        {container.Port{IP: "fe80::1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "fe80::2", HostPort: "80"}, false},
+		"IPv4 written as IPv6":         {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "::ffff:127.0.0.1", HostPort: "80"}, true},
+		"an address that is none":      {container.Port{IP: "127.0.0.1", PublicPort: 80, Type: "tcp"}, "80/tcp", nat.PortBinding{HostIP: "localhost", HostPort: "80"}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{test.bound: {test.binding}}}}
 			held := heldPorts([]container.Summary{{Names: []string{"/holder"}, Ports: []container.Port{test.held}}})
 
-			plan := sp.freeTakenPorts(held)
+			plan := sp.freeTakenPorts(held, nil)
 
 			want, text := test.binding, ""
 			if test.wantedFree {
@@ -60,13 +62,37 @@ func TestFreeTakenPortsKeepsTheOtherBindings(t *testing.T) {
 		"9/udp":   nil,
 	}
 	sp := spec{host: container.HostConfig{PortBindings: clonePorts(captured)}}
-	plan := sp.freeTakenPorts(map[hostPort]string{{parseIP("10.0.0.1"), 80, "tcp"}: "a", {parseIP("::"), 443, "tcp"}: "b"})
+	plan := sp.freeTakenPorts(map[hostPort]string{{parseIP("10.0.0.1"), 80, "tcp"}: "a", {parseIP("::"), 443, "tcp"}: "b"}, nil)
 	assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{
 		"80/tcp":  {{HostIP: "127.0.0.1", HostPort: "80"}, {HostIP: "10.0.0.1"}},
 		"443/tcp": {{}},
 		"9/udp":   nil,
 	})
 	assert.Equal(t, plan.String(), "replace port 443 for 443/tcp (held by container b)\nreplace port 80 for 80/tcp (held by container a)\n")
+}
+
+func TestFreeTakenPortsReplacesARangeThatIsFull(t *testing.T) {
+	held := map[hostPort]string{{parseIP("10.0.0.1"), 8000, "tcp"}: "b", {parseIP("0.0.0.0"), 8001, "tcp"}: "a", {parseIP("::"), 8002, "tcp"}: "b"}
+	for ports, why := range map[string]string{"8000-8002": "a, b", "8002-8002": "b", "8000-8003": ""} {
+		sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostIP: "10.0.0.1", HostPort: ports}}}}}
+		plan := sp.freeTakenPorts(held, nil)
+		want := ""
+		if why != "" {
+			want = "replace port " + ports + " for 80/tcp (held by container " + why + ")\n"
+		}
+		assert.Equal(t, plan.String(), want)
+		assert.Equal(t, sp.host.PortBindings["80/tcp"][0].HostPort == "", why != "")
+	}
+}
+
+func TestPortsThatTheUserNamedAreNotReplaced(t *testing.T) {
+	sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{HostPort: "8081"}}}}}
+	named := nat.PortMap{"80/tcp": {{HostPort: "8080"}}}
+	held := map[hostPort]string{{port: 8080, proto: "tcp"}: "a", {port: 8081, proto: "tcp"}: "b"}
+	assert.Equal(t, sp.freeTakenPorts(held, named).String(), "replace port 8081 for 81/tcp (held by container b)\n")
+	assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{}}})
+	assert.Equal(t, len(sp.freeFailedPort(errorString("Bind for 0.0.0.0:8080 failed: port is already allocated"), named)), 0)
+	assert.Equal(t, len(sp.freeFailedPort(errorString("Bind for 0.0.0.0:8080 failed: port is already allocated"), nil)), 1)
 }
 
 func TestOverridePorts(t *testing.T) {
@@ -95,7 +121,7 @@ func TestOverridePorts(t *testing.T) {
 	var bare spec
 	bare.overridePorts(RestoreOptions{Publish: publish})
 	assert.DeepEqual(t, bare.host.PortBindings, publish)
-	bare.freeTakenPorts(map[hostPort]string{{port: 9090, proto: "tcp"}: "x"})
+	bare.freeTakenPorts(map[hostPort]string{{port: 9090, proto: "tcp"}: "x"}, nil)
 	assert.Equal(t, publish["80/tcp"][0].HostPort, "9090", "the caller's own")
 }
 
@@ -115,14 +141,29 @@ func TestFreeFailedPort(t *testing.T) {
 			"Error starting userland proxy: listen tcp4 127.0.0.1:8080: bind: address already in use",
 			"replace port 8080 for 80/tcp (held by another program on the host)\n",
 		},
+		"the last port of a range that was tried": {
+			"failed to bind host port 127.0.0.1:9001/tcp: address already in use",
+			"replace port 9000-9001 for 90/tcp (held by another program on the host)\n",
+		},
+		"a port, also in a range": {
+			"failed to bind host port 127.0.0.1:9100/tcp: address already in use",
+			"replace port 9100 for 91/tcp (held by another program on the host)\n",
+		},
+		"no port of a range": {
+			"driver failed programming external connectivity on endpoint web: all ports are allocated",
+			"replace port 9000-9001 for 90/tcp (held by another program on the host)\nreplace port 9100-9101 for 92/tcp (held by another program on the host)\n",
+		},
 		"a port that is not ours":    {"listen tcp4 0.0.0.0:808: bind: address already in use", ""},
 		"something else":             {"OCI runtime create failed: exec: \"x\": executable file not found, port 8080", ""},
 		"something else with a port": {"dial tcp 10.0.0.1:8080: connection refused", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "443/tcp": {{HostPort: "8443"}}}}}
-			assert.Equal(t, sp.freeFailedPort(errorString(test.message)).String(), test.want)
+			sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{
+				"80/tcp": {{HostPort: "8080"}}, "443/tcp": {{HostPort: "8443"}}, "90/tcp": {{HostPort: "9000-9001"}},
+				"91/tcp": {{HostPort: "9100"}}, "92/tcp": {{HostPort: "9100-9101"}}, "93/tcp": {{}},
+			}}}
+			assert.Equal(t, sp.freeFailedPort(errorString(test.message), nil).String(), test.want)
 		})
 	}
 }

@@ -148,6 +148,7 @@ func (sp *spec) requiredPaths() []string {
 	for _, d := range sp.host.Devices {
 		paths = append(paths, d.PathOnHost)
 	}
+	paths = append(paths, sp.limitedDevices()...)
 	slices.Sort(paths)
 	return slices.Compact(paths)
 }
@@ -187,13 +188,15 @@ func (s surroundings) problems(sp *spec, name string) []Problem {
 			add(ProblemNoNetwork, name, "network %s does not exist")
 		}
 	}
-	binds, devices := sp.binds(), sp.host.Devices
+	binds, devices, limited := sp.binds(), sp.host.Devices, sp.limitedDevices()
 	for _, path := range slices.Sorted(maps.Keys(s.noPath)) {
 		if slices.ContainsFunc(binds, func(b bind) bool { return b.source == path }) {
 			add(ProblemNoBindSource, path, "the source of bind mount %s does not exist on the engine's host")
 		}
 		if slices.ContainsFunc(devices, func(d container.DeviceMapping) bool { return d.PathOnHost == path }) {
 			add(ProblemNoDevice, path, "device %s does not exist on the engine's host")
+		} else if slices.Contains(limited, path) {
+			add(ProblemNoDevice, path, "device %s, for which there is a limit of I/O, does not exist on the engine's host")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.noVolume)) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/blkiodev"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
@@ -24,9 +25,16 @@ func needy() *spec {
 			NetworkMode: "front", IpcMode: "container:peer", PidMode: "container:peer", Runtime: "kata", Links: []string{"db:database"},
 			Binds:  []string{"/srv:/a", "/srv:/b:ro", "named:/c", "/etc:/e"},
 			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: "/srv", Target: "/d"}, {Type: mount.TypeBind, Source: "/auto", Target: "/f", BindOptions: &mount.BindOptions{CreateMountpoint: true}}, {Type: mount.TypeVolume, Source: "other", Target: "/g"}},
-			Resources: container.Resources{Devices: []container.DeviceMapping{
-				{PathOnHost: "/dev/kvm", PathInContainer: "/dev/kvm"}, {PathOnHost: "/dev/null", PathInContainer: "/dev/x"},
-			}},
+			Resources: container.Resources{
+				Devices: []container.DeviceMapping{
+					{PathOnHost: "/dev/kvm", PathInContainer: "/dev/kvm"}, {PathOnHost: "/dev/null", PathInContainer: "/dev/x"},
+				},
+				BlkioWeightDevice:    []*blkiodev.WeightDevice{{Path: "/dev/sda", Weight: 10}, {Path: "/dev/zero", Weight: 20}},
+				BlkioDeviceReadBps:   []*blkiodev.ThrottleDevice{{Path: "/dev/sdb", Rate: 1}, {Path: "/dev/sda", Rate: 1}},
+				BlkioDeviceWriteBps:  []*blkiodev.ThrottleDevice{{Path: "/dev/sdc", Rate: 1}},
+				BlkioDeviceReadIOps:  []*blkiodev.ThrottleDevice{{Path: "/dev/sdd", Rate: 1}, nil},
+				BlkioDeviceWriteIOps: []*blkiodev.ThrottleDevice{{Path: "/dev/sda", Rate: 1}, {Path: "/dev/kvm", Rate: 1}},
+			},
 		},
 		endpoints: map[string]*network.EndpointSettings{"front": {}, "back": {}, "bridge": {}},
 	}
@@ -38,7 +46,7 @@ func bare() surroundings {
 	return surroundings{
 		networks:   []network.Summary{{Name: "bridge", ID: "1"}},
 		containers: []container.Summary{{ID: "abc", Names: []string{"/web"}}},
-		noPath:     map[string]bool{"/srv": true, "/dev/kvm": true},
+		noPath:     map[string]bool{"/srv": true, "/dev/kvm": true, "/dev/sda": true, "/dev/sdd": true},
 		noVolume:   map[string]bool{"named": true, "other": true},
 		info:       system.Info{DefaultRuntime: "runc"},
 	}
@@ -52,6 +60,8 @@ func TestProblemsAreFoundAllAtOnce(t *testing.T) {
 		"network back does not exist",
 		"network front does not exist",
 		"device /dev/kvm does not exist on the engine's host",
+		"device /dev/sda, for which there is a limit of I/O, does not exist on the engine's host",
+		"device /dev/sdd, for which there is a limit of I/O, does not exist on the engine's host",
 		"the source of bind mount /srv does not exist on the engine's host",
 		"volume named does not exist any more",
 		"volume other does not exist any more",
@@ -80,7 +90,9 @@ func TestRuntimesThatTheEngineFinds(t *testing.T) {
 }
 
 func TestRequiredPathsAndVolumes(t *testing.T) {
-	assert.DeepEqual(t, needy().requiredPaths(), []string{"/dev/kvm", "/dev/null", "/etc", "/srv"})
+	assert.DeepEqual(t, needy().requiredPaths(), []string{
+		"/dev/kvm", "/dev/null", "/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd", "/dev/zero", "/etc", "/srv",
+	})
 	assert.DeepEqual(t, needy().namedVolumes(nil), []string{"named", "other"})
 	made := newVolume{}
 	made.create.Name = "named"
@@ -97,7 +109,13 @@ func TestLeaveOutTakesOutEachKind(t *testing.T) {
 		"bind source": {Problem{Kind: ProblemNoBindSource, Subject: "/srv"}, func(sp *spec) bool {
 			return slices.Equal(sp.host.Binds, []string{"named:/c", "/etc:/e"}) && len(sp.host.Mounts) == 2
 		}},
-		"device":  {Problem{Kind: ProblemNoDevice, Subject: "/dev/kvm"}, func(sp *spec) bool { return len(sp.host.Devices) == 1 }},
+		"device": {Problem{Kind: ProblemNoDevice, Subject: "/dev/kvm"}, func(sp *spec) bool {
+			return len(sp.host.Devices) == 1 && len(sp.host.BlkioDeviceWriteIOps) == 1
+		}},
+		"limited device": {Problem{Kind: ProblemNoDevice, Subject: "/dev/sda"}, func(sp *spec) bool {
+			left := append(sp.limitedDevices(), sp.host.Devices[0].PathOnHost)
+			return slices.Equal(left, []string{"/dev/zero", "/dev/sdb", "/dev/sdc", "/dev/sdd", "/dev/kvm", "/dev/kvm"})
+		}},
 		"runtime": {Problem{Kind: ProblemNoRuntime, Subject: "kata"}, func(sp *spec) bool { return sp.host.Runtime == "" }},
 		"volume":  {Problem{Kind: ProblemNoVolume, Subject: "named"}, func(sp *spec) bool { return len(sp.host.Binds) == 4 }},
 		"peer":    {Problem{Kind: ProblemNoContainer, Subject: "peer"}, func(sp *spec) bool { return sp.host.IpcMode == "" && sp.host.PidMode == "" && len(sp.host.Links) == 1 }},

@@ -83,9 +83,9 @@ func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.Ins
 		r.name = s.Container.Name
 	}
 	r.pause = o.Start == StartAsCaptured && s.Container.State == labels.StatePaused
-	sp.inPlace(s, old)
+	notes := sp.inPlace(s, old)
 	r.volumes = sp.placeVolumes(s, old)
-	sp.override(o.RestoreOptions)
+	r.notes = sp.override(o.RestoreOptions, notes)
 	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
 		p.warn("check", "the engine's API does not know "+field+", it is left out")
 	}
@@ -119,7 +119,9 @@ func (r *replacement) settle(around surroundings, dependents []Problem, o Replac
 	problems = append(problems, r.holders(around, o.StopOthers)...)
 	problems = append(problems, r.unsaved(o)...)
 	if o.SkipMissing {
-		r.notes, problems = r.spec.leaveOut(problems)
+		var left Plan
+		left, problems = r.spec.leaveOut(problems)
+		r.notes = append(r.notes, left...)
 	}
 	if r.foreign && !o.AllowHostAccess {
 		problems = append(problems, around.hostAccessProblems(r.spec, r.missingVolumes())...)

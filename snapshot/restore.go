@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"regexp"
 	"slices"
-	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
@@ -53,6 +51,7 @@ type restore struct {
 	spec    *spec
 	volumes []newVolume
 	name    string
+	publish nat.PortMap // what the user named, which is not to be replaced
 	start   bool
 	foreign bool // the snapshot was made on another engine
 	plan    Plan
@@ -75,9 +74,9 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	if err != nil {
 		return restore{}, err
 	}
-	sp.forCopy(s)
+	notes := sp.forCopy(s)
 	volumes, volumeSteps := sp.planVolumes(s, o.Volumes, suffix)
-	sp.override(o)
+	notes = sp.override(o, notes)
 	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
 		p.warn("check", "the engine's API does not know "+field+", it is left out")
 	}
@@ -85,8 +84,15 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	if err != nil {
 		return restore{}, err
 	}
-	r := restore{id: s.ID, spec: &sp, volumes: volumes, name: name, start: s.startAfterRestore(o.Start), foreign: s.EngineID != around.info.ID}
+	r := restore{
+		id: s.ID, spec: &sp, volumes: volumes, name: name, publish: o.Publish,
+		start: s.startAfterRestore(o.Start), foreign: s.EngineID != around.info.ID,
+	}
 	problems := around.problems(&sp, name)
+	replaced := sp.freeTakenPorts(heldPorts(around.containers), o.Publish)
+	if r.start { // else they may be free by then
+		problems = append(problems, sp.portProblems(around)...)
+	}
 	if o.SkipMissing {
 		r.plan, problems = sp.leaveOut(problems)
 	}
@@ -102,7 +108,9 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	if o.Volumes != VolumesNone {
 		r.plan = append(r.plan, missingArchives(volumes)...)
 	}
-	r.plan = append(r.plan, sp.freeTakenPorts(heldPorts(around.containers))...)
+	r.plan = append(r.plan, notes...)
+	r.plan = append(r.plan, sp.yieldHostname(s.Container, around)...)
+	r.plan = append(r.plan, replaced...)
 	r.plan = append(r.plan, volumeSteps...)
 	r.plan = append(r.plan, r.steps(s, e.createsAllEndpoints())...)
 	return r, nil
@@ -185,7 +193,7 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 			}
 			return nil
 		}
-		freed := r.spec.freeFailedPort(err)
+		freed := r.spec.freeFailedPort(err, r.publish)
 		if len(freed) == 0 {
 			return err
 		}
@@ -268,43 +276,16 @@ func (e *Engine) removeUnanswered(ctx context.Context, failure error, config *co
 	return e.removeContainer(ctx, found.ID)
 }
 
-// removeContainer removes a container that was made in vain.
+// removeContainer removes a container by force, and its volumes without a name.
+// That it is gone, or about to go, is as good: the engine itself removes one that
+// was made with --rm, when it ends and when it cannot be started.
 func (e *Engine) removeContainer(ctx context.Context, id string) error {
-	return e.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-}
-
-// portInError finds the host port in the engine's messages about a port that
-// cannot be bound: "Bind for 0.0.0.0:8080 failed: port is already allocated",
-// "listen tcp4 0.0.0.0:8080: bind: address already in use".
-var portInError = regexp.MustCompile(`:(\d{1,5})\b`)
-
-// freeFailedPort lets the engine choose another port for the one over which
-// starting failed. It returns nothing if that was not the reason.
-func (sp *spec) freeFailedPort(err error) Plan {
-	message := err.Error()
-	if !strings.Contains(message, "port is already allocated") && !strings.Contains(message, "address already in use") {
+	err := e.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	if cerrdefs.IsConflict(err) { // it is being removed
+		return e.awaitGone(ctx, id)
+	}
+	if cerrdefs.IsNotFound(err) {
 		return nil
 	}
-	named := map[string]bool{}
-	for _, match := range portInError.FindAllStringSubmatch(message, -1) {
-		named[match[1]] = true
-	}
-	return sp.replacePorts(func(h hostPort) (string, bool) {
-		return "held by another program on the host", named[fmt.Sprint(h.port)]
-	})
-}
-
-// networkNames are the networks to join. The first is the one that the engine
-// takes for the network mode.
-func (sp *spec) networkNames() []string {
-	names := slices.Sorted(maps.Keys(sp.endpoints))
-	mode := string(sp.host.NetworkMode)
-	at := slices.IndexFunc(names, func(name string) bool {
-		return name == mode || mode == "default" && name == "bridge"
-	})
-	if at > 0 {
-		first := names[at]
-		names = slices.Insert(slices.Delete(names, at, at+1), 0, first)
-	}
-	return names
+	return err
 }

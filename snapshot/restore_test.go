@@ -132,7 +132,7 @@ func TestRestoreAppliesOverrides(t *testing.T) {
 	snapshotOf(t, docker, CreateOptions{Container: "web"})
 	restored, _ := restore1(t, docker, RestoreOptions{
 		Snapshot: "web:latest", Name: "copy", Env: []string{"A=9", "B"}, Labels: map[string]string{"x": "2", "y": "3"},
-		Memory: 1 << 20, NanoCPUs: 5, Publish: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}, Networks: []string{"host"},
+		Memory: new(int64(1 << 20)), NanoCPUs: new(int64(5)), Publish: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}, Networks: []string{"host"},
 	})
 	c := docker.findContainer("copy")
 	assert.Equal(t, restored.ContainerID, c.id)
@@ -196,6 +196,81 @@ func TestRestoreTriesAnotherPortOnANewContainer(t *testing.T) {
 	assert.Assert(t, !docker.startedTwice)
 	assert.Equal(t, len(docker.containers), 3)
 	assert.Equal(t, c.state, "created")
+}
+
+// Only a captured port may become another: one that the user names is meant.
+func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
+	docker := newFakeDocker()
+	docker.create(t, "web", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}})
+	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	holder := docker.create(t, "holder", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"1/tcp": {{HostPort: "8081"}}}})
+	holder.state = "running"
+	docker.hostPorts["8082"] = true
+	before := docker.world()
+	docker.forgetCalls()
+	publish := func(port string) RestoreOptions {
+		return RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: StartAlways, Publish: nat.PortMap{"80/tcp": {{HostPort: port}}}}
+	}
+
+	_, err := docker.engine().Restore(t.Context(), publish("8081"), nil)
+	var problems *ProblemsError
+	assert.Assert(t, errors.As(err, &problems), "%v", err)
+	assert.DeepEqual(t, problems.Problems, []Problem{{
+		Kind: ProblemPortTaken, Subject: "8081 for 80/tcp", Text: "host port 8081 for 80/tcp is held by container holder",
+	}})
+	assert.Assert(t, !slices.Contains(docker.calls, "ContainerCreate copy"))
+
+	_, err = docker.engine().Restore(t.Context(), publish("8082"), nil)
+	assert.ErrorContains(t, err, "start container copy: listen tcp4 0.0.0.0:8082: bind: address already in use")
+	assert.Equal(t, docker.world(), before)
+
+	asked := publish("8081")
+	asked.Start = StartNever // it may be free by then
+	_, warnings := restore1(t, docker, asked)
+	assert.Equal(t, len(warnings), 0)
+	assert.Equal(t, docker.findContainer("copy").host.PortBindings["80/tcp"][0].HostPort, "8081")
+}
+
+// The engine itself removes a container of --rm that cannot be started.
+func TestAFailedStartIsToldOnce(t *testing.T) {
+	docker := newFakeDocker()
+	docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{AutoRemove: true})
+	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	before := docker.world()
+	docker.startError = errors.New("exec: no such file")
+	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: StartAlways}, nil)
+	assert.Error(t, err, "start container copy: exec: no such file")
+	assert.Equal(t, docker.world(), before)
+}
+
+func TestRestoreSaysWhatItLeavesOutForTheNetworks(t *testing.T) {
+	docker := newFakeDocker()
+	_, err := docker.NetworkCreate(t.Context(), "front", network.CreateOptions{})
+	assert.NilError(t, err)
+	c := docker.create(t, "web", &container.Config{Hostname: "db"}, &container.HostConfig{NetworkMode: "front"})
+	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "connected"})
+	c.endpoints = map[string]*network.EndpointSettings{}
+	engine := docker.engine()
+	engine.random = &counter{last: 9}
+	_, err = engine.Create(t.Context(), CreateOptions{Container: "web", Name: "alone"}, nil)
+	assert.NilError(t, err)
+	c.endpoints["front"] = docker.endpoint("front", nil)
+
+	restored, warnings := restore1(t, docker, RestoreOptions{Snapshot: "web:connected", Name: "copy"})
+	assert.DeepEqual(t, warnings, []string{"leave out hostname db (container web answers to it in network front)"})
+	assert.Equal(t, restored.Plan[0].String(), warnings[0])
+	assert.Equal(t, docker.findContainer("copy").config.Hostname, restored.ContainerID[:12])
+
+	_, warnings = restore1(t, docker, RestoreOptions{Snapshot: "web:alone", Name: "second"})
+	assert.DeepEqual(t, warnings, []string{"leave out network front (the container was connected to no network when it was captured)"})
+	second := docker.findContainer("second")
+	assert.Equal(t, string(second.host.NetworkMode), "none")
+	assert.Equal(t, second.config.Hostname, "db")
+
+	docker.drop(c, false)
+	_, warnings = restore1(t, docker, RestoreOptions{Snapshot: "web:connected", Name: "third"})
+	assert.Equal(t, len(warnings), 0)
+	assert.Equal(t, docker.findContainer("third").config.Hostname, "db")
 }
 
 func TestRestoreRemovesWhatDoesNotStart(t *testing.T) {

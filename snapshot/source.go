@@ -257,9 +257,14 @@ func (s source) platform() string {
 	if s.image == nil {
 		return s.container.Platform
 	}
-	parts := []string{s.image.Os, s.image.Architecture}
-	if s.image.Variant != "" {
-		parts = append(parts, s.image.Variant)
+	return imagePlatform(*s.image)
+}
+
+// imagePlatform is os/arch[/variant].
+func imagePlatform(i image.InspectResponse) string {
+	parts := []string{i.Os, i.Architecture}
+	if i.Variant != "" {
+		parts = append(parts, i.Variant)
 	}
 	return strings.Join(parts, "/")
 }

@@ -90,20 +90,12 @@ func (e *Engine) finishReplace(ctx context.Context, j journal, p Progress) error
 	return nil
 }
 
-// discard removes a container by force, and its volumes without a name. That it
-// is gone, or about to go, is as good.
+// discard removes the container that word names, if it is not empty.
 func (e *Engine) discard(ctx context.Context, word string) error {
 	if word == "" {
 		return nil
 	}
-	err := e.removeContainer(ctx, word)
-	if cerrdefs.IsConflict(err) { // it is being removed: one that was made with --rm and has ended
-		return e.awaitGone(ctx, word)
-	}
-	if cerrdefs.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return e.removeContainer(ctx, word)
 }
 
 // findOld finds the container that was to be replaced. One that the engine is

@@ -1,0 +1,99 @@
+package snapshot
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
+	"gotest.tools/v3/assert"
+)
+
+// What one run was told is in no image: neither of one that says the same
+// things, nor of one that says nothing.
+func TestCommitConfigSeparatesTheRun(t *testing.T) {
+	image := dockerspec.HealthcheckConfig{Test: []string{"CMD", "image"}, Timeout: time.Second}
+	tests := map[string]struct {
+		image, run, want container.Config
+	}{
+		"a stop signal": {
+			container.Config{},
+			container.Config{StopSignal: "SIGUSR1"},
+			container.Config{StopSignal: "SIGTERM"},
+		},
+		"a stop signal instead of the image's": {
+			container.Config{StopSignal: "SIGINT"},
+			container.Config{StopSignal: "SIGUSR1"},
+			container.Config{StopSignal: "SIGINT"},
+		},
+		"a healthcheck": {
+			container.Config{},
+			container.Config{Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"CMD", "run"}, Interval: time.Hour}},
+			container.Config{Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"NONE"}, Interval: 30 * time.Second}},
+		},
+		"every field of it": {
+			container.Config{Healthcheck: &image},
+			container.Config{Healthcheck: &dockerspec.HealthcheckConfig{
+				Test: []string{"CMD", "run"}, Interval: 1, Timeout: 2, StartPeriod: 3, StartInterval: 4, Retries: 5,
+			}},
+			container.Config{Healthcheck: &dockerspec.HealthcheckConfig{
+				Test: []string{"CMD", "image"}, Interval: 30 * time.Second, Timeout: time.Second,
+				StartPeriod: time.Millisecond, StartInterval: 5 * time.Second, Retries: 3,
+			}},
+		},
+		"no healthcheck": {
+			container.Config{Healthcheck: &image},
+			container.Config{Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"NONE"}}},
+			container.Config{Healthcheck: &image},
+		},
+		"times for a healthcheck that there is not": {
+			container.Config{},
+			container.Config{Healthcheck: &dockerspec.HealthcheckConfig{Retries: 9}},
+			container.Config{Healthcheck: &dockerspec.HealthcheckConfig{Retries: 3}},
+		},
+		"variables": {
+			container.Config{Env: []string{"A=image", "B=image"}},
+			container.Config{Env: []string{"A=run", "B=image", "C=run", "AB=run"}},
+			container.Config{Env: []string{"A=image", "B=image", "C", "AB"}},
+		},
+		"user and directory": {
+			container.Config{},
+			container.Config{User: "7", WorkingDir: "/tmp"},
+			container.Config{User: "0", WorkingDir: "/"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := clone(test.image)
+			docker := newFakeDocker()
+			docker.addImage("app:latest", clone(&test.image)).config.Cmd = []string{"serve"}
+			config := clone(test.run)
+			config.Image = "app"
+			docker.create(t, "web", &config, &container.HostConfig{})
+
+			made := docker.findImage(snapshotOf(t, docker, CreateOptions{Container: "web"}).ImageID).config
+
+			test.want.Cmd, test.want.Entrypoint, test.want.Labels = []string{"serve"}, []string{}, made.Labels
+			assert.DeepEqual(t, *made, clone(test.want))
+			assert.DeepEqual(t, test.image, before)
+		})
+	}
+}
+
+func TestWithoutAdded(t *testing.T) {
+	for _, test := range []struct{ image, run, want string }{
+		{"", "", ""},
+		{"A=1", "A=1", "A=1"},
+		{"A=1", "A=2", "A=1"},
+		{"A=1", "B=2", "A=1 B"},
+		{"A=1", "", "A=1"},
+		{"AB=1", "A=2", "AB=1 A"},
+		{"A", "A=2", "A"},
+		{"A=1", "B=x=y C", "A=1 B C"},
+	} {
+		image := strings.Fields(test.image)
+		assert.Equal(t, strings.Join(withoutAdded(image, strings.Fields(test.run)), " "), test.want)
+		assert.Equal(t, strings.Join(image, " "), test.image)
+	}
+}

@@ -1,0 +1,193 @@
+package snapshot
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// copyEndpoints keeps of each network what was configured, and drops what would
+// make the copy answer in the original's place.
+func (sp *spec) copyEndpoints() Plan {
+	return sp.mapEndpoints(func(e *network.EndpointSettings) *network.EndpointSettings {
+		return &network.EndpointSettings{Links: e.Links, DriverOpts: e.DriverOpts, GwPriority: e.GwPriority}
+	})
+}
+
+// keepEndpoints keeps of each network all that was configured, and drops what
+// the engine only reports.
+func (sp *spec) keepEndpoints(originalID string) Plan {
+	isOwnID := func(alias string) bool { return len(alias) >= shortID && strings.HasPrefix(originalID, alias) }
+	// Of its main network the engine tells whether the address was chosen, or made up.
+	if main := sp.mainEndpoint(); main != nil && sp.config.MacAddress == "" { //nolint:staticcheck // SA1019: deprecated to set, but that is where it tells
+		main.MacAddress = ""
+	}
+	return sp.mapEndpoints(func(e *network.EndpointSettings) *network.EndpointSettings {
+		return &network.EndpointSettings{
+			IPAMConfig: e.IPAMConfig, Links: e.Links, DriverOpts: e.DriverOpts, GwPriority: e.GwPriority,
+			MacAddress: e.MacAddress, Aliases: slices.DeleteFunc(slices.Clone(e.Aliases), isOwnID),
+		}
+	})
+}
+
+// mapEndpoints keeps of each endpoint what keep says. It returns a note if the
+// container was connected to nothing.
+func (sp *spec) mapEndpoints(keep func(*network.EndpointSettings) *network.EndpointSettings) Plan {
+	mode := sp.host.NetworkMode
+	if mode.IsHost() || mode.IsContainer() {
+		sp.endpoints = nil
+		return nil
+	}
+	known := sp.endpoints != nil
+	left := known && sp.mainEndpoint() == nil
+	kept := map[string]*network.EndpointSettings{}
+	for name, e := range sp.endpoints {
+		if name != network.NetworkNone {
+			kept[name] = keep(e)
+		}
+	}
+	sp.endpoints = kept
+	if left {
+		return sp.leaveMainNetwork()
+	}
+	return nil
+}
+
+// leaveMainNetwork makes the network mode say what the container was connected
+// to: after docker network disconnect it still names the network that was left,
+// and a new container would join that again.
+func (sp *spec) leaveMainNetwork() Plan {
+	left := string(sp.host.NetworkMode)
+	sp.config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it; it was the address there.
+	if others := sp.networkNames(); len(others) > 0 {
+		sp.host.NetworkMode = container.NetworkMode(others[0])
+		return nil
+	}
+	sp.host.NetworkMode = network.NetworkNone
+	if left == network.NetworkNone {
+		return nil
+	}
+	return Plan{{Op: OpLeaveOut, Target: "network " + left, Reason: "the container was connected to no network when it was captured"}}
+}
+
+// mainEndpoint is the endpoint in the network that the network mode names.
+func (sp *spec) mainEndpoint() *network.EndpointSettings {
+	if main := sp.endpoints[string(sp.host.NetworkMode)]; main != nil || !sp.host.NetworkMode.IsDefault() {
+		return main
+	}
+	return sp.endpoints[network.NetworkBridge]
+}
+
+// createLinks turns links as the engine reports them, /other:/self/alias, into
+// links as it takes them, other:alias.
+func createLinks(reported []string) []string {
+	links := make([]string, 0, len(reported))
+	for _, link := range reported {
+		target, path, found := strings.Cut(link, ":")
+		if !found {
+			links = append(links, link)
+			continue
+		}
+		alias := path[strings.LastIndex(path, "/")+1:]
+		links = append(links, strings.TrimPrefix(target, "/")+":"+alias)
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	return links
+}
+
+// overrideNetworks joins these networks and no others. Links go along to the
+// first that the user has made: only there they are aliases, which the engine
+// looks up when they are asked for. It returns notes about those that cannot.
+func (sp *spec) overrideNetworks(names []string) Plan {
+	links := sp.allLinks()
+	sp.host.NetworkMode = container.NetworkMode(names[0])
+	sp.endpoints = map[string]*network.EndpointSettings{}
+	if mode := sp.host.NetworkMode; mode.IsUserDefined() || mode.IsBridge() {
+		for _, name := range names {
+			sp.endpoints[name] = &network.EndpointSettings{}
+		}
+	}
+	at := slices.IndexFunc(names, func(name string) bool { return sp.endpoints[name] != nil && isUserDefined(name) })
+	if at >= 0 {
+		sp.endpoints[names[at]].Links = links
+		sp.host.Links, links = nil, nil
+	}
+	if mode := sp.host.NetworkMode; !mode.IsBridge() && !mode.IsDefault() {
+		sp.host.Links = nil
+	}
+	sp.keepNamespaceRules()
+	return sp.lostLinks(links)
+}
+
+// allLinks are those of the default bridge and those of networks that users made.
+func (sp *spec) allLinks() []string {
+	links := slices.Clone(sp.host.Links)
+	for _, name := range slices.Sorted(maps.Keys(sp.endpoints)) {
+		for _, link := range sp.endpoints[name].Links {
+			if !slices.Contains(links, link) {
+				links = append(links, link)
+			}
+		}
+	}
+	return links
+}
+
+// lostLinks are notes about the links that the configuration has no more.
+func (sp *spec) lostLinks(links []string) Plan {
+	var notes Plan
+	for _, link := range links {
+		if !slices.Contains(sp.host.Links, link) {
+			notes = append(notes, Step{Op: OpLeaveOut, Target: "link " + link, Reason: fmt.Sprintf("it cannot work in network %s", sp.host.NetworkMode)})
+		}
+	}
+	return notes
+}
+
+func isUserDefined(name string) bool { return container.NetworkMode(name).IsUserDefined() }
+
+// yieldHostname leaves out a hostname that a copy would answer to beside the
+// original: in a network that the user made, the engine takes it for a DNS name.
+// A container of the original's name is the original, restored in place.
+func (sp *spec) yieldHostname(original labels.Container, around surroundings) Plan {
+	if sp.config.Hostname == "" {
+		return nil
+	}
+	for _, name := range sp.networkNames() {
+		n := around.network(name)
+		if n == nil || !isUserDefined(n.Name) {
+			continue
+		}
+		for _, c := range []*container.Summary{around.container(original.ID), around.container(original.Name)} {
+			if c == nil || c.NetworkSettings == nil || c.NetworkSettings.Networks[n.Name] == nil {
+				continue
+			}
+			hostname := sp.config.Hostname
+			sp.config.Hostname = ""
+			return Plan{{Op: OpLeaveOut, Target: "hostname " + hostname, Reason: fmt.Sprintf("container %s answers to it in network %s", summaryName(*c), n.Name)}}
+		}
+	}
+	return nil
+}
+
+// networkNames are the networks to join. The first is the one that the engine
+// takes for the network mode.
+func (sp *spec) networkNames() []string {
+	names := slices.Sorted(maps.Keys(sp.endpoints))
+	mode := string(sp.host.NetworkMode)
+	at := slices.IndexFunc(names, func(name string) bool {
+		return name == mode || mode == "default" && name == "bridge"
+	})
+	if at > 0 {
+		first := names[at]
+		names = slices.Insert(slices.Delete(names, at, at+1), 0, first)
+	}
+	return names
+}
