@@ -16,6 +16,7 @@ import (
 // its names, networks, aliases, addresses and Compose labels stay.
 func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) {
 	sp.config.Image = s.Ref()
+	sp.mounts = s.Mounts
 	sp.host.ContainerIDFile = ""
 	if len(s.Container.ID) >= shortID && sp.config.Hostname == s.Container.ID[:shortID] {
 		sp.config.Hostname = ""
@@ -72,7 +73,8 @@ func (sp *spec) mainEndpoint(endpoints map[string]*network.EndpointSettings) *ne
 // placedVolume is a captured volume and where it is going to be restored.
 type placedVolume struct {
 	newVolume
-	exists bool
+	exists    bool
+	elsewhere bool // it is only a pointer to storage, which may hold something although it is gone
 }
 
 // placeVolumes says where each captured volume goes, and points the
@@ -91,7 +93,7 @@ func (sp *spec) placeVolumes(s Snapshot, old *container.InspectResponse) []place
 		}
 		known := slices.ContainsFunc(placed, func(other placedVolume) bool { return other.create.Name == v.create.Name })
 		if !known {
-			placed = append(placed, placedVolume{newVolume: v})
+			placed = append(placed, placedVolume{newVolume: v, elsewhere: pointsElsewhere(m) && m.Options["type"] != "tmpfs"})
 		}
 	}
 	return placed
