@@ -276,7 +276,8 @@ func (t *transaction) targets() []volumebackup.Target {
 	var targets []volumebackup.Target
 	for _, v := range t.plan.volumes {
 		if v.archive != nil {
-			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name})
+			own := (v.create.Driver == "" || v.create.Driver == "local") && len(v.create.DriverOpts) == 0
+			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Local: own})
 		}
 	}
 	return targets
