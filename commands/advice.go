@@ -20,6 +20,9 @@ func explain(err error) string {
 		}
 		return strings.Join(lines, "\n")
 	}
+	if stuck, ok := errors.AsType[*snapshot.UndoError](err); ok {
+		return fmt.Sprintf("container %s could not be put back: %s\n%s", stuck.Container, explain(stuck.Err), stuck.State)
+	}
 	if problems, ok := errors.AsType[*snapshot.ProblemsError](err); ok {
 		return explainProblems(problems)
 	}
@@ -83,6 +86,8 @@ var solutions = map[snapshot.ProblemKind]string{
 	snapshot.ProblemAddressTaken: "free it, or use --network to join without it",
 	snapshot.ProblemUnsaved:      "use --no-safety if that may be lost",
 	snapshot.ProblemOneShot:      "leave out --no-safety",
+	snapshot.ProblemOtherOneShot: "stop it yourself, if it may go",
+	snapshot.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), or the --store that holds it",
 	snapshot.ProblemNoSpace:      "make room there first",
 	snapshot.ProblemHostAccess:   "use --allow-host-access if you trust the snapshot",
 }

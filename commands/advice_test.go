@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/docker/docker/client"
@@ -79,10 +81,11 @@ func TestConnectionErrorsAreToldByTheClient(t *testing.T) {
 }
 
 func TestEveryKindOfProblemHasASolution(t *testing.T) {
-	for _, kind := range []snapshot.ProblemKind{
-		snapshot.ProblemNameTaken, snapshot.ProblemNoNetwork, snapshot.ProblemNoBindSource, snapshot.ProblemNoDevice,
-		snapshot.ProblemNoRuntime, snapshot.ProblemNoContainer, snapshot.ProblemNoVolume, snapshot.ProblemHostAccess,
-	} {
-		assert.Assert(t, solutions[kind] != "", "%s", kind)
+	source, err := os.ReadFile("../snapshot/errors.go")
+	assert.NilError(t, err)
+	kinds := regexp.MustCompile(`Problem\w+ +ProblemKind = "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1)
+	assert.Equal(t, len(kinds), len(solutions))
+	for _, kind := range kinds {
+		assert.Assert(t, solutions[snapshot.ProblemKind(kind[1])] != "", "%s", kind[1])
 	}
 }

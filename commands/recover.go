@@ -50,5 +50,5 @@ func runRecover(ctx context.Context, d deps, o recoverOptions, args []string) er
 			return writeErr
 		}
 	}
-	return err
+	return d.withRecovery(err)
 }

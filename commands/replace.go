@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +40,7 @@ func (o *replaceOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.stopTimeout, "timeout", stopTimeoutUnset, "With --replace: seconds until a container that does not stop is killed (default its own)")
 	flags.BoolVar(&o.wait, "wait", true, "With --replace: wait until the container is healthy, or has run for --settle")
 	flags.DurationVar(&o.settle, "settle", snapshot.DefaultSettle, "With --replace: how long a container without healthcheck has to run")
-	flags.DurationVar(&o.healthTimeout, "health-timeout", snapshot.DefaultHealthTimeout, "With --replace: how long it may take to become healthy")
+	flags.DurationVar(&o.healthTimeout, "health-timeout", 0, "With --replace: how long it may take to become healthy (default as long as its healthcheck needs, at least "+snapshot.DefaultHealthTimeout.String()+")")
 }
 
 // replaceOnly are the flags that mean nothing without --replace.
@@ -82,7 +84,7 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		return eng.Replace(ctx, o.replace.engineOptions(o.engine), p)
 	})
 	if err != nil {
-		return err
+		return d.withRecovery(err)
 	}
 	return o.printReplaced(d, replaced)
 }
@@ -94,7 +96,7 @@ func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced) error
 	r.Volumes = replaced.Volumes
 	if replaced.Safety != nil {
 		r.Safety = string(replaced.Safety.ID)
-		r.Undo = undoCommand(replaced)
+		r.Undo = o.undoCommand(d, replaced)
 	}
 	if !o.engine.DryRun {
 		if r.Undo != "" {
@@ -115,12 +117,57 @@ func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced) error
 	return nil
 }
 
-func undoCommand(replaced snapshot.Replaced) string {
-	command := "docker snapshot restore --replace "
-	if replaced.Name != replaced.Safety.Container.Name {
-		command += "--name " + replaced.Name + " "
+// undoCommand is what has to be typed to take the restore back: in the same place,
+// with the same power over other containers.
+func (o *restoreOptions) undoCommand(d deps, replaced snapshot.Replaced) string {
+	words := []string{"restore", "--replace"}
+	if !d.in.IsTerminal() {
+		words = append(words, "--force")
 	}
-	return command + string(replaced.Safety.ID)
+	if o.store.store != "" {
+		words = append(words, "--store", o.store.store)
+	}
+	if o.replace.stopOthers {
+		words = append(words, "--stop-others")
+	}
+	if replaced.Name != replaced.Safety.Container.Name {
+		words = append(words, "--name", replaced.Name)
+	}
+	return d.commandLine(append(words, string(replaced.Safety.ID))...)
+}
+
+// commandLine is a command of this program as people type it, for the engine that
+// this one was for.
+func (d deps) commandLine(words ...string) string {
+	all := slices.Concat([]string{"docker"}, d.global, []string{Name}, words)
+	for i, word := range all {
+		all[i] = shellWord(word)
+	}
+	return strings.Join(all, " ")
+}
+
+// plainWord is what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+func shellWord(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// withRecovery adds to an error what to type when the state that it speaks of is
+// not the one that should be.
+func (d deps) withRecovery(err error) error {
+	stuck, ok := errors.AsType[*snapshot.UndoError](err)
+	if !ok {
+		return err
+	}
+	words := []string{"recover"}
+	if d.volumes.store != "" {
+		words = append(words, "--store", d.volumes.store)
+	}
+	return errors.Join(err, errors.New("When the cause is removed, type: "+d.commandLine(append(words, stuck.Container)...)))
 }
 
 // describeChange is what --dry-run says of one volume.

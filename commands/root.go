@@ -59,6 +59,7 @@ type deps struct {
 	out, err *streams.Out
 	engine   func() (engine, error) // dials; --help must not
 	volumes  *volumeOptions         // of the command that runs
+	global   []string               // docker's own options, as they were given
 	settings settings
 	clock    clock
 	version  string
@@ -73,6 +74,7 @@ func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Comm
 		out:      dockerCLI.Out(),
 		err:      dockerCLI.Err(),
 		volumes:  volumes,
+		global:   global,
 		settings: settings,
 		engine: func() (engine, error) {
 			config, err := volumes.config(settings)

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -15,7 +16,7 @@ import (
 // what was started again meanwhile.
 func (e *Engine) stopAll(ctx context.Context, j journal, timeout *int, p Progress) error {
 	detached := context.WithoutCancel(ctx)
-	for _, o := range j.Others {
+	for _, o := range slices.Backward(j.Others) { // who depends on others goes first
 		p.status("stop", "stopping container "+o.Name)
 		if err := e.stop(detached, o.ID, o.Paused, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", o.Name, err)
@@ -76,16 +77,26 @@ func (e *Engine) setRestartPolicy(ctx context.Context, id string, policy contain
 	return nil
 }
 
-// startOthers lets those run again that were stopped for their volumes. That one
-// does not is no reason to take anything back.
+// startOthers lets those run again that were stopped for their volumes, unless
+// skip says otherwise. That one does not is no reason to take anything back, but
+// it is told.
 func (e *Engine) startOthers(ctx context.Context, others []other, p Progress) {
 	for _, o := range others {
-		err := e.docker.ContainerStart(ctx, o.ID, container.StartOptions{})
-		if err == nil && o.Paused {
-			err = e.docker.ContainerPause(ctx, o.ID)
-		}
-		if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) { // conflict: it is paused already
-			p.warn("start", fmt.Sprintf("container %s could not be started again: %v", o.Name, err))
+		if err := e.startOther(ctx, o); err != nil {
+			p.warn("start", fmt.Sprintf("container %s, which was stopped for its volumes, could not be started again: %v", o.Name, err))
 		}
 	}
+}
+
+func (e *Engine) startOther(ctx context.Context, o other) error {
+	err := e.docker.ContainerStart(ctx, o.ID, container.StartOptions{})
+	if cerrdefs.IsConflict(err) { // it is paused, or about to be removed
+		if c, inspectErr := e.inspectIfThere(ctx, o.ID); inspectErr == nil && c != nil && c.State.Paused {
+			return nil
+		}
+	}
+	if err != nil || !o.Paused {
+		return err
+	}
+	return e.docker.ContainerPause(ctx, o.ID)
 }

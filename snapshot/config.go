@@ -19,6 +19,7 @@ type spec struct {
 	config    container.Config
 	host      container.HostConfig
 	endpoints map[string]*network.EndpointSettings // by network name
+	mounts    []labels.Mount                       // as captured
 }
 
 // decodeSpec reads a captured configuration. It also returns the fields that

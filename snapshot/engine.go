@@ -85,6 +85,7 @@ type Host interface {
 	Info(ctx context.Context) (system.Info, error)
 	NetworkList(ctx context.Context, options network.ListOptions) ([]network.Summary, error)
 	NetworkConnect(ctx context.Context, network, container string, config *network.EndpointSettings) error
+	NetworkDisconnect(ctx context.Context, network, container string, force bool) error
 	VolumeCreate(ctx context.Context, options volume.CreateOptions) (volume.Volume, error)
 	VolumeInspect(ctx context.Context, name string) (volume.Volume, error)
 	VolumeRemove(ctx context.Context, name string, force bool) error

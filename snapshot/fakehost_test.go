@@ -204,6 +204,16 @@ func (f *fakeDocker) NetworkConnect(ctx context.Context, name, id string, config
 	})
 }
 
+func (f *fakeDocker) NetworkDisconnect(ctx context.Context, name, id string, _ bool) error {
+	return f.withContainer(ctx, "NetworkDisconnect "+name, id, func(c *fakeContainer) error {
+		if c.endpoints[name] == nil {
+			return fmt.Errorf("container %s is not connected to network %s: %w", id, name, cerrdefs.ErrNotFound)
+		}
+		delete(c.endpoints, name)
+		return nil
+	})
+}
+
 func (f *fakeDocker) NetworkCreate(ctx context.Context, name string, _ network.CreateOptions) (made network.CreateResponse, err error) {
 	err = f.do(ctx, "NetworkCreate "+name, func() error {
 		made.ID = f.newID()

@@ -16,6 +16,7 @@ import (
 // what the user has to know of.
 func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) Plan {
 	sp.config.Image = s.Ref()
+	sp.mounts = s.Mounts
 	sp.host.ContainerIDFile = ""
 	if len(s.Container.ID) >= shortID && sp.config.Hostname == s.Container.ID[:shortID] {
 		sp.config.Hostname = ""
@@ -42,7 +43,8 @@ func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) Plan {
 // placedVolume is a captured volume and where it is going to be restored.
 type placedVolume struct {
 	newVolume
-	exists bool
+	exists    bool
+	elsewhere bool // it is only a pointer to storage, which may hold something although it is gone
 }
 
 // placeVolumes says where each captured volume goes, and points the
@@ -61,7 +63,7 @@ func (sp *spec) placeVolumes(s Snapshot, old *container.InspectResponse) []place
 		}
 		known := slices.ContainsFunc(placed, func(other placedVolume) bool { return other.create.Name == v.create.Name })
 		if !known {
-			placed = append(placed, placedVolume{newVolume: v})
+			placed = append(placed, placedVolume{newVolume: v, elsewhere: pointsElsewhere(m) && m.Options["type"] != "tmpfs"})
 		}
 	}
 	return placed

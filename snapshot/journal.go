@@ -9,6 +9,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -27,23 +28,29 @@ type journal struct {
 	Aside    string    `json:"aside,omitempty"`    // what it is called meanwhile
 	Running  bool      `json:"running,omitempty"`  // it was running
 	Paused   bool      `json:"paused,omitempty"`   // and paused
-	OneShot  bool      `json:"one_shot,omitempty"` // the engine removes it when it stops (--rm)
+	Dead     bool      `json:"dead,omitempty"`     // the engine could not remove it to the end
+	OneShot  bool      `json:"one_shot,omitempty"` // it runs, and the engine removes it when it stops (--rm)
+	Timeout  int       `json:"timeout,omitempty"`  // seconds that it has to stop
 	Policy   string    `json:"policy,omitempty"`   // its restart policy, which is switched off meanwhile
 	Retries  int       `json:"retries,omitempty"`
 	Snapshot labels.ID `json:"snapshot"`          // what is being restored
 	Safety   labels.ID `json:"safety,omitempty"`  // what puts the volumes back
 	Worker   string    `json:"worker,omitempty"`  // name of the worker that writes the volumes
 	Volumes  []string  `json:"volumes,omitempty"` // that are written, and were there
+	Found    []string  `json:"found,omitempty"`   // of these, those of which only the storage was there
 	Made     []string  `json:"made,omitempty"`    // volumes that were not
 	Holds    []string  `json:"holds,omitempty"`   // all that the old container mounts
 	Others   []other   `json:"others,omitempty"`  // containers that are stopped for it
+	// What the old container was connected to: a start that fails may lose it.
+	Endpoints map[string]*network.EndpointSettings `json:"endpoints,omitempty"`
 }
 
 // other is a container that shares a volume with the one that is restored.
 type other struct {
-	ID     string `json:"id"`
-	Name   string `json:"name"`
-	Paused bool   `json:"paused,omitempty"`
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Paused  bool   `json:"paused,omitempty"`
+	Timeout int    `json:"timeout,omitempty"` // seconds that it has to stop
 }
 
 // newJournal says how everything is now. An empty safety means that there will
@@ -52,6 +59,8 @@ func newJournal(r replacement, safety labels.ID) journal {
 	j := journal{Name: r.name, Snapshot: r.snapshot.ID, Safety: safety, Others: r.others}
 	for _, v := range r.volumes {
 		switch {
+		case !v.exists && v.elsewhere && v.archive != nil: // it stays: with some drivers its storage would go with it
+			j.Volumes, j.Found = append(j.Volumes, v.create.Name), append(j.Found, v.create.Name)
 		case !v.exists:
 			j.Made = append(j.Made, v.create.Name)
 		case v.archive != nil:
@@ -65,13 +74,30 @@ func newJournal(r replacement, safety labels.ID) journal {
 	j.Aside = fmt.Sprintf("%s-replaced-%s", j.OldName, r.old.ID[:6])
 	j.Paused = r.old.State.Paused
 	j.Running = r.old.State.Running || r.old.State.Restarting
-	j.OneShot = r.old.HostConfig.AutoRemove
+	j.Dead = r.isDead()
+	j.OneShot = isOneShot(*r.old)
+	j.Timeout = stopTimeout(*r.old)
 	j.Holds = mountedVolumes(*r.old)
-	if policy := r.old.HostConfig.RestartPolicy; !policy.IsNone() && !r.isDead() {
+	j.Endpoints = configuredEndpoints(*r.old)
+	if policy := r.old.HostConfig.RestartPolicy; !policy.IsNone() && !j.Dead {
 		j.Policy, j.Retries = string(policy.Name), policy.MaximumRetryCount
 	}
 	return j
 }
+
+// configuredEndpoints are a container's endpoints as they could be made again.
+func configuredEndpoints(c container.InspectResponse) map[string]*network.EndpointSettings {
+	if c.NetworkSettings == nil {
+		return nil
+	}
+	sp := spec{config: *c.Config, host: *c.HostConfig, endpoints: c.NetworkSettings.Networks}
+	sp.keepEndpoints(c.ID)
+	return sp.endpoints
+}
+
+// isOneShot tells whether a container is gone once it has stopped. One that was
+// made with --rm and does not run is not.
+func isOneShot(c container.InspectResponse) bool { return c.HostConfig.AutoRemove && c.State.Running }
 
 // lock is the ID under which the operation excludes others.
 func (j journal) lock() string {
@@ -93,12 +119,13 @@ func (j journal) isAbout(words []string) bool {
 // options describe the worker that holds the lock. It has the volumes mounted:
 // so the engine keeps those of a container that it removes when it stops.
 func (j journal) options() (volumebackup.RestoreOptions, error) {
+	present := slices.DeleteFunc(distinct(j.Holds, j.Volumes), func(name string) bool { return slices.Contains(j.Found, name) })
 	text, err := json.Marshal(j)
 	if err != nil {
 		return volumebackup.RestoreOptions{}, fmt.Errorf("write journal: %w", err)
 	}
 	return volumebackup.RestoreOptions{
-		Lock: j.lock(), Purpose: "restore " + string(j.Snapshot) + " in place", Volumes: distinct(j.Holds, j.Volumes),
+		Lock: j.lock(), Purpose: "restore " + string(j.Snapshot) + " in place", Volumes: present,
 		Journal: map[string]string{labelJournal: string(text)},
 	}, nil
 }

@@ -59,6 +59,9 @@ func (sp *spec) dropNetwork(name string) {
 }
 
 func (sp *spec) dropPeer(name string) {
+	if slices.Contains(sp.volumeSources(), name) {
+		sp.volumesFromAsMounts(sp.mounts)
+	}
 	if sp.host.NetworkMode.ConnectedContainer() == name {
 		sp.host.NetworkMode = network.NetworkNone
 	}

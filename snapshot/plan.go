@@ -20,6 +20,7 @@ const (
 	OpRemoveContainer Op = "remove container"
 	OpCreateSnapshot  Op = "create snapshot"
 	OpStartContainer  Op = "start container"
+	OpPauseContainer  Op = "pause container"
 )
 
 // Step is one thing that a plan does.

@@ -205,7 +205,7 @@ func (s surroundings) problems(sp *spec, name string) []Problem {
 	if runtime := sp.host.Runtime; !s.hasRuntime(runtime) {
 		add(ProblemNoRuntime, runtime, "runtime %s is not known to the engine")
 	}
-	for _, peer := range sp.peers() {
+	for _, peer := range slices.Concat(sp.peers(), sp.volumeSources()) {
 		if s.container(peer) == nil {
 			add(ProblemNoContainer, peer, "container %s, on which this one depends, does not exist")
 		}
@@ -231,6 +231,16 @@ func (sp *spec) peers() []string {
 	}
 	slices.Sort(peers)
 	return slices.Compact(peers)
+}
+
+// volumeSources are the containers whose volumes the configuration asks for
+// (--volumes-from).
+func (sp *spec) volumeSources() []string {
+	sources := make([]string, len(sp.host.VolumesFrom))
+	for i, from := range sp.host.VolumesFrom {
+		sources[i], _, _ = strings.Cut(from, ":")
+	}
+	return sources
 }
 
 // container finds a container by its name or ID.

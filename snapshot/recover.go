@@ -205,10 +205,10 @@ func (e *Engine) recoverReplace(ctx context.Context, r replacing, p Progress) (*
 	if dead, err := e.inspectIfThere(ctx, r.worker.ID); dead == nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	undone, err := e.undoReplace(ctx, r.journal, p)
+	undone, err := e.undoCrashed(ctx, r.journal, p)
 	if err != nil {
-		_ = lock.Abandon() // its journal says the same as the one that is there
-		return nil, fmt.Errorf("put container %s back: %w\n%s", r.journal.Name, err, r.journal.advice())
+		e.abandon(ctx, lock, r.journal) // its journal says the same as the one that is there
+		return nil, err
 	}
 	after, cancel := cleanup(ctx)
 	defer cancel()

@@ -82,6 +82,15 @@ func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.Inspect
 	return errMoved
 }
 
+// saves tells whether there will be a safety snapshot: of a container that is
+// gone, or dead, only if it has left volumes.
+func (r *replacement) saves(o ReplaceOptions) bool {
+	if o.NoSafety || r.old != nil && !r.isDead() {
+		return !o.NoSafety
+	}
+	return slices.ContainsFunc(r.volumes, func(v placedVolume) bool { return (v.exists || v.elsewhere) && v.archive != nil })
+}
+
 // steps are what the transaction does, in order.
 func (r *replacement) steps(o ReplaceOptions) Plan {
 	plan := slices.Clone(r.notes)
@@ -91,8 +100,8 @@ func (r *replacement) steps(o ReplaceOptions) Plan {
 	if r.old != nil && r.old.State.Running {
 		plan = append(plan, Step{Op: OpStopContainer, Target: containerName(*r.old), Reason: r.old.ID[:shortID]})
 	}
-	if r.old != nil && !o.NoSafety {
-		plan = append(plan, Step{Op: OpCreateSnapshot, Target: containerName(*r.old), Reason: "to go back to"})
+	if r.saves(o) {
+		plan = append(plan, Step{Op: OpCreateSnapshot, Target: r.name, Reason: "to go back to"})
 	}
 	for _, v := range r.volumes {
 		switch {
@@ -105,6 +114,9 @@ func (r *replacement) steps(o ReplaceOptions) Plan {
 	plan = append(plan, Step{Op: OpCreateContainer, Target: r.name, Reason: "from " + r.snapshot.Ref()})
 	if r.start {
 		plan = append(plan, Step{Op: OpStartContainer, Target: r.name})
+	}
+	if r.pause {
+		plan = append(plan, Step{Op: OpPauseContainer, Target: r.name})
 	}
 	if r.old != nil {
 		plan = append(plan, Step{Op: OpRemoveContainer, Target: containerName(*r.old), Reason: "replaced: " + r.old.ID[:shortID]})

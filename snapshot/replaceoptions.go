@@ -10,13 +10,13 @@ type ReplaceOptions struct {
 	StopTimeout   *int          // seconds; nil: the container's own
 	Wait          bool          // for health, also without a healthcheck for Settle
 	Settle        time.Duration // how long a container without healthcheck must run
-	HealthTimeout time.Duration // how long it may take to become healthy
+	HealthTimeout time.Duration // how long it may take to become healthy; 0: as long as its healthcheck needs
 }
 
 // The defaults of waiting.
 const (
 	DefaultSettle        = 2 * time.Second
-	DefaultHealthTimeout = 2 * time.Minute
+	DefaultHealthTimeout = 2 * time.Minute // at least, unless another one is asked for
 )
 
 // Replaced says what a restore in place did, or with DryRun would do.

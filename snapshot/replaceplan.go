@@ -79,8 +79,11 @@ func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.Ins
 		p.warn("check", "this version does not know "+field+" and leaves it out")
 	}
 	r := replacement{snapshot: s, name: o.Name, old: old, spec: &sp, start: s.startAfterRestore(o.Start)}
-	if r.name == "" {
+	switch {
+	case r.name == "":
 		r.name = s.Container.Name
+	case old != nil && r.name == old.ID: // it was meant, it is not to be called so
+		r.name = containerName(*old)
 	}
 	r.pause = o.Start == StartAsCaptured && s.Container.State == labels.StatePaused
 	notes := sp.inPlace(s, old)
@@ -99,7 +102,60 @@ func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.Ins
 		return replacement{}, err
 	}
 	r.settle(around, dependents, o)
-	return r, nil
+	return r, e.lookAtOthers(ctx, &r)
+}
+
+// lookAtOthers completes what is known of those that are going to be stopped,
+// and finds those that stopping would destroy. They are put in the order in
+// which they can be started: one after those that it depends on.
+func (e *Engine) lookAtOthers(ctx context.Context, r *replacement) error {
+	peers := make(map[string][]string, len(r.others))
+	var others []other
+	for _, o := range r.others {
+		c, err := e.inspectIfThere(ctx, o.ID)
+		if err != nil {
+			return err
+		}
+		if c == nil {
+			continue // it has ended by itself
+		}
+		if c.HostConfig.AutoRemove {
+			r.problems = append(r.problems, Problem{
+				Kind: ProblemOtherOneShot, Subject: o.Name, Text: fmt.Sprintf("container %s is removed when it stops (--rm), and it shares a volume", o.Name),
+			})
+		}
+		o.Timeout = stopTimeout(*c)
+		peers[o.ID] = peersOf(*c)
+		others = append(others, o)
+	}
+	r.others = inOrder(others, peers)
+	return nil
+}
+
+// inOrder sorts containers so that each comes after those that it depends on.
+func inOrder(others []other, peers map[string][]string) []other {
+	var sorted []other
+	for len(others) > 0 {
+		at := slices.IndexFunc(others, func(o other) bool {
+			return !slices.ContainsFunc(others, func(p other) bool { return p.isOneOf(peers[o.ID]) })
+		})
+		at = max(at, 0) // a circle cannot be, and would be no reason to hang
+		sorted = append(sorted, others[at])
+		others = slices.Delete(slices.Clone(others), at, at+1)
+	}
+	return sorted
+}
+
+// isOneOf tells whether one of the words names the container.
+func (o other) isOneOf(words []string) bool {
+	return slices.Contains(words, o.ID) || slices.Contains(words, o.Name)
+}
+
+// peersOf are the containers that have to run for this one to start.
+func peersOf(c container.InspectResponse) []string {
+	host := *c.HostConfig
+	host.Links = createLinks(host.Links)
+	return (&spec{host: host}).peers()
 }
 
 // settle finds everything that stands against the replacement.
@@ -117,16 +173,29 @@ func (r *replacement) settle(around surroundings, dependents []Problem, o Replac
 	}
 	problems = append(problems, dependents...)
 	problems = append(problems, r.holders(around, o.StopOthers)...)
+	problems = append(problems, r.peerProblems(around)...)
 	problems = append(problems, r.unsaved(o)...)
 	if o.SkipMissing {
 		var left Plan
 		left, problems = r.spec.leaveOut(problems)
 		r.notes = append(r.notes, left...)
 	}
+	r.notes = append(r.notes, r.kept()...)
 	if r.foreign && !o.AllowHostAccess {
 		problems = append(problems, around.hostAccessProblems(r.spec, r.missingVolumes())...)
 	}
 	r.problems = problems
+}
+
+// kept are the volumes of which the snapshot does not hold the content.
+func (r *replacement) kept() Plan {
+	var steps Plan
+	for _, v := range r.volumes {
+		if v.exists && v.archive == nil {
+			steps = append(steps, Step{Op: OpLeaveOut, Target: v.create.Name, Reason: "the snapshot does not hold its content; the volume is kept as it is"})
+		}
+	}
+	return steps
 }
 
 // without is what will be there once the old container has stepped aside. Our
@@ -171,6 +240,18 @@ func (r *replacement) holders(around surroundings, stopThem bool) []Problem {
 	return problems
 }
 
+// peers are those of the others that have to run before the container can start,
+// and what they themselves need.
+func (r *replacement) peers() []other {
+	words := r.spec.peers()
+	for i, o := range slices.Backward(r.others) {
+		if o.isOneOf(words) {
+			return r.others[:i+1]
+		}
+	}
+	return nil
+}
+
 // isDead tells whether the engine could not remove the old container to the end:
 // it can do nothing any more but be removed.
 func (r *replacement) isDead() bool { return r.old != nil && r.old.State.Dead }
@@ -182,7 +263,7 @@ func (r *replacement) unsaved(o ReplaceOptions) []Problem {
 		return nil
 	}
 	if o.NoSafety {
-		if !r.old.HostConfig.AutoRemove {
+		if !isOneShot(*r.old) {
 			return nil
 		}
 		return []Problem{{
@@ -193,12 +274,28 @@ func (r *replacement) unsaved(o ReplaceOptions) []Problem {
 	var problems []Problem
 	mounted := mountedVolumes(*r.old)
 	for _, v := range r.volumes {
-		if v.exists && v.archive != nil && !slices.Contains(mounted, v.create.Name) {
+		if (v.exists || v.elsewhere) && v.archive != nil && !slices.Contains(mounted, v.create.Name) {
 			problems = append(problems, Problem{
 				Kind: ProblemUnsaved, Subject: v.create.Name,
 				Text: fmt.Sprintf("volume %s is not mounted by container %s now, so the safety snapshot would not hold what is in it", v.create.Name, containerName(*r.old)),
 			})
 		}
+	}
+	return problems
+}
+
+// peerProblems finds containers that the new one needs to start, and that do not
+// run.
+func (r *replacement) peerProblems(around surroundings) []Problem {
+	var problems []Problem
+	for _, peer := range r.spec.peers() {
+		c := around.container(peer)
+		if !r.start || c == nil || c.State == container.StateRunning || c.State == container.StatePaused {
+			continue
+		}
+		problems = append(problems, Problem{
+			Kind: ProblemNoContainer, Subject: peer, Text: fmt.Sprintf("container %s, on which this one depends, does not run", summaryName(*c)),
+		})
 	}
 	return problems
 }

@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -22,7 +27,9 @@ func (t *transaction) stopSafely(ctx context.Context) error {
 		if t.plan.isDead() {
 			j.Old = ""
 		}
-		return t.engine.stopAll(ctx, j, t.options.StopTimeout, t.p)
+		err := t.engine.stopAll(ctx, j, t.options.StopTimeout, t.p)
+		t.stopping = err != nil && !errors.Is(err, context.Cause(ctx)) // a stop that was not answered goes on
+		return err
 	}
 	if t.options.NoSafety {
 		return stop(ctx)
@@ -56,7 +63,7 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 		if len(t.journal.Volumes) == 0 {
 			return nil // nothing is there that could be lost
 		}
-		standIn, err := t.engine.createContainer(ctx, &t.plan.spec.config, &t.plan.spec.host, nil, t.plan.name)
+		standIn, err := t.engine.createContainer(ctx, &t.plan.spec.config, t.plan.spec.withoutCopy(), nil, t.plan.name)
 		if err != nil {
 			return fmt.Errorf("create a container for the volumes that are left: %w", err)
 		}
@@ -69,4 +76,36 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 	}
 	t.safety = &created.Snapshot
 	return nil
+}
+
+// withoutCopy is the host configuration with no volume filled from the image: an
+// empty one is to be captured as it is.
+func (sp *spec) withoutCopy() *container.HostConfig {
+	host := sp.host
+	host.Binds = slices.Clone(host.Binds)
+	for i, b := range host.Binds {
+		source, _, ok := splitBind(b)
+		if !ok || strings.HasPrefix(source, "/") || strings.Contains(b, "nocopy") {
+			continue
+		}
+		separator := ":"
+		if strings.Count(b, ":") > 1 {
+			separator = ","
+		}
+		host.Binds[i] = b + separator + "nocopy"
+	}
+	host.Mounts = slices.Clone(host.Mounts)
+	for i := range host.Mounts {
+		m := &host.Mounts[i]
+		if m.Type != mount.TypeVolume {
+			continue
+		}
+		var options mount.VolumeOptions
+		if m.VolumeOptions != nil {
+			options = *m.VolumeOptions
+		}
+		options.NoCopy = true
+		m.VolumeOptions = &options
+	}
+	return &host
 }

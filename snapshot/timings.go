@@ -34,3 +34,10 @@ func (w *watch) lap(phase string) {
 func (w *watch) done() Timings {
 	return append(w.laps, Timing{"total", w.now().Sub(w.started)})
 }
+
+// skip says that there was nothing to do in these phases.
+func (w *watch) skip(phases ...string) {
+	for _, phase := range phases {
+		w.laps = append(w.laps, Timing{Phase: phase})
+	}
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/volume"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -28,6 +30,8 @@ type transaction struct {
 	release func()                // tells who watches over this process that all is done
 	when    occasion              // of the safety snapshot
 	safety  *Snapshot             // once it is taken
+
+	stopping bool // the engine may still be stopping something
 
 	touched bool // something was done that has to be taken back
 	written bool // the volumes may have changed
@@ -74,10 +78,10 @@ func (t *transaction) run(ctx context.Context) (Replaced, error) {
 	for _, note := range t.plan.notes {
 		t.p.warn("check", note.String())
 	}
-	if err := t.open(ctx); err != nil {
-		return Replaced{}, errors.Join(err, t.engine.removeVolumes(ctx, t.journal.Made))
+	err := t.open(ctx)
+	if err == nil {
+		err = t.replace(ctx)
 	}
-	err := t.replace(ctx)
 	if err == nil {
 		err = t.commit(ctx)
 	}
@@ -108,24 +112,21 @@ func (t *transaction) open(ctx context.Context) (err error) {
 		safety = ""
 	}
 	t.journal = newJournal(t.plan, safety)
+	if t.options.StopTimeout != nil {
+		t.journal.Timeout = max(0, *t.options.StopTimeout)
+	}
 	t.journal.Worker = volumebackup.LockName(t.journal.lock()) + "-" + string(t.when.id[len(t.when.id)-6:])
-	for _, create := range t.plan.missingVolumes() {
-		if _, err := t.engine.docker.VolumeCreate(context.WithoutCancel(ctx), create); err != nil {
-			return fmt.Errorf("create volume %s: %w", create.Name, err)
+	missing := t.plan.missingVolumes()
+	var workers errgroup.Group
+	workers.Go(func() error { return t.takeLock(ctx) })
+	if len(missing) > 0 { // they are made once the journal names them, and the worker mounts them
+		if err := workers.Wait(); err != nil {
+			return err
+		}
+		if err := t.makeVolumes(ctx, missing); err != nil {
+			return err
 		}
 	}
-	options, err := t.journal.options()
-	if err != nil {
-		return err
-	}
-	if t.journal.OneShot && t.journal.Running {
-		options.Freezes = t.plan.running() // its safety snapshot is taken before it stops
-	}
-	var workers errgroup.Group
-	workers.Go(func() (err error) {
-		t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil)
-		return err
-	})
 	workers.Go(func() (err error) {
 		t.worker, err = t.openWorker(ctx)
 		return err
@@ -134,6 +135,42 @@ func (t *transaction) open(ctx context.Context) (err error) {
 		return err
 	}
 	return t.watchOver(ctx)
+}
+
+// takeLock takes the lock with the journal on it.
+func (t *transaction) takeLock(ctx context.Context) error {
+	options, err := t.journal.options()
+	if err != nil {
+		return err
+	}
+	if t.journal.OneShot && t.journal.Running {
+		options.Freezes = t.plan.running() // its safety snapshot is taken before it stops
+	}
+	t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil)
+	return err
+}
+
+// makeVolumes creates the volumes that are gone. One that has come meanwhile is
+// somebody else's: then everything is looked at again.
+func (t *transaction) makeVolumes(ctx context.Context, missing []volume.CreateOptions) error {
+	ours := t.journal.Made
+	t.journal.Made = nil // what is not made is not removed either
+	for _, create := range missing {
+		_, err := t.engine.docker.VolumeInspect(ctx, create.Name)
+		if err == nil {
+			return errMoved
+		}
+		if !cerrdefs.IsNotFound(err) {
+			return fmt.Errorf("inspect volume %s: %w", create.Name, err)
+		}
+		if slices.Contains(ours, create.Name) {
+			t.journal.Made = append(t.journal.Made, create.Name)
+		}
+		if _, err := t.engine.docker.VolumeCreate(context.WithoutCancel(ctx), create); err != nil {
+			return fmt.Errorf("create volume %s: %w", create.Name, err)
+		}
+	}
+	return nil
 }
 
 // running are the IDs of the containers that write to the volumes.
@@ -239,7 +276,8 @@ func (t *transaction) targets() []volumebackup.Target {
 	var targets []volumebackup.Target
 	for _, v := range t.plan.volumes {
 		if v.archive != nil {
-			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name})
+			own := (v.create.Driver == "" || v.create.Driver == "local") && len(v.create.DriverOpts) == 0
+			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Local: own})
 		}
 	}
 	return targets
@@ -259,6 +297,9 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 		}
 		t.changes = t.plan.changes(targets, results)
 		t.lost = anySkipped(results)
+		if err := t.checkUnused(ctx); err != nil { // somebody has read, or written, what was half done
+			return err
+		}
 	}
 	t.endWorker()
 	return context.Cause(ctx)
@@ -268,8 +309,8 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 // which is about to be written.
 func (t *transaction) checkUnused(ctx context.Context) error {
 	args := filters.NewArgs(filters.Arg("status", "running"), filters.Arg("status", "paused"))
-	for _, volume := range t.journal.Volumes {
-		args.Add("volume", volume)
+	for _, name := range t.journal.Volumes {
+		args.Add("volume", name)
 	}
 	running, err := t.engine.docker.ContainerList(ctx, container.ListOptions{Filters: args})
 	if err != nil {
@@ -292,8 +333,10 @@ func (t *transaction) make(ctx context.Context) error {
 	t.newID = id
 	t.watch.lap("create")
 	if !t.plan.start {
+		t.watch.skip("start", "wait")
 		return context.Cause(ctx)
 	}
+	t.engine.startOthers(ctx, t.plan.peers(), t.p)
 	t.p.status("start", "starting container "+t.plan.name)
 	if err := t.engine.docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
 		return fmt.Errorf("start container %s: %w", t.plan.name, err)
@@ -330,7 +373,10 @@ func (t *transaction) commit(ctx context.Context) error {
 func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	t.endWorker()
 	_ = t.ending.Wait()
-	if !t.touched {
+	switch {
+	case t.lock == nil: // so no volumes were made
+		return failure
+	case !t.touched:
 		return errors.Join(failure, t.engine.removeVolumes(ctx, t.journal.Made))
 	}
 	t.p.status("undo", "putting everything back")
@@ -338,27 +384,17 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	if !t.written {
 		j.Volumes = nil
 	}
-	undone, err := t.engine.undoReplace(ctx, j, t.p)
+	undo := t.engine.undoReplace
+	if t.stopping {
+		undo = t.engine.undoCrashed
+	}
+	undone, err := undo(ctx, j, t.p)
 	if err != nil {
-		_ = t.lock.Abandon() // the journal stays, for docker snapshot recover
-		return errors.Join(failure, fmt.Errorf("this could not be put back: %w\n%s", err, t.journal.advice()))
+		t.engine.abandon(ctx, t.lock, j) // the journal stays, for docker snapshot recover
+		return errors.Join(failure, err)
 	}
 	if err := t.lock.Release(context.WithoutCancel(ctx)); err != nil {
 		t.p.warn("undo", err.Error())
 	}
-	t.removeSafety(ctx)
 	return errors.Join(failure, errors.New(undone))
-}
-
-// removeSafety removes a safety snapshot that says what is there again: nobody
-// needs it, and it would be the latest.
-func (t *transaction) removeSafety(ctx context.Context) {
-	if t.safety == nil || t.journal.OneShot {
-		return
-	}
-	ctx, cancel := cleanup(ctx)
-	defer cancel()
-	if _, err := t.engine.Remove(ctx, string(t.safety.ID), RemoveOptions{}, t.p); err != nil {
-		t.p.warn("undo", fmt.Sprintf("the safety snapshot %s could not be removed: %v", t.safety.ID, err))
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -14,18 +13,48 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
+// undoCrashed takes a restore in place back that somebody else has begun, and of
+// which it is not known what its last call was.
+func (e *Engine) undoCrashed(ctx context.Context, j journal, p Progress) (string, error) {
+	if err := e.awaitStop(context.WithoutCancel(ctx), j, p); err != nil {
+		return "", err
+	}
+	return e.undoReplace(ctx, j, p)
+}
+
 // undoReplace takes a restore in place back, whatever of it was done: that is
 // observed, so it serves a transaction that failed as well as one of which only
 // the journal is left, and doing it twice does no harm. It works after Ctrl-C.
-// It returns what was put back, for people.
+// It returns what was put back, for people. What it could not put back, it tells
+// in an [UndoError].
 func (e *Engine) undoReplace(ctx context.Context, j journal, p Progress) (string, error) {
 	ctx = context.WithoutCancel(ctx)
-	if err := e.discard(ctx, j.Worker); err != nil {
-		return "", fmt.Errorf("end the worker that writes the volumes: %w", err)
+	data := dataSafe
+	if len(j.Volumes) > 0 {
+		data = dataMixed
 	}
+	text, err := e.putBack(ctx, j, &data, p)
+	if err == nil {
+		return text, nil
+	}
+	if data == dataSafe { // else they would work with a mixture
+		e.startOthers(ctx, j.Others, p)
+	}
+	return "", &UndoError{Container: j.Name, State: e.account(ctx, j, data), Err: err}
+}
+
+// putBack does the work of undoReplace. It notes in data when the volumes hold
+// again what they held.
+func (e *Engine) putBack(ctx context.Context, j journal, data *dataState, p Progress) (string, error) {
 	old, err := e.findOld(ctx, j)
 	if err != nil {
 		return "", err
+	}
+	if old != nil && containerName(*old) == j.OldName {
+		*data = dataSafe // it had not stepped aside
+	}
+	if err := e.discard(ctx, j.Worker); err != nil {
+		return "", fmt.Errorf("end the worker that writes the volumes: %w", err)
 	}
 	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
 	if err != nil {
@@ -39,7 +68,8 @@ func (e *Engine) undoReplace(ctx context.Context, j journal, p Progress) (string
 			return "", fmt.Errorf("remove the new container %s: %w", made.ID[:shortID], err)
 		}
 	}
-	if old != nil && containerName(*old) == j.OldName { // it had not stepped aside: its volumes were not touched
+	if old != nil && containerName(*old) == j.OldName {
+		e.startOthers(ctx, j.Others, p)
 		return e.standUp(ctx, old.ID, j, p)
 	}
 	if err := e.putVolumesBack(ctx, old, j, p); err != nil {
@@ -48,6 +78,8 @@ func (e *Engine) undoReplace(ctx context.Context, j journal, p Progress) (string
 		}
 		return "", err
 	}
+	*data = dataSafe
+	e.startOthers(ctx, j.Others, p) // the container may need one of them to start
 	if old == nil {
 		return e.makeAgain(ctx, j, p)
 	}
@@ -57,22 +89,36 @@ func (e *Engine) undoReplace(ctx context.Context, j journal, p Progress) (string
 	return e.standUp(ctx, old.ID, j, p)
 }
 
-// isOver says what there is if nothing is left to take back, or nothing.
+// isOver says what there is if nothing is left to take back, or nothing: the old
+// container is gone, and was made again by another attempt to take it back; or
+// there is nothing to make it of. Somebody must have removed it, for we remove it
+// last of all.
 func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.InspectResponse, p Progress) (string, error) {
-	switch {
-	case old != nil || j.Old == "":
+	if old != nil || j.Old == "" || made == nil {
 		return "", nil
-	case j.OneShot:
-		again, err := e.findMade(ctx, j.OldName, j.Safety, j.Old)
-		if err != nil || again == nil {
-			return "", err
-		}
-		return madeAgain(j, again.ID), nil // by another attempt to take it back
-	case made != nil: // the old one is removed last
-		e.startOthers(ctx, j.Others, p)
-		return fmt.Sprintf("container %s had been replaced already (%s): the restore is done", j.Name, made.ID[:shortID]), nil
 	}
-	return "", nil
+	safety, err := e.findSafety(ctx, j)
+	if err != nil || safety != nil {
+		return "", err
+	}
+	e.startOthers(ctx, j.Others, p)
+	return fmt.Sprintf("container %s (%s) was removed by somebody meanwhile, and there is no snapshot of it: the new container %s (%s) stays",
+		j.OldName, j.Old[:shortID], j.Name, made.ID[:shortID]), nil
+}
+
+// findSafety finds the safety snapshot; nil: none was taken, or it is gone.
+func (e *Engine) findSafety(ctx context.Context, j journal) (*Snapshot, error) {
+	if j.Safety == "" {
+		return nil, nil
+	}
+	safety, err := e.Resolve(ctx, string(j.Safety))
+	if cerrdefs.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("safety snapshot: %w", err)
+	}
+	return &safety, nil
 }
 
 // finishReplace does what is left when a restore in place is settled, one way or
@@ -118,62 +164,6 @@ func (e *Engine) findMade(ctx context.Context, name string, from labels.ID, old 
 	return found, nil
 }
 
-// standUp gives the old container back what it was doing.
-func (e *Engine) standUp(ctx context.Context, id string, j journal, p Progress) (string, error) {
-	if err := e.removeVolumes(ctx, j.Made); err != nil {
-		return "", err
-	}
-	if err := e.restorePolicy(ctx, id, j); err != nil {
-		return "", err
-	}
-	old, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
-	if err != nil {
-		return "", fmt.Errorf("inspect container %s: %w", j.OldName, err)
-	}
-	state := "stopped"
-	if j.Running {
-		state = "running"
-		if !old.State.Running {
-			if err := e.startAgain(ctx, id); err != nil {
-				return "", fmt.Errorf("start container %s: %w", j.OldName, err)
-			}
-		}
-	}
-	if j.Paused {
-		state = "paused"
-		if !old.State.Paused {
-			if err := e.docker.ContainerPause(ctx, id); err != nil {
-				return "", fmt.Errorf("pause container %s: %w", j.OldName, err)
-			}
-		}
-	}
-	e.startOthers(ctx, j.Others, p)
-	return fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", j.OldName, id[:shortID], state), nil
-}
-
-// startAgain starts a container that ran before. After a crash an engine may find
-// in its way what is left of that, which it then clears away.
-func (e *Engine) startAgain(ctx context.Context, id string) error {
-	ctx, cancel := cleanup(ctx)
-	defer cancel()
-	return poll(ctx, func() (bool, error) {
-		err := e.docker.ContainerStart(ctx, id, container.StartOptions{})
-		if err != nil && strings.Contains(err.Error(), "already exists") {
-			return false, nil
-		}
-		return err == nil, err
-	})
-}
-
-func (e *Engine) restorePolicy(ctx context.Context, id string, j journal) error {
-	if j.Policy == "" {
-		return nil
-	}
-	return e.setRestartPolicy(ctx, id, container.RestartPolicy{
-		Name: container.RestartPolicyMode(j.Policy), MaximumRetryCount: j.Retries,
-	})
-}
-
 // removeVolumes removes what was made for a restore that was taken back.
 func (e *Engine) removeVolumes(ctx context.Context, names []string) error {
 	var failed error
@@ -209,8 +199,8 @@ func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectRespo
 		return errMixed
 	}
 	safety, err := e.Resolve(ctx, string(j.Safety))
-	if old == nil && cerrdefs.IsNotFound(err) {
-		return nil // it ended by itself before it was captured, so before they were touched
+	if (old == nil || j.Dead) && cerrdefs.IsNotFound(err) {
+		return nil // it was not captured yet: it ended by itself, or steps aside first. They were not touched
 	}
 	if err != nil {
 		return fmt.Errorf("safety snapshot: %w", err)
@@ -229,71 +219,15 @@ func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectRespo
 	return errors.Join(err, volumes.close())
 }
 
-// leaveStopped gives the old container its name back, but does not start it: its
-// volumes may hold a mixture of two states.
-func (e *Engine) leaveStopped(ctx context.Context, old *container.InspectResponse, j journal) (string, error) {
-	text := fmt.Sprintf("the volumes may hold a mixture of what was there and of %s, because there is no safety snapshot (--no-safety)", j.Snapshot)
-	if old == nil {
-		return text, nil
-	}
-	if err := e.docker.ContainerRename(ctx, old.ID, j.OldName); err != nil {
-		return "", fmt.Errorf("rename container %s back to %s: %w", j.Aside, j.OldName, err)
-	}
-	if err := e.restorePolicy(ctx, old.ID, j); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s; container %s (%s) is back, but stopped. Restore it: docker snapshot restore --replace %s", text, j.OldName, old.ID[:shortID], j.Snapshot), nil
-}
-
-// makeAgain makes the container that the engine removed when it stopped (--rm)
-// anew, as the safety snapshot says. Its ID is another one.
-func (e *Engine) makeAgain(ctx context.Context, j journal, p Progress) (string, error) {
-	if err := e.removeVolumes(ctx, j.Made); err != nil {
-		return "", err
-	}
-	if j.Old == "" {
-		e.startOthers(ctx, j.Others, p)
-		return "nothing is left of the attempt: there is no container " + j.Name + ", as before", nil
-	}
-	safety, err := e.Resolve(ctx, string(j.Safety))
-	if cerrdefs.IsNotFound(err) {
-		e.startOthers(ctx, j.Others, p)
-		return fmt.Sprintf("container %s, which removes itself when it stops (--rm), ended before it was captured; its volumes are as they were", j.OldName), nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("safety snapshot: %w", err)
-	}
-	sp, _, err := decodeSpec(safety.Config)
-	if err != nil {
-		return "", fmt.Errorf("snapshot %s: %w", safety.ID, err)
-	}
-	sp.inPlace(safety, nil)
-	sp.placeVolumes(safety, nil)
-	sp.fitAPI(e.docker.ClientVersion()) // it was made on this very engine
-	id, err := e.makeContainer(ctx, restore{id: safety.ID, spec: &sp, name: j.OldName, start: j.Running}, p)
-	if err != nil {
-		return "", err
-	}
-	e.startOthers(ctx, j.Others, p)
-	return madeAgain(j, id), nil
-}
-
-func madeAgain(j journal, id string) string {
-	return fmt.Sprintf("everything was put back: container %s, which removes itself when it stops (--rm), was made again as %s", j.OldName, id[:shortID])
-}
-
-// advice says what to do when even taking back has failed.
-func (j journal) advice() string {
-	text := "Nothing was deleted."
-	if j.Old != "" {
-		text += fmt.Sprintf(" The container is %s", j.Old[:shortID])
-		if !j.OneShot {
-			text += fmt.Sprintf(", now named %s or %s", j.Aside, j.OldName)
-		}
-		text += "."
-	}
-	if j.Safety != "" {
-		text += fmt.Sprintf(" The data that it had is in snapshot %s.", j.Safety)
-	}
-	return text + " When the cause is removed, type: docker snapshot recover " + j.Name
+// abandon ends the worker that holds the lock, but leaves its container: the
+// journal. It waits until that can be seen, or who comes next would take the
+// operation to be under way.
+func (e *Engine) abandon(ctx context.Context, lock *volumebackup.Restore, j journal) {
+	_ = lock.Abandon()
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	_ = poll(ctx, func() (bool, error) { // that it goes on for a while does no harm
+		c, err := e.inspectIfThere(ctx, volumebackup.LockName(j.lock()))
+		return c == nil || !c.State.Running, err
+	})
 }

@@ -39,7 +39,7 @@ func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOption
 	limit, what := o.Settle, fmt.Sprintf("waiting %s for %s to stay up", o.Settle, name)
 	checked := hasHealthcheck(c)
 	if checked {
-		limit, what = o.HealthTimeout, "waiting for "+name+" to become healthy"
+		limit, what = healthTimeout(c.Config.Healthcheck, o.HealthTimeout), "waiting for "+name+" to become healthy"
 	}
 	if !o.Wait {
 		return e.checkUp(c, name)
@@ -70,6 +70,31 @@ func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOption
 		}
 		return true, nil
 	})
+}
+
+// What an engine takes for what a healthcheck does not say.
+const (
+	defaultProbeTime    = 30 * time.Second // between two probes, and for each
+	defaultProbeRetries = 3
+)
+
+// healthTimeout is how long a container may take to become healthy: what the user
+// says, or as long as its healthcheck may take to know.
+func healthTimeout(check *container.HealthConfig, asked time.Duration) time.Duration {
+	if asked > 0 {
+		return asked
+	}
+	interval, timeout, retries := check.Interval, check.Timeout, check.Retries
+	if interval == 0 {
+		interval = defaultProbeTime
+	}
+	if timeout == 0 {
+		timeout = defaultProbeTime
+	}
+	if retries == 0 {
+		retries = defaultProbeRetries
+	}
+	return max(DefaultHealthTimeout, check.StartPeriod+(interval+timeout)*time.Duration(retries))
 }
 
 func hasHealthcheck(c container.InspectResponse) bool {

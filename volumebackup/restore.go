@@ -24,6 +24,7 @@ type Target struct {
 	Archive int    // the archive's number in the snapshot
 	Root    string // what the snapshot's labels say of it
 	Volume  string // the volume that is restored
+	Local   bool   // for Check: if it is yet to be made, then among the engine's own volumes
 }
 
 // RestoreResult says what a restore did to one volume, or would do.
@@ -33,6 +34,7 @@ type RestoreResult = protocol.RestoreResult
 type Restore struct {
 	*session
 	volumes []string
+	beside  bool // the store is among the engine's own volumes
 }
 
 // OpenRestore starts a worker for restoring volumes. While it lives, the engine
@@ -49,7 +51,12 @@ func (s *Service) OpenRestore(ctx context.Context, o RestoreOptions, p Progress)
 	if err != nil {
 		return nil, err
 	}
-	return &Restore{session, o.Volumes}, nil
+	r := &Restore{session: session, volumes: o.Volumes}
+	if o.ReadOnly { // else all volumes are there by now
+		v, err := s.docker.VolumeInspect(ctx, s.store)
+		r.beside = err == nil && v.Driver == "local" && len(v.Options) == 0 // what is not known is not compared
+	}
+	return r, nil
 }
 
 // Begin opens a backup of volumes that this worker sees, instead of in a worker
@@ -72,6 +79,8 @@ func (r *Restore) Check(ctx context.Context, snapshot string, t Target) error {
 	request := protocol.CheckRequest{Snapshot: snapshot, Archive: t.Archive, Root: t.Root}
 	if n := slices.Index(r.volumes, t.Volume); n >= 0 {
 		request.Mount = &protocol.Mount{Number: n, Volume: t.Volume}
+	} else {
+		request.Beside = t.Local && r.beside
 	}
 	if err := r.client.Check(ctx, request); err != nil {
 		return fmt.Errorf("volume %s: %w", t.Volume, r.explain(err))

@@ -20,6 +20,7 @@ type RestoreOptions struct {
 	Archive  int
 	Root     *store.Sum // what the archive's root must be, if it is known
 	Mount    Mount
+	Beside   string // for Check, if there is no mount: it will be made on the filesystem of this folder
 	DryRun   bool
 }
 

@@ -24,8 +24,11 @@ func Check(ctx context.Context, s *store.Store, o RestoreOptions) error {
 	defer unlock()
 	r := &restore{RestoreOptions: o, store: s}
 	bytes, err := r.checkPacks(ctx)
-	if err != nil || o.Mount.Path == "" {
+	switch {
+	case err != nil || o.Mount.Path == "" && o.Beside == "":
 		return err
+	case o.Mount.Path == "":
+		return checkRoomBeside(o.Beside, bytes)
 	}
 	if r.tree, err = openTree(o.Mount.Path); err != nil {
 		return err
@@ -89,4 +92,18 @@ func (r *restore) checkRoom(ctx context.Context, bytes int64) error {
 		err = fmt.Errorf("it needs %d bytes more than it has, and %d are free: %w", bytes-held, free, unix.ENOSPC)
 	}
 	return err
+}
+
+// checkRoomBeside does so for a volume that is yet to be made, on the filesystem
+// of path.
+func checkRoomBeside(path string, bytes int64) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return fmt.Errorf("ask for free space: %w", err)
+	}
+	free := int64(st.Bfree) * int64(st.Bsize) //nolint:unconvert // narrower on 32 bits
+	if bytes > free {
+		return fmt.Errorf("it needs %d bytes, and %d are free: %w", bytes, free, unix.ENOSPC)
+	}
+	return nil
 }

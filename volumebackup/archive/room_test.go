@@ -62,3 +62,18 @@ func TestCheckFindsNoRoom(t *testing.T) {
 	assert.NilError(t, held.Close())
 	assert.NilError(t, Check(t.Context(), w.store, o))
 }
+
+// A volume that is yet to be made has the room that there is beside it.
+func TestCheckFindsNoRoomForANewVolume(t *testing.T) {
+	w := newWorld(t)
+	w.write("file", archivetest.Random(1, 3<<20))
+	id, _ := w.snapshot()
+	small := archivetest.Dir(t)
+	assert.NilError(t, unix.Mount("tmpfs", small, "tmpfs", 0, "size=4m"))
+	t.Cleanup(func() { assert.NilError(t, unix.Unmount(small, 0)) })
+	o := RestoreOptions{Snapshot: id, Beside: small}
+	assert.NilError(t, Check(t.Context(), w.store, o))
+	assert.NilError(t, os.WriteFile(filepath.Join(small, "file"), archivetest.Random(2, 2<<20), 0o600))
+	assert.ErrorIs(t, Check(t.Context(), w.store, o), unix.ENOSPC)
+	assert.NilError(t, Check(t.Context(), w.store, RestoreOptions{Snapshot: id}))
+}

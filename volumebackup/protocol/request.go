@@ -90,7 +90,8 @@ type CheckRequest struct {
 	Snapshot string `json:"snapshot"`
 	Archive  int    `json:"archive"`
 	Root     string `json:"root,omitempty"`
-	Mount    *Mount `json:"mount,omitempty"` // none: the volume is yet to be made
+	Mount    *Mount `json:"mount,omitempty"`  // none: the volume is yet to be made
+	Beside   bool   `json:"beside,omitempty"` // and that will be on the filesystem of the store
 }
 
 // RestoreRequest makes the volume that is mounted as Mount what the archive

@@ -23,6 +23,8 @@ func (s *session) check(ctx context.Context, r *protocol.CheckRequest) error {
 	o := archive.RestoreOptions{Snapshot: r.Snapshot, Archive: r.Archive, Root: root}
 	if r.Mount != nil {
 		o.Mount = s.mount(*r.Mount)
+	} else if r.Beside {
+		o.Beside = s.options.StoreRoot
 	}
 	return archive.Check(ctx, s.store, o)
 }

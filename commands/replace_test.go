@@ -1,0 +1,96 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+// replacingEngine answers Replace and Recover with what it is given.
+type replacingEngine struct {
+	engine
+	replaced snapshot.Replaced
+	options  snapshot.ReplaceOptions
+	err      error
+}
+
+func (e *replacingEngine) Replace(_ context.Context, o snapshot.ReplaceOptions, _ snapshot.Progress) (snapshot.Replaced, error) {
+	e.options = o
+	return e.replaced, e.err
+}
+
+func (e *replacingEngine) Recover(context.Context, string, snapshot.Progress) ([]snapshot.Recovery, error) {
+	return nil, e.err
+}
+
+func runReplacing(t *testing.T, eng *replacingEngine, global []string, args ...string) (*fixture, error) {
+	t.Helper()
+	f := newFixture()
+	d := f.deps()
+	d.global = global
+	d.engine = func() (engine, error) { return eng, nil }
+	root := newRoot(d)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetArgs(args)
+	return f, root.ExecuteContext(t.Context())
+}
+
+func TestUndoCommandIsTheOneToType(t *testing.T) {
+	safety := firstSnapshot()
+	for _, tc := range []struct {
+		name, container string
+		global, args    []string
+		want            string
+	}{
+		{"plain", "web", nil, nil, "docker snapshot restore --replace --force " + string(firstID)},
+		{"another name", "db", nil, nil, "docker snapshot restore --replace --force --name db " + string(firstID)},
+		{
+			"as it was given", "web",
+			[]string{"--context", "far away", "-H=ssh://me@host"},
+			[]string{"--stop-others", "--store", "mine"},
+			"docker --context 'far away' -H=ssh://me@host snapshot restore --replace --force --store mine --stop-others " + string(firstID),
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			eng := &replacingEngine{replaced: snapshot.Replaced{Restored: snapshot.Restored{Name: tc.container, Snapshot: safety}, Safety: &safety}}
+			f, err := runReplacing(t, eng, tc.global, append([]string{"restore", "--replace", "--force", "x"}, tc.args...)...)
+			assert.NilError(t, err)
+			assert.Equal(t, f.stderr.String(), "To take it back: "+tc.want+"\n")
+			f, err = runReplacing(t, eng, tc.global, append([]string{"restore", "--replace", "--force", "--format", "{{.Undo}}", "x"}, tc.args...)...)
+			assert.NilError(t, err)
+			assert.Equal(t, f.stdout.String(), tc.want+"\n")
+			assert.Equal(t, eng.options.HealthTimeout.String(), "0s") // as long as it needs
+		})
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	for word, want := range map[string]string{"a-b_c/d.e:f=g,h@i": "a-b_c/d.e:f=g,h@i", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$x": "'$x'"} {
+		assert.Equal(t, shellWord(word), want)
+	}
+}
+
+// What cannot be put back is told with the state that everything is in, and with
+// the command that goes on with it.
+func TestAFailedUndoSaysHowToGoOn(t *testing.T) {
+	stuck := &snapshot.UndoError{
+		Container: "web", State: "Nothing was deleted. What there is now:\n  - it",
+		Err: &snapshot.ProblemsError{Problems: []snapshot.Problem{{Kind: snapshot.ProblemVolumeInUse, Text: "volume data is in use"}}},
+	}
+	eng := &replacingEngine{err: errors.Join(errors.New("it broke"), stuck)}
+	want := "container web could not be put back: cannot restore:\n  - volume data is in use: stop it, or use --stop-others\n" + stuck.State +
+		"\nWhen the cause is removed, type: docker --context far snapshot recover --store mine web"
+	_, err := runReplacing(t, eng, []string{"--context", "far"}, "restore", "--replace", "--force", "--store", "mine", "x")
+	assert.Error(t, err, "it broke\n"+want)
+	eng.err = stuck
+	_, err = runReplacing(t, eng, []string{"--context", "far"}, "recover", "--store", "mine", "web")
+	assert.Error(t, err, want)
+	eng.err = errors.New("it broke")
+	_, err = runReplacing(t, eng, nil, "recover", "web")
+	assert.Assert(t, !is.Contains(err.Error(), "type:")().Success())
+}

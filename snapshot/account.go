@@ -1,0 +1,94 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+)
+
+// dataState says what volumes hold after a restore in place that could not be
+// taken back to the end.
+type dataState string
+
+const (
+	dataSafe  dataState = "hold what they held"
+	dataMixed dataState = "may hold a mixture of what they held and of what was being restored"
+)
+
+// UndoError is returned if a restore in place has failed and could not be taken
+// back to the end. Nothing is deleted then; [Engine.Recover] goes on with it.
+type UndoError struct {
+	Container string // its name, for Recover
+	State     string // what state everything is in, for people
+	Err       error
+}
+
+func (e *UndoError) Error() string {
+	return fmt.Sprintf("container %s could not be put back: %v\n%s", e.Container, e.Err, e.State)
+}
+
+// Unwrap returns what stood in the way.
+func (e *UndoError) Unwrap() error { return e.Err }
+
+// account describes exactly what there is after undoing has failed, as it is
+// observed now.
+func (e *Engine) account(ctx context.Context, j journal, data dataState) string {
+	lines := []string{"Nothing was deleted. What there is now:"}
+	say := func(format string, args ...any) { lines = append(lines, "  - "+fmt.Sprintf(format, args...)) }
+	if j.Old != "" {
+		say("the container itself (%s) %s", j.Old[:shortID], e.situation(ctx, j.Old))
+	}
+	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
+	if err == nil && made != nil {
+		say("the new container (%s) %s", made.ID[:shortID], describeState(*made))
+	}
+	if volumes := j.written(); len(volumes) > 0 {
+		say("its volumes %s: %s", data, strings.Join(volumes, ", "))
+	}
+	for _, o := range j.Others {
+		say("container %s, which shares them, %s", o.Name, e.situation(ctx, o.ID))
+	}
+	safety, err := e.findSafety(ctx, j)
+	switch {
+	case err != nil:
+		say("the snapshot %s, with what there was, cannot be looked at: %v", j.Safety, err)
+	case safety != nil:
+		say("the snapshot %s holds what there was", j.Safety)
+	default:
+		say("there is no snapshot of what there was")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// written are the volumes that existed and may have been written.
+func (j journal) written() []string {
+	if len(j.Volumes) == 0 {
+		return j.Holds
+	}
+	return j.Volumes
+}
+
+// situation says how a container is called now, and what it does.
+func (e *Engine) situation(ctx context.Context, id string) string {
+	c, err := e.inspectIfThere(ctx, id)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("cannot be looked at: %v", err)
+	case c == nil:
+		return "is gone"
+	}
+	return describeState(*c)
+}
+
+func describeState(c container.InspectResponse) string {
+	state := string(containerState(c.State))
+	switch {
+	case c.State.Dead:
+		state = "dead"
+	case !c.State.Running && !c.State.Restarting:
+		state = "stopped"
+	}
+	return fmt.Sprintf("is named %s and is %s", containerName(c), state)
+}

@@ -1,0 +1,65 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+)
+
+// reconnect sees to it that a stopped container can start in all its networks. It
+// holds on to their IDs, so one that was removed and made again under its name is
+// another one to it; and a start that has failed may have taken it from a network,
+// without which the next start would succeed (moby#51758).
+func (e *Engine) reconnect(ctx context.Context, c container.InspectResponse, j journal) error {
+	if len(j.Endpoints) == 0 {
+		return nil
+	}
+	networks, err := e.docker.NetworkList(ctx, network.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list networks: %w", err)
+	}
+	around := surroundings{networks: networks}
+	for _, name := range slices.Sorted(maps.Keys(j.Endpoints)) {
+		now, has := around.network(name), c.NetworkSettings.Networks[name]
+		switch {
+		case now == nil:
+			err = errors.Join(err, fmt.Errorf("network %s of container %s does not exist any more: create it again", name, j.OldName))
+		case has == nil:
+			err = errors.Join(err, e.connect(ctx, name, c.ID, j))
+		case has.NetworkID != "" && has.NetworkID != now.ID:
+			err = errors.Join(err, e.disconnect(ctx, name, c.ID, j), e.connect(ctx, name, c.ID, j))
+		}
+	}
+	return err
+}
+
+func (e *Engine) connect(ctx context.Context, name, id string, j journal) error {
+	if err := e.docker.NetworkConnect(ctx, name, id, j.Endpoints[name]); err != nil {
+		return fmt.Errorf("connect container %s to network %s again: %w", j.OldName, name, err)
+	}
+	return nil
+}
+
+func (e *Engine) disconnect(ctx context.Context, name, id string, j journal) error {
+	err := e.docker.NetworkDisconnect(ctx, name, id, true)
+	if err != nil && !cerrdefs.IsNotFound(err) {
+		return fmt.Errorf("disconnect container %s from network %s, which is another one now: %w", j.OldName, name, err)
+	}
+	return nil
+}
+
+// reconnectAfter does so right after a start that has failed, for whoever starts
+// the container next.
+func (e *Engine) reconnectAfter(ctx context.Context, id string, j journal) error {
+	c, err := e.inspectIfThere(ctx, id)
+	if err != nil || c == nil {
+		return err
+	}
+	return e.reconnect(ctx, *c, j)
+}

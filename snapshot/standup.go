@@ -1,0 +1,179 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+)
+
+// standUp gives the old container back what it was doing. What stands in the way
+// of one thing does not keep it from the others.
+func (e *Engine) standUp(ctx context.Context, id string, j journal, p Progress) (string, error) {
+	err := errors.Join(e.removeVolumes(ctx, j.Made), e.restorePolicy(ctx, id, j), e.resume(ctx, id, j))
+	if err != nil {
+		return "", err
+	}
+	e.removeSafety(ctx, j, p)
+	return fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", j.OldName, id[:shortID], j.state()), nil
+}
+
+// state is what the old container was doing, for people.
+func (j journal) state() string {
+	switch {
+	case j.Paused:
+		return "paused"
+	case j.Running:
+		return "running"
+	}
+	return "stopped"
+}
+
+// resume starts a container if it was running, and pauses it if it was paused.
+func (e *Engine) resume(ctx context.Context, id string, j journal) error {
+	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
+	if err != nil {
+		return fmt.Errorf("inspect container %s: %w", j.OldName, err)
+	}
+	if j.Running && !c.State.Running {
+		if err := e.reconnect(ctx, c, j); err != nil {
+			return err
+		}
+		if err := e.startAgain(ctx, id); err != nil {
+			return fmt.Errorf("start container %s: %w", j.OldName, errors.Join(err, e.reconnectAfter(ctx, id, j)))
+		}
+	}
+	if j.Paused && !c.State.Paused {
+		if err := e.docker.ContainerPause(ctx, id); err != nil {
+			return fmt.Errorf("pause container %s: %w", j.OldName, err)
+		}
+	}
+	return nil
+}
+
+// startAgain starts a container that ran before. After a crash an engine may find
+// in its way what is left of that, which it then clears away.
+func (e *Engine) startAgain(ctx context.Context, id string) error {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	return poll(ctx, func() (bool, error) {
+		err := e.docker.ContainerStart(ctx, id, container.StartOptions{})
+		if err != nil && strings.Contains(err.Error(), "already exists") {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+func (e *Engine) restorePolicy(ctx context.Context, id string, j journal) error {
+	if j.Policy == "" {
+		return nil
+	}
+	return e.setRestartPolicy(ctx, id, container.RestartPolicy{
+		Name: container.RestartPolicyMode(j.Policy), MaximumRetryCount: j.Retries,
+	})
+}
+
+// removeSafety removes a safety snapshot that says what is there again: nobody
+// needs it, and it would be the latest. It may be there only if the very same
+// container is back, or none was.
+func (e *Engine) removeSafety(ctx context.Context, j journal, p Progress) {
+	if j.Safety == "" {
+		return
+	}
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	_, err := e.Remove(ctx, string(j.Safety), RemoveOptions{}, p)
+	if err != nil && !cerrdefs.IsNotFound(err) {
+		p.warn("undo", fmt.Sprintf("the safety snapshot %s could not be removed: %v", j.Safety, err))
+	}
+}
+
+// leaveStopped gives the old container its name back, but does not start it: its
+// volumes may hold a mixture of two states.
+func (e *Engine) leaveStopped(ctx context.Context, old *container.InspectResponse, j journal) (string, error) {
+	text := fmt.Sprintf("the volumes may hold a mixture of what was there and of %s, because there is no safety snapshot (--no-safety)", j.Snapshot)
+	if len(j.Others) > 0 {
+		text += "; stopped because of that: " + otherNames(j.Others)
+	}
+	if old == nil {
+		return text, nil
+	}
+	if err := e.docker.ContainerRename(ctx, old.ID, j.OldName); err != nil {
+		return "", fmt.Errorf("rename container %s back to %s: %w", j.Aside, j.OldName, err)
+	}
+	if err := e.restorePolicy(ctx, old.ID, j); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s; container %s (%s) is back, but stopped. Restore it: docker snapshot restore --replace %s", text, j.OldName, old.ID[:shortID], j.Snapshot), nil
+}
+
+func otherNames(others []other) string {
+	names := make([]string, len(others))
+	for i, o := range others {
+		names[i] = o.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// makeAgain makes the container anew that is gone, as the safety snapshot says:
+// the engine removed it when it stopped (--rm), or somebody did. Its ID is
+// another one, and its image is the safety snapshot's, which therefore stays.
+func (e *Engine) makeAgain(ctx context.Context, j journal, p Progress) (string, error) {
+	if err := e.removeVolumes(ctx, j.Made); err != nil {
+		return "", err
+	}
+	switch {
+	case j.Old == "":
+		e.removeSafety(ctx, j, p)
+		return "nothing is left of the attempt: there is no container " + j.Name + ", as before", nil
+	case j.Dead:
+		return fmt.Sprintf("container %s, which was dead, is gone; its volumes are as they were", j.OldName), nil
+	}
+	safety, err := e.findSafety(ctx, j)
+	if err != nil {
+		return "", err
+	}
+	if safety == nil {
+		return fmt.Sprintf("container %s %s before it was captured; its volumes are as they were", j.OldName, j.whyGone("ended", "was removed by somebody")), nil
+	}
+	again, err := e.findMade(ctx, j.OldName, j.Safety, j.Old) // by another attempt to take it back
+	if err != nil {
+		return "", err
+	}
+	id := ""
+	if again != nil {
+		id = again.ID
+	} else if id, err = e.makeOf(ctx, *safety, j, p); err != nil {
+		return "", err
+	}
+	if err := e.resume(ctx, id, j); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("everything was put back: container %s, which %s, was made again as %s and is %s", j.OldName,
+		j.whyGone("removes itself when it stops (--rm)", "somebody had removed"), id[:shortID], j.state()), nil
+}
+
+// whyGone is one of two texts: the old container has removed itself, or somebody
+// else has.
+func (j journal) whyGone(itself, somebody string) string {
+	if j.OneShot {
+		return itself
+	}
+	return somebody
+}
+
+// makeOf makes the container of a safety snapshot again.
+func (e *Engine) makeOf(ctx context.Context, safety Snapshot, j journal, p Progress) (string, error) {
+	sp, _, err := decodeSpec(safety.Config)
+	if err != nil {
+		return "", fmt.Errorf("snapshot %s: %w", safety.ID, err)
+	}
+	sp.inPlace(safety, nil)
+	sp.placeVolumes(safety, nil)
+	sp.fitAPI(e.docker.ClientVersion()) // it was made on this very engine
+	return e.makeContainer(ctx, restore{id: safety.ID, spec: &sp, name: j.OldName}, p)
+}

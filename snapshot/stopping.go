@@ -1,0 +1,79 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+)
+
+// defaultStopTimeout is how many seconds an engine gives a container to stop
+// that does not say, and stopGrace how long it may take to kill it after that.
+const (
+	defaultStopTimeout = 10
+	stopGrace          = 2 * time.Second
+)
+
+// stopTimeout is how many seconds a container has to stop. One that has any time
+// it likes is not waited for longer than others are.
+func stopTimeout(c container.InspectResponse) int {
+	if c.Config == nil || c.Config.StopTimeout == nil || *c.Config.StopTimeout < 0 {
+		return defaultStopTimeout
+	}
+	return *c.Config.StopTimeout
+}
+
+// awaitStop waits until the engine is done with stopping one of the containers of
+// a restore in place. It goes on with that when its client has died, and would
+// kill at the end what was taken to be running, or was started again.
+//
+// They are stopped one after the other, so it can only be the first that still
+// runs, and only if all after it do. Whether it is being stopped cannot be seen,
+// so it is given the time that it has.
+func (e *Engine) awaitStop(ctx context.Context, j journal, p Progress) error {
+	var suspect *other // the first that runs after the last that does not
+	for _, o := range j.stopped() {
+		c, err := e.inspectIfThere(ctx, o.ID)
+		switch {
+		case err != nil:
+			return err
+		case c == nil || !c.State.Running:
+			suspect = nil
+		case suspect == nil && !c.State.Paused && (o.ID != j.Old || mayBeStopping(*c, j)):
+			suspect = &o
+		}
+	}
+	if suspect == nil {
+		return nil
+	}
+	p.status("undo", "waiting whether the engine stops container "+suspect.Name)
+	deadline := e.now().Add(time.Duration(suspect.Timeout)*time.Second + stopGrace)
+	return poll(ctx, func() (bool, error) {
+		c, err := e.inspectIfThere(ctx, suspect.ID)
+		if err != nil {
+			return false, fmt.Errorf("inspect container %s: %w", suspect.Name, err)
+		}
+		return c == nil || !c.State.Running || !e.now().Before(deadline), nil
+	})
+}
+
+// stopped are the containers that are stopped, in that order.
+func (j journal) stopped() []other {
+	all := slices.Clone(j.Others)
+	slices.Reverse(all) // who depends on others is stopped first, and started last
+	if j.Old != "" && j.Running {
+		all = append(all, other{ID: j.Old, Name: j.OldName, Paused: j.Paused, Timeout: j.Timeout})
+	}
+	return all
+}
+
+// mayBeStopping tells whether the old container may have been told to stop: its
+// restart policy is switched off before, and it steps aside afterwards.
+func mayBeStopping(old container.InspectResponse, j journal) bool {
+	if containerName(old) != j.OldName {
+		return false
+	}
+	return j.Policy == "" || string(old.HostConfig.RestartPolicy.Name) != j.Policy
+}

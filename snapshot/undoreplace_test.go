@@ -1,0 +1,353 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// interrupted is a world in which a restore in place of web has come as far as
+// that the new container runs: what is left of it is the journal. reader was
+// stopped for it.
+func interrupted(t *testing.T, docker *fakeDocker) journal {
+	t.Helper()
+	web, reader := docker.run(t, "web"), docker.run(t, "reader")
+	target := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "target"})
+	e := docker.engine()
+	e.random = &counter{last: 100}
+	safety, err := e.Create(t.Context(), CreateOptions{Container: "web"}, nil)
+	assert.NilError(t, err)
+	old := web.inspect(false)
+	j := newJournal(replacement{snapshot: target, name: "web", old: &old, others: []other{{ID: reader.id, Name: "reader"}}}, safety.ID)
+	web.state, web.name, reader.state = "exited", j.Aside, "exited"
+	made := docker.create(t, "web", &container.Config{Labels: map[string]string{labels.KeyRestoredFrom: string(target.ID)}}, &container.HostConfig{})
+	made.state = "running"
+	return j
+}
+
+func TestUndoEndsTheSameWhateverGoesWrongOnTheWay(t *testing.T) {
+	var j journal
+	scene := func(t *testing.T) *fakeDocker {
+		docker := newFakeDocker()
+		j = interrupted(t, docker)
+		return docker
+	}
+	undo := func(ctx context.Context, e *Engine) error {
+		_, err := e.undoCrashed(ctx, j, nil)
+		return err
+	}
+	withEachFault(t, scene, undo, func(t *testing.T, o outcome) {
+		if o.err != nil { // and again, when the cause is gone
+			assert.NilError(t, undo(t.Context(), o.docker.engine()))
+		}
+		web := o.docker.findContainer("web")
+		assert.Equal(t, web.id, j.Old)
+		assert.Equal(t, web.state, "running")
+		if o.kind != faultRefuse || !o.hit("ContainerStart "+j.Others[0].ID) { // which is told, no more
+			assert.Equal(t, o.docker.findContainer("reader").state, "running")
+		}
+		assert.Equal(t, len(o.docker.containers), 2)
+		assert.Assert(t, !o.docker.startedTwice || o.hit("ContainerStart"))
+	})
+}
+
+func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		docker := newFakeDocker()
+		j := interrupted(t, docker)
+		if removed {
+			assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
+		}
+		text, err := docker.engine().undoReplace(t.Context(), j, nil)
+		assert.NilError(t, err)
+		web := docker.findContainer("web")
+		assert.Equal(t, web.state, "running")
+		assert.Equal(t, web.files, "files of web")
+		_, err = docker.engine().Resolve(t.Context(), string(j.Safety))
+		if !removed {
+			assert.Equal(t, web.id, j.Old)
+			assert.Assert(t, err != nil)
+			continue
+		}
+		assert.NilError(t, err)
+		assert.Equal(t, web.config.Labels[labels.KeyRestoredFrom], string(j.Safety))
+		assert.Assert(t, is.Contains(text, "which somebody had removed, was made again"))
+		again, err := docker.engine().undoReplace(t.Context(), j, nil)
+		assert.NilError(t, err)
+		assert.Equal(t, again, text)
+		assert.Equal(t, docker.findContainer("web").id, web.id)
+	}
+}
+
+func TestUndoKeepsTheNewContainerIfNothingElseIsLeft(t *testing.T) {
+	docker := newFakeDocker()
+	j := interrupted(t, docker)
+	j.Safety = ""
+	assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
+	made := docker.findContainer("web").id
+	text, err := docker.engine().undoReplace(t.Context(), j, nil)
+	assert.NilError(t, err)
+	assert.Assert(t, is.Contains(text, "stays"))
+	assert.Equal(t, docker.findContainer("web").id, made)
+	assert.Equal(t, docker.findContainer("reader").state, "running")
+}
+
+// A dead container steps aside before there is a safety snapshot.
+func TestUndoOfADeadContainerThatWasNotCapturedYet(t *testing.T) {
+	docker := newFakeDocker()
+	web := docker.run(t, "web")
+	web.state = "dead"
+	old := web.inspect(false)
+	j := newJournal(replacement{name: "web", old: &old}, "20260131-120000-0000ff")
+	j.Volumes = []string{"data"}
+	web.name = j.Aside
+	text, err := docker.engine().undoReplace(t.Context(), j, nil)
+	assert.NilError(t, err)
+	assert.Assert(t, is.Contains(text, "everything was put back"))
+	assert.Equal(t, web.name, "web")
+}
+
+func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
+	docker := newFakeDocker()
+	j := interrupted(t, docker)
+	docker.startError = errors.New("port is already allocated")
+	_, err := docker.engine().undoReplace(t.Context(), j, nil)
+	stuck, ok := errors.AsType[*UndoError](err)
+	assert.Assert(t, ok, "%v", err)
+	assert.Equal(t, stuck.Container, "web")
+	assert.Equal(t, stuck.State, "Nothing was deleted. What there is now:\n"+
+		"  - the container itself ("+j.Old[:shortID]+") is named web and is stopped\n"+
+		"  - container reader, which shares them, is named reader and is stopped\n"+
+		"  - the snapshot "+string(j.Safety)+" holds what there was")
+	docker.startError = nil
+	_, err = docker.engine().undoReplace(t.Context(), j, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, docker.findContainer("reader").state, "running")
+}
+
+// While the volumes are not back, nobody is to work with them.
+func TestUndoThatFailsBeforeTheVolumesAreBackStartsNobody(t *testing.T) {
+	docker := newFakeDocker()
+	j := interrupted(t, docker)
+	j.Volumes, j.Safety = []string{"data"}, "20260131-120000-0000ff"
+	_, err := docker.engine().undoReplace(t.Context(), j, nil)
+	stuck, ok := errors.AsType[*UndoError](err)
+	assert.Assert(t, ok, "%v", err)
+	assert.Assert(t, is.Contains(stuck.State, "named "+j.Aside+" and is stopped"))
+	assert.Assert(t, is.Contains(stuck.State, "its volumes may hold a mixture of what they held and of what was being restored: data"))
+	assert.Assert(t, is.Contains(stuck.State, "there is no snapshot of what there was"))
+	assert.Equal(t, docker.findContainer("reader").state, "exited")
+}
+
+// stoppingDocker has what is being stopped ended after some looks at it.
+type stoppingDocker struct {
+	*fakeDocker
+	id    string
+	looks int
+}
+
+func (d *stoppingDocker) ContainerInspectWithRaw(ctx context.Context, id string, size bool) (container.InspectResponse, []byte, error) {
+	if id == d.id {
+		if d.looks--; d.looks == 0 {
+			_ = d.ContainerStop(ctx, id, container.StopOptions{})
+		}
+	}
+	return d.fakeDocker.ContainerInspectWithRaw(ctx, id, size)
+}
+
+func TestAwaitStop(t *testing.T) {
+	for name, tc := range map[string]struct {
+		web, reader string // their states
+		aside       bool   // web has stepped aside
+		policy      string // that web has, of one it had
+		suspect     string // who may be being stopped
+	}{
+		"the first":                             {"running", "running", false, "", "reader"},
+		"the second":                            {"running", "exited", false, "", "web"},
+		"the second, whose policy is off":       {"running", "exited", false, "no", "web"},
+		"the second is not to restart any more": {"running", "exited", false, "always", ""},
+		"none any more":                         {"exited", "exited", false, "", ""},
+		"none, one runs again":                  {"exited", "running", false, "", ""},
+		"none, it has stepped aside":            {"running", "exited", true, "", ""},
+		"none yet, it is paused":                {"paused", "exited", false, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := newFakeDocker()
+			web, reader := docker.run(t, "web"), docker.run(t, "reader")
+			if tc.policy != "" {
+				web.host.RestartPolicy.Name = "always"
+			}
+			old := web.inspect(false)
+			j := newJournal(replacement{name: "web", old: &old, others: []other{{ID: reader.id, Name: "reader", Timeout: 10}}}, "")
+			web.state, reader.state, web.host.RestartPolicy.Name = tc.web, tc.reader, container.RestartPolicyMode(tc.policy)
+			if tc.aside {
+				web.name = j.Aside
+			}
+			started := docker.clock
+			assert.NilError(t, docker.engine().awaitStop(t.Context(), j, nil))
+			waited := docker.clock.Sub(started)
+			if tc.suspect == "" {
+				assert.Equal(t, waited, time.Duration(0))
+				return
+			}
+			assert.Assert(t, waited >= 12*time.Second, "%s", waited) // it was not being stopped
+
+			watched := &stoppingDocker{docker, docker.findContainer(tc.suspect).id, 4}
+			e := docker.engine()
+			e.docker = watched
+			started = docker.clock
+			assert.NilError(t, e.awaitStop(t.Context(), j, nil))
+			assert.Assert(t, docker.clock.Sub(started) < 12*time.Second)
+			assert.Equal(t, docker.findContainer(tc.suspect).state, "exited")
+		})
+	}
+}
+
+func TestStopTimeout(t *testing.T) {
+	seconds := func(n int) *container.Config { return &container.Config{StopTimeout: &n} }
+	assert.Equal(t, stopTimeout(container.InspectResponse{}), 10)
+	assert.Equal(t, stopTimeout(container.InspectResponse{Config: &container.Config{}}), 10)
+	assert.Equal(t, stopTimeout(container.InspectResponse{Config: seconds(3)}), 3)
+	assert.Equal(t, stopTimeout(container.InspectResponse{Config: seconds(0)}), 0)
+	assert.Equal(t, stopTimeout(container.InspectResponse{Config: seconds(-1)}), 10)
+}
+
+func TestOthersThatCannotBeStartedAreTold(t *testing.T) {
+	docker := newFakeDocker()
+	a, b := docker.run(t, "one"), docker.run(t, "two")
+	a.state, b.state = "exited", "paused"
+	var got events
+	docker.engine().startOthers(t.Context(), []other{{ID: "gone", Name: "gone"}, {ID: b.id, Name: "two", Paused: true}, {ID: a.id, Name: "one", Paused: true}}, got.progress)
+	assert.Equal(t, len(got.warnings()), 1)
+	assert.Assert(t, is.Contains(got.warnings()[0], "container gone, which was stopped for its volumes, could not be started again"))
+	assert.Equal(t, a.state, "paused")
+	assert.Equal(t, b.state, "paused")
+}
+
+func TestOthersAreInTheOrderInWhichTheyCanStart(t *testing.T) {
+	others := []other{{ID: "3", Name: "c"}, {ID: "2", Name: "b"}, {ID: "4", Name: "d"}, {ID: "1", Name: "a"}}
+	peers := map[string][]string{"3": {"2"}, "2": {"a", "outside"}, "4": {"4"}}
+	var names []string
+	for _, o := range inOrder(others, peers) {
+		names = append(names, o.Name)
+	}
+	assert.Equal(t, strings.Join(names, " "), "a b c d")
+}
+
+func TestOnlyWhatRunsIsGoneWhenItStops(t *testing.T) {
+	docker := newFakeDocker()
+	c := docker.create(t, "once", &container.Config{}, &container.HostConfig{AutoRemove: true})
+	for state, want := range map[string]bool{"created": false, "running": true, "paused": true, "dead": false} {
+		c.state = state
+		old := c.inspect(false)
+		assert.Equal(t, newJournal(replacement{old: &old}, "").OneShot, want, state)
+		r := replacement{old: &old}
+		assert.Equal(t, len(r.unsaved(ReplaceOptions{NoSafety: true})) > 0, want, state)
+	}
+}
+
+// What a start that has failed took away is there again for the next one, and a
+// network that was made anew is not mistaken for the old one.
+func TestReconnect(t *testing.T) {
+	docker := newFakeDocker()
+	docker.networks["n1"], docker.networks["n2"], docker.networks["n3"] = "id1", "id2", "id3"
+	c := docker.create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: "n1"})
+	c.endpoints = map[string]*network.EndpointSettings{
+		"n1": {NetworkID: "id1", Aliases: []string{"alias", c.id[:shortID]}},
+		"n2": {NetworkID: "id2", IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: "10.0.0.2"}},
+		"n3": {NetworkID: "id3"},
+	}
+	old := c.inspect(false)
+	j := newJournal(replacement{name: "web", old: &old}, "")
+	delete(c.endpoints, "n1")
+	docker.networks["n2"] = "another"
+	delete(docker.networks, "n3")
+	err := docker.engine().reconnect(t.Context(), c.inspect(false), j)
+	assert.ErrorContains(t, err, "network n3 of container web does not exist any more: create it again")
+	assert.Equal(t, c.endpoints["n1"].NetworkID, "id1")
+	assert.DeepEqual(t, c.endpoints["n1"].Aliases, []string{"alias"})
+	assert.Equal(t, c.endpoints["n2"].NetworkID, "another")
+	assert.Equal(t, c.endpoints["n2"].IPAMConfig.IPv4Address, "10.0.0.2")
+}
+
+func TestHealthTimeoutIsAsLongAsTheHealthcheckNeeds(t *testing.T) {
+	for _, tc := range []struct {
+		check container.HealthConfig
+		asked time.Duration
+		want  time.Duration
+	}{
+		{container.HealthConfig{}, 0, 3 * time.Minute},
+		{container.HealthConfig{Interval: time.Second, Timeout: time.Second, Retries: 1}, 0, 2 * time.Minute},
+		{container.HealthConfig{Interval: 5 * time.Minute, Timeout: time.Minute, Retries: 2, StartPeriod: time.Hour}, 0, 72 * time.Minute},
+		{container.HealthConfig{Interval: 5 * time.Minute}, time.Second, time.Second},
+	} {
+		assert.Equal(t, healthTimeout(&tc.check, tc.asked), tc.want)
+	}
+}
+
+func TestStandInFillsNoVolume(t *testing.T) {
+	sp := &spec{host: container.HostConfig{
+		Binds:  []string{"a:/a", "b:/b:ro", "c:/c:nocopy", "/etc:/etc"},
+		Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: "d", Target: "/d"}, {Type: mount.TypeTmpfs, Target: "/e"}},
+	}}
+	host := sp.withoutCopy()
+	assert.DeepEqual(t, host.Binds, []string{"a:/a:nocopy", "b:/b:ro,nocopy", "c:/c:nocopy", "/etc:/etc"})
+	assert.Assert(t, host.Mounts[0].VolumeOptions.NoCopy)
+	assert.Assert(t, host.Mounts[1].VolumeOptions == nil)
+	assert.Equal(t, sp.host.Binds[0], "a:/a")
+	assert.Assert(t, sp.host.Mounts[0].VolumeOptions == nil)
+}
+
+// Storage that a volume only pointed to may hold something, though its object is
+// gone.
+func TestStorageThatWasFoundIsSavedAndStays(t *testing.T) {
+	archive := &labels.Archive{Entries: 2}
+	s := captured()
+	s.Mounts = []labels.Mount{
+		{Type: "volume", Name: "nfs", Driver: "local", Options: map[string]string{"type": "nfs", "device": ":/export"}, Destination: "/nfs", Archive: archive},
+		{Type: "volume", Name: "memory", Driver: "local", Options: map[string]string{"type": "tmpfs", "device": "tmpfs"}, Destination: "/memory", Archive: archive},
+		{Type: "volume", Name: "plain", Driver: "local", Destination: "/plain", Archive: archive},
+	}
+	r := replacement{snapshot: s, name: "web", volumes: (&spec{}).placeVolumes(s, nil)}
+	j := newJournal(r, "")
+	assert.DeepEqual(t, j.Volumes, []string{"nfs"})
+	assert.DeepEqual(t, j.Found, []string{"nfs"})
+	assert.DeepEqual(t, j.Made, []string{"memory", "plain"})
+	options, err := j.options()
+	assert.NilError(t, err)
+	assert.Equal(t, len(options.Volumes), 0) // or the engine would make another of that name
+	assert.Assert(t, r.saves(ReplaceOptions{}))
+	docker := newFakeDocker()
+	old := docker.run(t, "web").inspect(false)
+	r.old = &old
+	assert.Equal(t, len(r.unsaved(ReplaceOptions{})), 1)
+}
+
+func TestPlanOfAReplacementNamesAllThatIsDone(t *testing.T) {
+	s := captured()
+	r := replacement{
+		snapshot: s, name: "web", start: true, pause: true, spec: &spec{},
+		volumes: []placedVolume{
+			{newVolume: newVolume{create: volume.CreateOptions{Name: "data"}, archive: &labels.Archive{}}, exists: true},
+			{newVolume: newVolume{create: volume.CreateOptions{Name: "kept"}}, exists: true},
+		},
+	}
+	r.settle(surroundings{}, nil, ReplaceOptions{})
+	assert.Equal(t, r.steps(ReplaceOptions{}).String(),
+		"leave out kept (the snapshot does not hold its content; the volume is kept as it is)\n"+
+			"create snapshot web (to go back to)\nrestore volume data\ncreate container web (from "+s.Ref()+")\nstart container web\npause container web\n")
+	assert.Assert(t, !strings.Contains(r.steps(ReplaceOptions{NoSafety: true}).String(), "create snapshot"))
+	r.volumes[0].exists = false
+	assert.Assert(t, !strings.Contains(r.steps(ReplaceOptions{}).String(), "create snapshot"))
+}
