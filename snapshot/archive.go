@@ -14,15 +14,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// Volumes archives what is inside Docker volumes; [volumebackup.Service] does.
-type Volumes interface {
-	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (*volumebackup.Backup, error)
-	OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (*volumebackup.Restore, error)
-	Remove(ctx context.Context, o volumebackup.RemoveOptions) (freed int64, err error)
-	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
-	Await(ctx context.Context, containerID string) error
-}
-
 // VolumeChoice says which volumes are captured. The zero value takes all.
 type VolumeChoice struct {
 	None    bool
@@ -127,6 +118,11 @@ func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, paus
 			err = closeErr
 		}
 	}()
+	if a.begin == nil { // or the operation has looked that this is a part of
+		if err := a.engine.checkUnmoved(ctx, a.from.container, names, a.p); err != nil {
+			return "", err
+		}
+	}
 	if !before.idle {
 		if _, err := backup.Pass(ctx, volumebackup.Live); err != nil {
 			return "", err
@@ -159,7 +155,7 @@ func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, paus
 }
 
 // readFrozen is the part that ends with the image committed and all thawed.
-func (a *archiving) readFrozen(ctx context.Context, backup *volumebackup.Backup, volumes []volumebackup.Volume, who writers, options container.CommitOptions) (imageID string, err error) {
+func (a *archiving) readFrozen(ctx context.Context, backup VolumeBackup, volumes []volumebackup.Volume, who writers, options container.CommitOptions) (imageID string, err error) {
 	mode := volumebackup.Frozen
 	if who.idle || a.settle != nil {
 		mode = volumebackup.Idle

@@ -131,8 +131,7 @@ func (r *replacement) settle(around surroundings, dependents []Problem, o Replac
 // own workers come and go.
 func without(containers []container.Summary, old *container.InspectResponse) []container.Summary {
 	return slices.DeleteFunc(slices.Clone(containers), func(c container.Summary) bool {
-		_, isWorker := c.Labels[volumebackup.LabelPurpose]
-		return isWorker || old != nil && c.ID == old.ID
+		return volumebackup.IsWorker(c) || old != nil && c.ID == old.ID
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types"
@@ -129,6 +130,13 @@ func LockName(containerID string) string {
 		containerID = containerID[:shown]
 	}
 	return namePrefix + containerID
+}
+
+// IsLockOf tells by its name whether a worker holds the lock of a container, or has
+// held it before its journal was set aside.
+func IsLockOf(worker, containerID string) bool {
+	lock := LockName(containerID)
+	return worker == lock || strings.HasPrefix(worker, lock+"-")
 }
 
 // Archive describes one stored volume.
