@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,13 +108,16 @@ func TestReplaceWaitsForWhoReadsItsVolumes(t *testing.T) {
 		Container: docker.findContainer("peer").id, Volumes: []volumebackup.Volume{{Name: "data"}},
 	}, nil)
 	assert.NilError(t, err)
+	waited := false
 	docker.service.waiting = func(string) {
+		waited = true
 		assert.Equal(t, docker.data(), "two")
 		assert.Equal(t, docker.findContainer(old).state, "running")
 		assert.NilError(t, reader.Close())
 	}
 	_, err = docker.engine().Replace(t.Context(), replaceOptions(), nil)
 	assert.NilError(t, err)
+	assert.Assert(t, waited)
 	assertReplaced(t, docker, old)
 }
 
@@ -293,6 +297,8 @@ func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
 				}
 				_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
 				assert.Assert(t, err != nil)
+				written := slices.ContainsFunc(docker.calls, func(call string) bool { return strings.HasPrefix(call, "apply") })
+				assert.Equal(t, written, call != "ContainerStop" && call != "ContainerRename")
 				recoverAll(t, docker)
 				assert.Equal(t, docker.findContainer("web"), old, docker.world())
 				assert.Equal(t, old.state+docker.data(), "runningtwo")
@@ -300,6 +306,23 @@ func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Nor does it take anything back before it has the lock again.
+func TestReplaceTakesItsLockAgainToTakeBack(t *testing.T) {
+	docker := withTwo(t)
+	lock := volumebackup.LockName(docker.findContainer("web").id)
+	held := false
+	docker.beforeCall, docker.doBefore = "ContainerCreate web", func() {
+		docker.findContainer(lock).end(docker.clock)
+		docker.beforeCall, docker.doBefore = "ContainerRemove", func() { // of the new one
+			c := docker.findContainer(lock)
+			held = c != nil && c.state == "running"
+		}
+	}
+	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	assert.ErrorContains(t, err, "everything was put back")
+	assert.Assert(t, held)
 }
 
 // lock is the name of the worker that locks a container, under whatever name that is now.
