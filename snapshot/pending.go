@@ -118,7 +118,7 @@ var errMoved = errors.New("the container was changed by another operation")
 
 // findRivals looks again once the lock is held, by workers with these names: for
 // restores in place about the same that were begun, or interrupted, while it was
-// waited for, and for what else reads or writes the volumes. Whoever is not found
+// waited for, and for who reads the volumes. Whoever is not found
 // now will find this operation's workers.
 func (e *Engine) findRivals(ctx context.Context, own []string, about concern, p Progress) (rivals []replacing, readers []worker, err error) {
 	workers, err := e.workers(ctx, volumebackup.LabelPurpose)
@@ -131,7 +131,10 @@ func (e *Engine) findRivals(ctx context.Context, own []string, about concern, p 
 	}
 	for _, w := range workers {
 		_, isJournal := w.Labels[labelJournal]
-		if w.alive && !isJournal && len(mountedOf(w.Summary, about.volumes)) > 0 {
+		// The worker that writes for a restore in place does not count: it does nothing
+		// while there is no journal beside it, and may itself wait for this lock.
+		reads := slices.ContainsFunc(w.Mounts, func(m container.MountPoint) bool { return !m.RW && slices.Contains(about.volumes, m.Name) })
+		if w.alive && !isJournal && reads {
 			readers = append(readers, w)
 		}
 	}

@@ -121,6 +121,16 @@ func TestReplaceWaitsForWhoReadsItsVolumes(t *testing.T) {
 	assertReplaced(t, docker, old)
 }
 
+// The worker of a restore that waits for the lock waits with it, and must not be waited for.
+func TestReplaceDoesNotWaitForWhoWaitsForIt(t *testing.T) {
+	docker := withTwo(t)
+	old := docker.findContainer("web").id
+	docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "restore", "cua.snapshot.worker.frozen": "null"}, []string{"data"}, false)
+	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	assert.NilError(t, err)
+	assertReplaced(t, docker, old)
+}
+
 // Of two restores in place that meet on a volume, one gives way while the other waits
 // for that.
 func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
