@@ -118,7 +118,7 @@ func (v *fakeVolumes) Await(_ context.Context, workerID string) error {
 	return v.wait(holder)
 }
 
-func (v *fakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error) {
+func (v *fakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (VolumeBackup, error) {
 	var names []string
 	for _, volume := range o.Volumes {
 		names = append(names, volume.Name)

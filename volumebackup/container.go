@@ -115,7 +115,7 @@ func (l containerLauncher) configure(image string, j job) (*container.Config, *c
 type workerConn struct {
 	docker   Docker
 	id       string
-	name     string // empty: any
+	name     string          // empty: any
 	detached context.Context //nolint:containedctx // only for removing the container, after everything else was cancelled
 	stream   types.HijackedResponse
 	stdout   *io.PipeReader
@@ -242,9 +242,9 @@ func (w *workerConn) Release(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	after, cancel := context.WithTimeout(w.detached, removeTimeout) //nolint:contextcheck // Ctrl-C may be why the answer was lost
+	after, cancel := context.WithTimeout(w.detached, removeTimeout)
 	defer cancel()
-	c, inspectErr := w.docker.ContainerInspect(after, w.id) //nolint:contextcheck // likewise
+	c, inspectErr := w.docker.ContainerInspect(after, w.id)
 	if inspectErr == nil && strings.TrimPrefix(c.Name, "/") == name {
 		return nil
 	}
