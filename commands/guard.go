@@ -59,7 +59,8 @@ func guardArgs(w snapshot.Watched, volumes volumebackup.Config) []string {
 	if w.Replaced == "" {
 		return w.Frozen
 	}
-	return []string{"--replaced", w.Replaced, "--store", volumes.Store, "--lock-timeout", volumes.LockTimeout.String()}
+	// Not how long the user wants to wait: it must outlast the orphaned worker.
+	return []string{"--replaced", w.Replaced, "--store", volumes.Store}
 }
 
 type guardOptions struct {

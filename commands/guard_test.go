@@ -54,12 +54,13 @@ func TestGuardActsUnlessItIsToldThatAllIsDone(t *testing.T) {
 func TestGuardIsToldWhatToWatch(t *testing.T) {
 	root := newRoot(newFixture().deps())
 	for _, w := range []snapshot.Watched{{Frozen: []string{"a", "b"}}, {Replaced: "web"}} {
-		args := guardArgs(w, volumebackup.Config{Store: "other", LockTimeout: time.Minute})
+		args := guardArgs(w, volumebackup.Config{Store: "other", LockTimeout: time.Millisecond})
 		cmd, rest, err := root.Find(append([]string{guardName}, args...))
 		assert.NilError(t, err)
 		assert.NilError(t, cmd.ParseFlags(rest))
 		assert.DeepEqual(t, cmd.Flags().Args(), append([]string{}, w.Frozen...))
 		assert.Equal(t, cmd.Flag("replaced").Value.String(), w.Replaced)
 		assert.Equal(t, cmd.Flag("store").Changed, w.Replaced != "")
+		assert.Equal(t, cmd.Flag("lock-timeout").Value.String(), time.Minute.String())
 	}
 }

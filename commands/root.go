@@ -97,7 +97,7 @@ func connect(dockerCLI command.Cli, global []string, volumes volumebackup.Config
 		return nil, fmt.Errorf("unable to resolve docker endpoint: %w", err)
 	}
 	docker := dockerCLI.Client()
-	return snapshot.New(docker, snapshot.WithVolumes(volumebackup.New(docker, volumes)), snapshot.WithGuard(newGuard(global, volumes))), nil
+	return snapshot.New(docker, snapshot.WithVolumes(snapshot.Archives(volumebackup.New(docker, volumes))), snapshot.WithGuard(newGuard(global, volumes))), nil
 }
 
 // newRoot returns the tree. It defines no PersistentPreRun: cobra would run it

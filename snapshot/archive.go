@@ -15,16 +15,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// Volumes archives what is inside Docker volumes; [volumebackup.Service] does.
-type Volumes interface {
-	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (*volumebackup.Backup, error)
-	OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (*volumebackup.Restore, error)
-	Remove(ctx context.Context, o volumebackup.RemoveOptions) (freed int64, err error)
-	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
-	Await(ctx context.Context, containerID string) error
-	Store() string // the volume in which archives are kept
-}
-
 // VolumeChoice says which volumes are captured. The zero value takes all.
 type VolumeChoice struct {
 	None    bool
@@ -127,16 +117,20 @@ type reading struct {
 	pause   Pause
 	options container.CommitOptions
 	last    bool // who joins now is not waited for
-	backup  *volumebackup.Backup
+	backup  VolumeBackup
 }
 
-// look finds out who can write now.
-func (r *reading) look(ctx context.Context) (writers, error) {
+func (r *reading) names() []string {
 	names := make([]string, len(r.volumes))
 	for i, v := range r.volumes {
 		names[i] = v.Name
 	}
-	return r.engine.writers(ctx, r.from, names, r.pause)
+	return names
+}
+
+// look finds out who can write now.
+func (r *reading) look(ctx context.Context) (writers, error) {
+	return r.engine.writers(ctx, r.from, r.names(), r.pause)
 }
 
 // run reads everything while the writers run, then what changed since while they
@@ -162,6 +156,11 @@ func (r *reading) run(ctx context.Context, u *undo) (imageID string, err error) 
 			err = closeErr
 		}
 	}()
+	if r.begin == nil { // or the operation has looked that this is a part of
+		if err := r.engine.checkUnmoved(ctx, r.from.container, r.names(), r.p); err != nil {
+			return "", err
+		}
+	}
 	if !before.idle {
 		if _, err := r.backup.Pass(ctx, volumebackup.Live); err != nil {
 			return "", err

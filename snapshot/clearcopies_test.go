@@ -14,6 +14,7 @@ import (
 // filling. Those that a copy mounts are the copy's; a worker that lives is let be.
 func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	docker := newFakeDocker()
+	docker.addImage(workerImage, &container.Config{Cmd: []string{"worker"}})
 	for _, name := range []string{"half", "whole", "going", "kept"} {
 		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name})
 		assert.NilError(t, err)
@@ -21,19 +22,19 @@ func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	docker.create(t, "copy", &container.Config{}, &container.HostConfig{Binds: []string{"whole:/data"}})
 	worker := func(name, state, made string) {
 		labels := map[string]string{volumebackup.LabelPurpose: "restore", labelMade: made, "cua.snapshot.worker.frozen": "null"}
-		docker.create(t, name, &container.Config{Labels: labels}, &container.HostConfig{}).state = state
+		docker.create(t, "cua-snapshot-"+name, &container.Config{Image: workerImage, Labels: labels}, &container.HostConfig{}).state = state
 	}
 	worker("dead", "exited", `["half", "whole", "gone"]`)
 	worker("alive", "running", `["going"]`)
 	worker("cua-snapshot-012345-settled", "exited", `["kept"]`) // its copy was made, and removed since
 
 	engine := docker.engine()
-	engine.volumes = &volumebackup.Service{}
-	assert.NilError(t, engine.clearCopies(t.Context()))
+	engine.volumes = Archives(&volumebackup.Service{})
+	engine.clearCopies(t.Context(), func(event Event) { t.Error(event.Text) })
 	for name, stays := range map[string]bool{"half": false, "whole": true, "going": true, "kept": true} {
 		_, err := docker.VolumeInspect(t.Context(), name)
 		assert.Equal(t, err == nil, stays, name)
 	}
-	assert.Assert(t, docker.findContainer("dead") == nil)
-	assert.Assert(t, docker.findContainer("alive") != nil)
+	assert.Assert(t, docker.findContainer("cua-snapshot-dead") == nil)
+	assert.Assert(t, docker.findContainer("cua-snapshot-alive") != nil)
 }

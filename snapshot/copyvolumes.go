@@ -161,7 +161,7 @@ const labelMade = labels.Prefix + "worker.made"
 
 // filled are volumes in which something was restored.
 type filled struct {
-	worker *volumebackup.Restore
+	worker VolumeWorker
 	lost   bool // something could not be brought back
 }
 
@@ -205,16 +205,16 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress
 	if err != nil {
 		return nil, fmt.Errorf("write journal: %w", err)
 	}
-	return e.fillVolumes(ctx, r.id, targets, map[string]string{labelMade: string(made)}, p)
+	return e.fillVolumes(ctx, r.id, targets, volumebackup.RestoreOptions{Journal: map[string]string{labelMade: string(made)}}, p)
 }
 
-// fillVolumes restores volumes that nobody else knows of yet, or that nobody uses.
-// What it returns, also with an error, must be closed.
-func (e *Engine) fillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, journal map[string]string, p Progress) (*filled, error) {
+// fillVolumes restores volumes that nobody else knows of yet, or that nobody uses, in
+// a worker of which some options are given. What it returns, also with an error,
+// must be closed.
+func (e *Engine) fillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.RestoreOptions, p Progress) (*filled, error) {
 	p.status("volumes", "restoring volumes")
-	worker, err := e.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
-		Purpose: "restore " + string(id), Volumes: volumeNames(targets), Journal: journal,
-	}, volumeEvents(p))
+	o.Purpose, o.Volumes = "restore "+string(id), volumeNames(targets)
+	worker, err := e.volumes.OpenRestore(ctx, o, volumeEvents(p))
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,10 @@ func (e *Engine) Create(ctx context.Context, o CreateOptions, p Progress) (Creat
 		if err == nil {
 			created, err = e.capture(ctx, from, when, o, p)
 		}
+		if errors.Is(err, errMoved) {
+			attempt--
+			continue
+		}
 		if !cerrdefs.IsNotFound(err) || attempt == createAttempts {
 			return created, err
 		}
@@ -61,7 +65,7 @@ type occasion struct {
 	id      labels.ID
 	created time.Time
 	// begin opens a backup of the volumes; nil: in a worker of its own.
-	begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (*volumebackup.Backup, error)
+	begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (VolumeBackup, error)
 	// settle ends all writing; nil: who writes is frozen, and thawed again.
 	settle func(context.Context) error
 }

@@ -29,6 +29,7 @@ type fakeContainer struct {
 	mounts      []container.MountPoint
 	files       string
 	created     time.Time
+	finished    time.Time
 	startFailed bool
 	commits     []bool // one each: whether it was to be frozen
 }
@@ -76,9 +77,10 @@ func (f *fakeDocker) ContainerInspectWithRaw(ctx context.Context, id string, siz
 func (c *fakeContainer) inspect(size bool) container.InspectResponse {
 	answer := container.InspectResponse{
 		ContainerJSONBase: &container.ContainerJSONBase{
-			ID: c.id, Name: "/" + c.name, Image: c.image, Platform: "linux", HostConfig: c.host,
+			ID: c.id, Name: "/" + c.name, Created: c.created.Format(time.RFC3339Nano), Image: c.image, Platform: "linux", HostConfig: c.host,
 			State: &container.State{
-				Status: c.state, Running: c.state == "running" || c.state == "paused", Paused: c.state == "paused", Dead: c.state == "dead",
+				FinishedAt: c.finished.Format(time.RFC3339Nano),
+				Status:     c.state, Running: c.state == "running" || c.state == "paused", Paused: c.state == "paused", Dead: c.state == "dead",
 			},
 		},
 		Config: c.config, Mounts: c.mounts, NetworkSettings: &container.NetworkSettings{Networks: c.endpoints},

@@ -38,7 +38,14 @@ type fakeDocker struct {
 	futureHost   map[string]any    // what this engine reports in HostConfig and we do not know
 	clock        time.Time
 	serial       int
-	startedTwice bool // a container was started again after its start had failed
+	randomness   byte         // what the next client's random numbers begin with
+	service      *fakeVolumes // nil: volumes are recorded, not archived
+	dieAt        string       // the client is killed before the first call that begins so
+	dieSkips     int          // but so many of them later
+	beforeCall   string       // before the first call that begins so …
+	doBefore     func()       // … this is done, once
+	dead         bool         // the client is: none of its calls does anything
+	startedTwice bool         // a container was started again after its start had failed
 }
 
 // fault is what goes wrong with the call number at, counted from 1.
@@ -54,6 +61,7 @@ const (
 	faultLoseAnswer   faultKind = "lose answer"   // an error, but it has happened
 	faultCancelBefore faultKind = "cancel before" // Ctrl-C, and nothing has happened
 	faultCancelAfter  faultKind = "cancel after"  // Ctrl-C, but it has happened
+	faultDie          faultKind = "die"           // the client is killed before it
 )
 
 // newFakeDocker returns an engine with an image, busybox:latest, and the three
@@ -81,14 +89,31 @@ func newFakeDocker() *fakeDocker {
 // what is to go wrong.
 func (f *fakeDocker) do(ctx context.Context, call string, effect func() error) error {
 	f.mu.Lock()
+	if f.doBefore != nil && strings.HasPrefix(call, f.beforeCall) {
+		first := f.doBefore
+		f.doBefore = nil
+		f.mu.Unlock()
+		first()
+		f.mu.Lock()
+	}
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, call)
 	kind := faultKind("")
 	if len(f.calls) == f.fault.at {
 		kind, f.fired = f.fault.kind, call
 	}
-	if kind == faultCancelBefore {
+	switch kind {
+	case faultCancelBefore:
 		f.cancel()
+	case faultDie:
+		f.dead = true
+	}
+	if f.dieAt != "" && strings.HasPrefix(call, f.dieAt) {
+		f.dieSkips--
+		f.dead = f.dead || f.dieSkips < 0
+	}
+	if f.dead {
+		return fmt.Errorf("injected: nobody is there to %s", call)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -116,7 +141,11 @@ func (f *fakeDocker) newID() string {
 // engine is the code under test on top of the fake, with a clock that moves a
 // second at each look and random numbers that count.
 func (f *fakeDocker) engine() *Engine {
-	return &Engine{docker: f, now: f.tick, random: &counter{}}
+	e := &Engine{docker: f, now: f.tick, random: &counter{last: f.randomness}}
+	if f.service != nil {
+		e.volumes = f.service
+	}
+	return e
 }
 
 func (f *fakeDocker) tick() time.Time {
@@ -178,7 +207,7 @@ func (f *fakeDocker) world() string {
 		lines = append(lines, fmt.Sprintf("image %s %s", img.id[7:19], tags))
 	}
 	for _, v := range f.volumes {
-		lines = append(lines, "volume "+v.name)
+		lines = append(lines, strings.TrimSpace("volume "+v.name+" "+v.content))
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -25,6 +26,7 @@ type fakeVolume struct {
 	options   map[string]string
 	labels    map[string]string
 	anonymous bool
+	content   string // as far as somebody archives it
 }
 
 // mergeConfig completes what a call gives with what is below it: a create call
@@ -179,6 +181,7 @@ func (f *fakeDocker) ClientVersion() string { return f.apiVersion }
 func (f *fakeDocker) Info(ctx context.Context) (info system.Info, err error) {
 	err = f.do(ctx, "Info", func() error {
 		info = clone(f.info)
+		info.SystemTime = f.clock.Format(time.RFC3339Nano)
 		return nil
 	})
 	return info, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -59,6 +60,16 @@ func (f *fakeDocker) ContainerRemove(ctx context.Context, id string, options con
 	})
 }
 
+// end is what is left of a container whose process has ended.
+func (c *fakeContainer) end(at time.Time) { c.state, c.finished = "exited", at }
+
+// vanish removes a container, as seen by who does not go through the engine's API.
+func (f *fakeDocker) vanish(c *fakeContainer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drop(c, false)
+}
+
 // drop removes a container, and with volumes those of its own that have no name.
 func (f *fakeDocker) drop(c *fakeContainer, volumes bool) {
 	f.containers = slices.DeleteFunc(f.containers, func(other *fakeContainer) bool { return other == c })
@@ -94,7 +105,7 @@ func (f *fakeDocker) ContainerStop(ctx context.Context, id string, _ container.S
 		if c.state != "running" && c.state != "paused" {
 			return nil
 		}
-		c.state = "exited"
+		c.end(f.clock)
 		if c.host.AutoRemove {
 			f.drop(c, true)
 		}

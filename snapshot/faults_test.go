@@ -37,7 +37,13 @@ func (o outcome) hit(calls ...string) bool {
 // which a call can go wrong, each time in a new world, and has the outcome checked.
 func withEachFault(t *testing.T, scene func(*testing.T) *fakeDocker, operate func(context.Context, *Engine) error, check func(*testing.T, outcome)) {
 	t.Helper()
-	for _, kind := range []faultKind{faultRefuse, faultLoseAnswer, faultCancelBefore, faultCancelAfter} {
+	withFaults(t, []faultKind{faultRefuse, faultLoseAnswer, faultCancelBefore, faultCancelAfter}, scene, operate, check)
+}
+
+// withFaults is withEachFault with a choice of them.
+func withFaults(t *testing.T, kinds []faultKind, scene func(*testing.T) *fakeDocker, operate func(context.Context, *Engine) error, check func(*testing.T, outcome)) {
+	t.Helper()
+	for _, kind := range kinds {
 		for n := 1; ; n++ {
 			docker := scene(t)
 			docker.forgetCalls()

@@ -11,7 +11,6 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -53,13 +52,9 @@ func (e *Engine) writers(ctx context.Context, from source, volumes []string, pau
 	if pause != PauseAll || len(volumes) == 0 {
 		return w, nil
 	}
-	args := filters.NewArgs(filters.Arg("status", container.StateRunning), filters.Arg("status", container.StatePaused), filters.Arg("status", container.StateRestarting))
-	for _, name := range volumes {
-		args.Add("volume", name)
-	}
-	sharing, err := e.docker.ContainerList(ctx, container.ListOptions{Filters: args})
+	sharing, err := e.usersOf(ctx, volumes)
 	if err != nil {
-		return w, fmt.Errorf("list containers that share volumes: %w", err)
+		return w, err
 	}
 	w.idle = len(w.running) == 0
 	for _, c := range without(sharing, nil) {

@@ -116,6 +116,11 @@ func (j journal) isAbout(words []string) bool {
 	})
 }
 
+// isOn tells whether the operation writes one of these volumes.
+func (j journal) isOn(volumes []string) bool {
+	return slices.ContainsFunc(slices.Concat(j.Volumes, j.Made), func(name string) bool { return slices.Contains(volumes, name) })
+}
+
 // options describe the worker that holds the lock. It has the volumes mounted:
 // so the engine keeps those of a container that it removes when it stops.
 func (j journal) options() (volumebackup.RestoreOptions, error) {
@@ -142,6 +147,17 @@ func mountedVolumes(c container.InspectResponse) []string {
 	var names []string
 	for _, m := range c.Mounts {
 		if m.Type == mount.TypeVolume && m.Name != "" {
+			names = append(names, m.Name)
+		}
+	}
+	return distinct(names)
+}
+
+// volumesOf are the names of captured volumes.
+func volumesOf(mounts []labels.Mount) []string {
+	var names []string
+	for _, m := range mounts {
+		if m.Type == string(mount.TypeVolume) && m.Name != "" {
 			names = append(names, m.Name)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -27,16 +27,16 @@ func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recove
 	if err != nil {
 		return nil, err
 	}
-	about := []string{name}
+	about := concern{words: []string{name}}
 	if c, err := e.inspectIfThere(ctx, name); err != nil {
 		return nil, err
 	} else if c != nil {
-		about = append(about, c.ID, containerName(*c))
+		about = about.of(*c)
 	}
 	var done []Recovery
 	var failed error
 	for _, w := range workers {
-		if e.isAlive(w) {
+		if w.alive {
 			continue
 		}
 		r, err := e.recoverWorker(ctx, w, about, p)
@@ -52,7 +52,7 @@ func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recove
 // waits first for what is under way.
 func (e *Engine) Settle(ctx context.Context, name string, p Progress) error {
 	for {
-		pending, err := e.pendingReplacements(ctx, []string{name})
+		pending, err := e.pendingReplacements(ctx, concern{words: []string{name}}, p)
 		if err != nil || len(pending) == 0 {
 			return err
 		}
@@ -62,18 +62,18 @@ func (e *Engine) Settle(ctx context.Context, name string, p Progress) error {
 	}
 }
 
-// observeSettled observes a container of which no restore in place is under way, or
-// was interrupted. It looks for one while it observes: there hardly ever is, and
-// then it observes again.
+// observeSettled observes a container of which, and of whose volumes, no restore in
+// place is under way, or was interrupted. It looks for one while it observes: there
+// hardly ever is, and then it observes again.
 func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, engineID func() (string, error), p Progress) (source, error) {
 	for {
-		var pending []replacing
+		var workers []worker
 		var from source
 		var failed error
 		calls, callsCtx := errgroup.WithContext(ctx)
 		calls.Go(func() (err error) {
 			if e.volumes != nil {
-				pending, err = e.pendingReplacements(callsCtx, []string{o.Container})
+				workers, err = e.workers(callsCtx, labelJournal)
 			}
 			return err
 		})
@@ -82,6 +82,15 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, engineID f
 			return nil // what is pending may be the reason
 		})
 		if err := calls.Wait(); err != nil {
+			return source{}, err
+		}
+		about := concern{words: []string{o.Container}}
+		if failed == nil {
+			about = about.of(from.container)
+			about.volumes = volumesOf(from.mounts)
+		}
+		pending, err := about.choose(workers, p)
+		if err != nil {
 			return source{}, err
 		}
 		if len(pending) == 0 {
@@ -94,104 +103,44 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, engineID f
 }
 
 // clearCopies removes what restores into new containers have left that were
-// killed.
-func (e *Engine) clearCopies(ctx context.Context) error {
+// killed. That it cannot is no reason not to restore.
+func (e *Engine) clearCopies(ctx context.Context, p Progress) {
 	if e.volumes == nil {
-		return nil
+		return
 	}
 	workers, err := e.workers(ctx, labelMade)
 	for _, w := range workers {
-		if !e.isAlive(w) {
-			_, clearErr := e.recoverFrozen(ctx, w, []string{""})
+		if !w.alive {
+			_, clearErr := e.recoverFrozen(ctx, w, concern{words: []string{""}})
 			err = errors.Join(err, clearErr)
 		}
 	}
-	return err
-}
-
-// workers lists the containers with one of our labels, dead ones too.
-func (e *Engine) workers(ctx context.Context, label string) ([]container.Summary, error) {
-	workers, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
-	return workers, describe(err, "list workers")
-}
-
-// startGrace is how many seconds a worker may exist before it runs.
-const startGrace = 10
-
-// isAlive tells whether a worker is at work, about to be, or about to be gone.
-func (e *Engine) isAlive(w container.Summary) bool {
-	return w.State == container.StateRunning || w.State == container.StateRemoving ||
-		w.State == container.StateCreated && e.now().Unix()-w.Created < startGrace
-}
-
-// replacing is a restore in place that is under way, or was interrupted.
-type replacing struct {
-	worker  container.Summary
-	journal journal
-}
-
-// pendingReplacements finds those of the containers with these names or IDs.
-func (e *Engine) pendingReplacements(ctx context.Context, names []string) ([]replacing, error) {
-	workers, err := e.workers(ctx, labelJournal)
-	if err != nil {
-		return nil, err
+	if err != nil && ctx.Err() == nil {
+		p.warn("check", fmt.Sprintf("what an interrupted restore left could not be cleared away: %v", err))
 	}
-	var pending []replacing
-	for _, w := range workers {
-		j, err := readJournal(w.Labels[labelJournal])
-		if err != nil {
-			return nil, err
-		}
-		ending := volumebackup.IsSettled(summaryName(w)) && e.isAlive(w)
-		if j.isAbout(names) && !ending {
-			pending = append(pending, replacing{w, j})
-		}
-	}
-	return pending, nil
-}
-
-// conclude waits for what is under way, and takes back what was interrupted.
-func (e *Engine) conclude(ctx context.Context, pending []replacing, p Progress) error {
-	for _, r := range pending {
-		if e.isAlive(r.worker) {
-			p.status("check", "waiting for another operation on container "+r.journal.Name)
-			if err := e.volumes.Await(ctx, r.journal.lock()); err != nil {
-				return err
-			}
-			continue
-		}
-		done, err := e.recoverReplace(ctx, r, p)
-		if err != nil {
-			return err
-		}
-		if done != nil {
-			p.warn("recover", done.Container+": "+done.Text)
-		}
-	}
-	return nil
 }
 
 // recoverWorker puts right what one dead worker stands for. It returns nil if
 // that is another container's business.
-func (e *Engine) recoverWorker(ctx context.Context, w container.Summary, about []string, p Progress) (*Recovery, error) {
+func (e *Engine) recoverWorker(ctx context.Context, w worker, about concern, p Progress) (*Recovery, error) {
 	text, isReplace := w.Labels[labelJournal]
 	if !isReplace {
 		return e.recoverFrozen(ctx, w, about)
 	}
 	j, err := readJournal(text)
-	if err != nil {
+	if err != nil && (about.words[0] == "" || about.locks(w)) {
 		return nil, err
 	}
-	if about[0] != "" && !j.isAbout(about) {
-		return nil, nil
+	if err != nil || about.words[0] != "" && !j.isAbout(about.words) {
+		return nil, nil //nolint:nilerr // nobody has asked for this one
 	}
 	return e.recoverReplace(ctx, replacing{w, j}, p)
 }
 
-// recoverReplace takes an interrupted restore in place back. It returns nil if
-// somebody else was faster.
+// recoverReplace takes an interrupted restore in place back, or finishes it if its
+// container has been at work since. It returns nil if somebody else was faster.
 func (e *Engine) recoverReplace(ctx context.Context, r replacing, p Progress) (*Recovery, error) {
-	if volumebackup.IsSettled(summaryName(r.worker)) {
+	if volumebackup.IsSettled(summaryName(r.worker.Summary)) {
 		return nil, errors.Join(e.finishReplace(ctx, r.journal, p), e.discard(ctx, r.worker.ID))
 	}
 	options, err := r.journal.options()
@@ -202,30 +151,92 @@ func (e *Engine) recoverReplace(ctx context.Context, r replacing, p Progress) (*
 	if err != nil {
 		return nil, err
 	}
-	if dead, err := e.inspectIfThere(ctx, r.worker.ID); dead == nil {
+	dead, err := e.inspectIfThere(ctx, r.worker.ID)
+	if dead == nil || err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	undone, err := e.undoCrashed(ctx, r.journal, p)
-	if err != nil {
-		e.abandon(ctx, lock, r.journal) // its journal says the same as the one that is there
-		return nil, err
+	text, err := e.concludeReplace(ctx, r.journal, *dead, lock, p)
+	if err != nil { // its journal says the same as the one that is there
+		return nil, errors.Join(err, lock.Close())
 	}
 	after, cancel := cleanup(ctx)
 	defer cancel()
-	err = errors.Join(lock.Release(after), e.discard(after, r.worker.ID))
-	return &Recovery{Container: r.journal.Name, Text: undone}, errors.Join(err, lock.Close())
+	return &Recovery{Container: r.journal.Name, Text: text}, errors.Join(e.discard(after, r.worker.ID), lock.Close())
+}
+
+// concludeReplace does what a dead worker's journal calls for, and settles it.
+func (e *Engine) concludeReplace(ctx context.Context, j journal, dead container.InspectResponse, lock VolumeWorker, p Progress) (text string, err error) {
+	made, err := e.goneOn(ctx, j, dead)
+	if err != nil {
+		return "", err
+	}
+	if made == "" {
+		text, err = e.undoCrashed(ctx, j, p)
+	}
+	if err != nil {
+		return "", err
+	}
+	after, cancel := cleanup(ctx)
+	defer cancel()
+	if err := lock.Release(after); err != nil || made == "" {
+		return text, err
+	}
+	text = fmt.Sprintf("the restore of %s was finished: container %s (%s) has been at work since it was interrupted", j.Snapshot, j.Name, made[:shortID])
+	if j.Safety != "" {
+		text += fmt.Sprintf("; what was there before is in snapshot %s", j.Safety)
+	}
+	return text, e.finishReplace(after, j, p)
+}
+
+// goneOnFor is how long a new container may have run on after its restore was
+// interrupted for the restore to be taken back.
+const goneOnFor = 2 * time.Minute
+
+// goneOn returns the ID of the new container if it was running for long after the
+// restore that made it was interrupted: what it has written since is not to be lost.
+func (e *Engine) goneOn(ctx context.Context, j journal, dead container.InspectResponse) (string, error) {
+	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
+	if err != nil || made == nil {
+		return "", err
+	}
+	last := timeOf(made.State.FinishedAt)
+	if made.State.Running || made.State.Restarting {
+		if last, err = e.engineTime(ctx); err != nil {
+			return "", err
+		}
+	}
+	interrupted := timeOf(dead.State.FinishedAt)
+	if interrupted.IsZero() { // it never ran, or the engine does not know when it ended
+		interrupted = timeOf(dead.Created)
+	}
+	if last.Sub(interrupted) <= goneOnFor {
+		return "", nil
+	}
+	return made.ID, nil
+}
+
+// timeOf reads a time of an engine's answer. What it does not know is zero.
+func timeOf(text string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // recoverFrozen thaws what stood still for a snapshot that was not finished. A
 // worker for which nothing does is removed, whoever it worked for.
-func (e *Engine) recoverFrozen(ctx context.Context, w container.Summary, about []string) (*Recovery, error) {
+func (e *Engine) recoverFrozen(ctx context.Context, w worker, about concern) (*Recovery, error) {
 	frozen, err := volumebackup.FrozenBy(w.Labels)
+	isMine := slices.ContainsFunc(about.words, func(word string) bool {
+		return word == "" || slices.Contains(frozen, word) || summaryName(w.Summary) == volumebackup.LockName(word)
+	})
 	if err != nil {
+		if !isMine {
+			err = nil
+		}
 		return nil, err
 	}
-	isMine := slices.ContainsFunc(about, func(word string) bool {
-		return word == "" || slices.Contains(frozen, word) || summaryName(w) == volumebackup.LockName(word)
-	})
 	if !isMine && len(frozen) > 0 {
 		return nil, nil
 	}
@@ -236,11 +247,11 @@ func (e *Engine) recoverFrozen(ctx context.Context, w container.Summary, about [
 	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
 		return nil, fmt.Errorf("remove worker: %w", err)
 	}
-	if err := e.removeMade(ctx, w); err != nil {
+	if err := e.removeMade(ctx, w.Summary); err != nil {
 		return nil, err
 	}
 	if !isMine {
 		return nil, nil
 	}
-	return &Recovery{Container: summaryName(w), Text: "an interrupted operation was cleaned up: " + w.Labels[volumebackup.LabelPurpose]}, nil
+	return &Recovery{Container: summaryName(w.Summary), Text: "an interrupted operation was cleaned up: " + w.Labels[volumebackup.LabelPurpose]}, nil
 }

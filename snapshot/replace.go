@@ -26,10 +26,6 @@ func (e *Engine) Replace(ctx context.Context, o ReplaceOptions, p Progress) (Rep
 	}
 }
 
-// errMoved means that another operation has changed the container meanwhile, so
-// that everything has to be looked at again.
-var errMoved = errors.New("the container was changed by another operation")
-
 func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch, p Progress) (Replaced, error) {
 	s, err := e.Resolve(ctx, o.Snapshot)
 	if err != nil {
@@ -59,22 +55,25 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch,
 	return t.run(ctx)
 }
 
-// makeWay waits for a restore in place of the same container, and takes back one
-// that was interrupted. A dry run changes nothing, so there it is an error.
+// makeWay waits for a restore in place of the same container, or of one that
+// shares a volume, and takes back one that was interrupted. A dry run changes
+// nothing, so there it is an error.
 func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, p Progress) error {
-	names := []string{o.Name}
+	about := concern{words: []string{o.Name}, volumes: volumesOf(s.Mounts)}
 	if o.Name == "" {
-		names = []string{s.Container.Name}
+		about.words = []string{s.Container.Name}
 	}
 	if old != nil {
-		names = append(names, old.ID, containerName(*old))
+		about = about.of(*old)
+		about.volumes = distinct(about.volumes, mountedVolumes(*old))
 	}
-	pending, err := e.pendingReplacements(ctx, names)
+	pending, err := e.pendingReplacements(ctx, about, p)
 	if err != nil || len(pending) == 0 {
 		return err
 	}
 	if o.DryRun {
-		return fmt.Errorf("a restore in place of container %s is under way or was interrupted: docker snapshot recover %s", names[0], names[0])
+		name := pending[0].journal.Name
+		return fmt.Errorf("a restore in place of container %s is under way or was interrupted: docker snapshot recover %s", name, name)
 	}
 	if err := e.conclude(ctx, pending, p); err != nil {
 		return err

@@ -202,8 +202,7 @@ func (r *replacement) kept() Plan {
 // own workers come and go.
 func without(containers []container.Summary, old *container.InspectResponse) []container.Summary {
 	return slices.DeleteFunc(slices.Clone(containers), func(c container.Summary) bool {
-		_, isWorker := c.Labels[volumebackup.LabelPurpose]
-		return isWorker || old != nil && c.ID == old.ID
+		return volumebackup.IsWorker(c) || old != nil && c.ID == old.ID
 	})
 }
 

@@ -172,9 +172,7 @@ func (s Snapshot) startAfterRestore(how Start) bool {
 func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, p Progress) (err error) {
 	var u undo
 	defer func() { u.unless(ctx, &err) }()
-	if err := e.clearCopies(ctx); err != nil {
-		return err
-	}
+	e.clearCopies(ctx, p)
 	volumes, err := e.makeVolumes(ctx, r, &u, p)
 	defer func() {
 		if closeErr := volumes.close(); closeErr != nil { // the copy is there all the same

@@ -34,7 +34,7 @@ func (t *transaction) stopSafely(ctx context.Context) error {
 	if t.options.NoSafety {
 		return stop(ctx)
 	}
-	t.when.begin = func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (*volumebackup.Backup, error) {
+	t.when.begin = func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error) {
 		return t.worker.Begin(ctx, o, p)
 	}
 	if t.journal.OneShot { // the engine removes it when it stops
@@ -68,7 +68,7 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 			return fmt.Errorf("create a container for the volumes that are left: %w", err)
 		}
 		o.Container, o.Volumes.Only = standIn.ID, t.journal.Volumes
-		defer func() { err = errors.Join(err, t.engine.discard(ctx, standIn.ID)) }()
+		defer func() { err = errors.Join(err, t.engine.discard(context.WithoutCancel(ctx), standIn.ID)) }()
 	}
 	created, err := t.engine.createOn(ctx, t.when, o, t.p)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/volume"
 	"golang.org/x/sync/errgroup"
 
@@ -25,11 +24,11 @@ type transaction struct {
 	watch   *watch
 
 	journal journal
-	lock    *volumebackup.Restore // holds the lock and the journal
-	worker  *volumebackup.Restore // reads and writes the volumes
-	release func()                // tells who watches over this process that all is done
-	when    occasion              // of the safety snapshot
-	safety  *Snapshot             // once it is taken
+	lock    VolumeWorker // holds the lock and the journal
+	worker  VolumeWorker // reads and writes the volumes
+	release func()       // tells who watches over this process that all is done
+	when    occasion     // of the safety snapshot
+	safety  *Snapshot    // once it is taken
 
 	stopping bool // the engine may still be stopping something
 
@@ -183,7 +182,7 @@ func (r *replacement) running() []string {
 }
 
 // openWorker starts the worker that reads and writes volumes, if there are any.
-func (t *transaction) openWorker(ctx context.Context) (*volumebackup.Restore, error) {
+func (t *transaction) openWorker(ctx context.Context) (VolumeWorker, error) {
 	volumes := distinct(t.journal.Holds, t.journal.Volumes, t.journal.Made)
 	if len(volumes) == 0 {
 		return nil, nil
@@ -228,11 +227,14 @@ func (t *transaction) replace(ctx context.Context) error {
 // check looks again, now that nobody else can change the container, and at what
 // only a worker can see.
 func (t *transaction) check(ctx context.Context) error {
+	if err := t.waitForRivals(ctx); err != nil {
+		return err
+	}
 	found, err := t.engine.findReplaced(ctx, t.plan.snapshot, t.options.Name)
 	if err != nil {
 		return err
 	}
-	if (found == nil) != (t.plan.old == nil) || found != nil && found.ID != t.plan.old.ID {
+	if (found == nil) != (t.plan.old == nil) || found != nil && !sameContainer(*found, *t.plan.old) {
 		return errMoved
 	}
 	problems, err := t.checkArchives(ctx, t.targets())
@@ -240,6 +242,39 @@ func (t *transaction) check(ctx context.Context) error {
 		err = &ProblemsError{Problems: problems}
 	}
 	return err
+}
+
+// waitForRivals waits for who works on the same volumes, and begins again if there
+// is another restore in place about the same. Of two that meet, the one whose lock
+// sorts last gives way.
+func (t *transaction) waitForRivals(ctx context.Context) error {
+	e, j := t.engine, t.journal
+	about := concern{words: []string{t.plan.name}, volumes: distinct(j.Volumes, j.Made)}
+	if t.plan.old != nil {
+		about = about.of(*t.plan.old)
+	}
+	lock := volumebackup.LockName(j.lock())
+	rivals, readers, err := e.findRivals(ctx, []string{lock, j.Worker}, about, t.p)
+	if err != nil {
+		return err
+	}
+	for _, r := range rivals {
+		name := summaryName(r.worker.Summary)
+		if r.worker.alive && (lock < name || volumebackup.IsSettled(name)) {
+			if err := e.await(ctx, r.worker, r.journal.Name, t.p); err != nil {
+				return err
+			}
+		}
+	}
+	if len(rivals) > 0 {
+		return errMoved
+	}
+	for _, w := range readers {
+		if err := e.await(ctx, w, t.plan.name, t.p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkArchives finds archives that are not there or not sound, and volumes that
@@ -290,6 +325,9 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 		if err := t.checkUnused(ctx); err != nil {
 			return err
 		}
+		if err := t.lock.Held(ctx); err != nil {
+			return err
+		}
 		t.written = true
 		results, err := t.worker.Apply(ctx, string(t.plan.snapshot.ID), targets)
 		if err != nil {
@@ -308,13 +346,9 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 // checkUnused finds containers that were started meanwhile and mount a volume
 // which is about to be written.
 func (t *transaction) checkUnused(ctx context.Context) error {
-	args := filters.NewArgs(filters.Arg("status", "running"), filters.Arg("status", "paused"))
-	for _, name := range t.journal.Volumes {
-		args.Add("volume", name)
-	}
-	running, err := t.engine.docker.ContainerList(ctx, container.ListOptions{Filters: args})
+	running, err := t.engine.usersOf(ctx, t.journal.Volumes)
 	if err != nil {
-		return fmt.Errorf("list containers that share volumes: %w", err)
+		return err
 	}
 	if problems := t.plan.holders(surroundings{containers: without(running, nil)}, false); len(problems) > 0 {
 		return &ProblemsError{Problems: problems}
@@ -359,12 +393,16 @@ func (t *transaction) make(ctx context.Context) error {
 func (t *transaction) commit(ctx context.Context) error {
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
+	if err := t.lock.Held(ctx); err != nil {
+		return err
+	}
 	if err := t.lock.Release(ctx); err != nil {
 		return err
 	}
 	t.p.status("remove", "removing what was replaced")
 	if err := t.engine.finishReplace(ctx, t.journal, t.p); err != nil {
-		t.p.warn("remove", err.Error())
+		_ = t.lock.Abandon() // the journal stays, for who finishes it
+		t.p.warn("remove", fmt.Sprintf("%v. When the cause is removed, type: docker snapshot recover %s", err, t.plan.name))
 	}
 	return nil
 }
@@ -384,6 +422,9 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	if !t.written {
 		j.Volumes = nil
 	}
+	if settled, err := t.regain(ctx); settled || err != nil {
+		return errors.Join(failure, err)
+	}
 	undo := t.engine.undoReplace
 	if t.stopping {
 		undo = t.engine.undoCrashed
@@ -397,4 +438,32 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 		t.p.warn("undo", err.Error())
 	}
 	return errors.Join(failure, errors.New(undone))
+}
+
+// regain takes the lock again if it was lost: the worker that held it was killed.
+// Another command may then have put everything back, or is doing so; it has if
+// neither the journal nor the old container is there.
+func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
+	ctx = context.WithoutCancel(ctx)
+	if !errors.Is(t.lock.Held(ctx), volumebackup.ErrLost) {
+		return false, nil
+	}
+	options, err := t.journal.options()
+	if err != nil {
+		return false, err
+	}
+	lost := t.lock
+	if t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil); err != nil {
+		t.lock = lost
+		data := dataSafe
+		if t.written {
+			data = dataMixed
+		}
+		return false, &UndoError{Container: t.plan.name, State: t.engine.account(ctx, t.journal, data), Err: fmt.Errorf("take the lock again: %w", err)}
+	}
+	if t.journal.Old == "" || t.journal.OneShot { // what there is to undo shows
+		return false, lost.Close()
+	}
+	old, err := t.engine.inspectIfThere(ctx, t.journal.Old)
+	return old == nil && err == nil, errors.Join(err, lost.Close())
 }

@@ -129,6 +129,14 @@ func (e *Engine) finishReplace(ctx context.Context, j journal, p Progress) error
 	if err != nil || old == nil || j.OneShot || containerName(*old) != j.Aside {
 		return err
 	}
+	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
+	if err != nil {
+		return err
+	}
+	if made == nil { // never the last one
+		p.warn("remove", fmt.Sprintf("the replaced container %s is kept, because there is no container %s that took its place", j.Aside, j.Name))
+		return nil
+	}
 	err = e.docker.ContainerRemove(ctx, j.Old, container.RemoveOptions{Force: true})
 	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
 		return fmt.Errorf("the replaced container %s could not be removed: %w", j.Aside, err)
@@ -182,6 +190,9 @@ var errMixed = errors.New("there is no safety snapshot (--no-safety)")
 // putVolumesBack makes the volumes what the safety snapshot says. Whoever could
 // write to them is stopped: a restart of the engine may have started them.
 func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectResponse, j journal, p Progress) error {
+	if err := e.checkFree(ctx, j); err != nil {
+		return err
+	}
 	if old != nil && old.State.Running {
 		if err := e.stop(ctx, old.ID, old.State.Paused, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", j.Aside, err)
@@ -215,14 +226,14 @@ func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectRespo
 	if len(targets) == 0 {
 		return nil
 	}
-	volumes, err := e.fillVolumes(ctx, safety.ID, targets, nil, p) // what is lost was lost before
+	volumes, err := e.fillVolumes(ctx, safety.ID, targets, volumebackup.RestoreOptions{Worker: j.Worker}, p) // what is lost was lost before
 	return errors.Join(err, volumes.close())
 }
 
 // abandon ends the worker that holds the lock, but leaves its container: the
 // journal. It waits until that can be seen, or who comes next would take the
 // operation to be under way.
-func (e *Engine) abandon(ctx context.Context, lock *volumebackup.Restore, j journal) {
+func (e *Engine) abandon(ctx context.Context, lock VolumeWorker, j journal) {
 	_ = lock.Abandon()
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
@@ -230,4 +241,27 @@ func (e *Engine) abandon(ctx context.Context, lock *volumebackup.Restore, j jour
 		c, err := e.inspectIfThere(ctx, volumebackup.LockName(j.lock()))
 		return c == nil || !c.State.Running, err
 	})
+}
+
+// checkFree finds whoever has begun to use a volume that is about to be put back. It
+// is not stopped: nobody has asked for that.
+func (e *Engine) checkFree(ctx context.Context, j journal) error {
+	if len(j.Volumes) == 0 {
+		return nil
+	}
+	users, err := e.usersOf(ctx, j.Volumes)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, c := range users {
+		known := c.ID == j.Old || slices.ContainsFunc(j.Others, func(o other) bool { return o.ID == c.ID })
+		if known || volumebackup.IsWorker(c) {
+			continue
+		}
+		for _, name := range mountedOf(c, j.Volumes) {
+			failed = errors.Join(failed, fmt.Errorf("volume %s is in use by container %s: stop it, then type docker snapshot recover %s", name, summaryName(c), j.Name))
+		}
+	}
+	return failed
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,7 +52,7 @@ func (l containerLauncher) launch(ctx context.Context, j job) (conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &workerConn{docker: l.docker, id: id, detached: context.WithoutCancel(ctx)}
+	w := &workerConn{docker: l.docker, id: id, name: j.name, detached: context.WithoutCancel(ctx)}
 	if err := w.attachAndStart(ctx); err != nil {
 		return nil, errors.Join(err, w.Close()) //nolint:contextcheck // the worker goes also when ctx has ended
 	}
@@ -114,6 +115,7 @@ func (l containerLauncher) configure(image string, j job) (*container.Config, *c
 type workerConn struct {
 	docker   Docker
 	id       string
+	name     string          // empty: any
 	detached context.Context //nolint:containedctx // only for removing the container, after everything else was cancelled
 	stream   types.HijackedResponse
 	stdout   *io.PipeReader
@@ -189,6 +191,21 @@ func (w *workerConn) Abandon() error {
 	return w.closed
 }
 
+// namePrefix begins the name of every worker. A name is given by who makes a
+// container; labels may come with somebody's image.
+const namePrefix = "cua-snapshot-"
+
+// IsWorker tells our workers from containers that only bear the same labels, such
+// as those of an image that was made to look like one.
+func IsWorker(c container.Summary) bool {
+	if _, labelled := c.Labels[LabelPurpose]; !labelled {
+		return false
+	}
+	// The engine names the image by its ID if two clients have imported it at once.
+	ofImage := strings.HasPrefix(c.Image, workerRepository+":") || strings.HasPrefix(c.Image, "sha256:")
+	return ofImage && slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+namePrefix) })
+}
+
 // settled ends the name of a worker whose operation is over.
 const settled = "-settled"
 
@@ -196,15 +213,42 @@ const settled = "-settled"
 // taken back.
 func IsSettled(worker string) bool { return strings.HasSuffix(worker, settled) }
 
-// Release gives the container another name: the one thing about it that can be
-// changed, and by one call.
-func (w *workerConn) Release(ctx context.Context) error {
-	const shown = 6
-	name := "cua-snapshot-" + w.id[:shown] + settled
-	if err := w.docker.ContainerRename(ctx, w.id, name); err != nil {
-		return fmt.Errorf("rename worker: %w", err)
+// ErrLost means that a worker which held a lock has ended, or that another command
+// has taken it for dead.
+var ErrLost = errors.New("the worker that held the lock has ended")
+
+// Held asks the engine.
+func (w *workerConn) Held(ctx context.Context) error {
+	c, err := w.docker.ContainerInspect(ctx, w.id)
+	if cerrdefs.IsNotFound(err) {
+		return ErrLost
+	}
+	if err != nil {
+		return fmt.Errorf("look whether the lock is held: %w", err)
+	}
+	if !c.State.Running || w.name != "" && strings.TrimPrefix(c.Name, "/") != w.name {
+		return ErrLost
 	}
 	return nil
+}
+
+// Release gives the container another name: the one thing about it that can be
+// changed, and by one call. If that fails, the name tells whether only the answer
+// was lost.
+func (w *workerConn) Release(ctx context.Context) error {
+	const shown = 6
+	name := namePrefix + w.id[:shown] + settled
+	err := w.docker.ContainerRename(ctx, w.id, name)
+	if err == nil {
+		return nil
+	}
+	after, cancel := context.WithTimeout(w.detached, removeTimeout)
+	defer cancel()
+	c, inspectErr := w.docker.ContainerInspect(after, w.id)
+	if inspectErr == nil && strings.TrimPrefix(c.Name, "/") == name {
+		return nil
+	}
+	return fmt.Errorf("rename worker: %w", err)
 }
 
 // Explain adds the worker's last words to an error.

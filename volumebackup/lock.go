@@ -1,10 +1,12 @@
 package volumebackup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -37,9 +39,10 @@ func (e *LockedError) Unwrap() error { return cerrdefs.ErrConflict }
 func (l containerLauncher) create(ctx context.Context, config *container.Config, host *container.HostConfig, j job) (string, error) {
 	deadline := time.NewTimer(j.wait)
 	defer deadline.Stop()
+	name := cmp.Or(j.name, fmt.Sprintf("%sworker-%08x", namePrefix, rand.Uint32())) //nolint:gosec // it only has to be another each time
 	for {
 		// Not cancelled midway: the engine would go on, and the ID be unknown.
-		created, err := l.docker.ContainerCreate(context.WithoutCancel(ctx), config, host, nil, nil, j.name)
+		created, err := l.docker.ContainerCreate(context.WithoutCancel(ctx), config, host, nil, nil, name)
 		if err == nil {
 			return created.ID, nil
 		}
@@ -77,7 +80,11 @@ func (l containerLauncher) repair(ctx context.Context, name string) (*LockedErro
 	if err != nil {
 		return nil, fmt.Errorf("look who holds %s: %w", name, err)
 	}
-	if isAlive(holder) {
+	alive, err := isAlive(ctx, l.docker, holder)
+	if err != nil {
+		return nil, err
+	}
+	if alive {
 		return &LockedError{Holder: name, Purpose: holder.Config.Labels[LabelPurpose]}, nil
 	}
 	frozen, err := FrozenBy(holder.Config.Labels)
@@ -96,42 +103,62 @@ func (l containerLauncher) repair(ctx context.Context, name string) (*LockedErro
 	return nil, nil
 }
 
-// Await waits until no operation holds the lock of a container, for as long as it
-// would be waited for to take it. It repairs nothing.
-func (s *Service) Await(ctx context.Context, containerID string) error {
-	name := LockName(containerID)
+// Await waits until a worker is not at work any more, for as long as a lock would
+// be waited for. It repairs nothing.
+func (s *Service) Await(ctx context.Context, workerID string) error {
 	deadline := time.NewTimer(s.lockTimeout)
 	defer deadline.Stop()
 	for {
-		holder, err := s.docker.ContainerInspect(ctx, name)
+		worker, err := s.docker.ContainerInspect(ctx, workerID)
 		if cerrdefs.IsNotFound(err) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("look who holds %s: %w", name, err)
+			return fmt.Errorf("look at worker %s: %w", workerID, err)
 		}
-		if !isAlive(holder) {
-			return nil
+		alive, err := isAlive(ctx, s.docker, worker)
+		if err != nil || !alive {
+			return err
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-deadline.C:
-			return &LockedError{Holder: name, Purpose: holder.Config.Labels[LabelPurpose]}
+			return &LockedError{Holder: strings.TrimPrefix(worker.Name, "/"), Purpose: worker.Config.Labels[LabelPurpose]}
 		case <-time.After(lockPoll):
 		}
 	}
 }
 
-// isAlive tells whether a worker is at work, about to be, or about to be gone.
-func isAlive(worker container.InspectResponse) bool {
-	return worker.State.Running || worker.State.Status == container.StateRemoving ||
-		worker.State.Status == container.StateCreated && recent(worker.Created)
+// IsAlive tells whether a worker is at work, about to be, or about to be gone.
+// Both times are the engine's: a client's clock may be minutes away from it.
+func IsAlive(state container.ContainerState, created, now time.Time) bool {
+	switch state {
+	case container.StateRunning, container.StatePaused, container.StateRemoving:
+		return true
+	case container.StateCreated:
+		return now.Sub(created) < startGrace
+	}
+	return false
 }
 
-func recent(created string) bool {
-	t, err := time.Parse(time.RFC3339Nano, created)
-	return err == nil && time.Since(t) < startGrace //nolint:forbidigo // the engine's clock can only be compared with ours
+func isAlive(ctx context.Context, docker Docker, worker container.InspectResponse) (bool, error) {
+	if worker.State.Status != container.StateCreated {
+		return IsAlive(worker.State.Status, time.Time{}, time.Time{}), nil
+	}
+	created, err := time.Parse(time.RFC3339Nano, worker.Created)
+	if err != nil {
+		return false, fmt.Errorf("read when worker %s was created: %w", worker.Name, err)
+	}
+	engine, err := docker.Info(ctx)
+	if err != nil {
+		return false, fmt.Errorf("ask the engine for the time: %w", err)
+	}
+	now, err := time.Parse(time.RFC3339Nano, engine.SystemTime)
+	if err != nil {
+		return false, fmt.Errorf("read the engine's time: %w", err)
+	}
+	return IsAlive(worker.State.Status, created, now), nil
 }
 
 // setAside frees the lock that a dead worker holds whose journal says more than

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/system"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
 )
@@ -24,6 +25,8 @@ type fakeEngine struct {
 
 	containers map[string]*container.InspectResponse // by name
 	busy       int                                   // removals that end in a conflict: somebody else removes it
+	behind     time.Duration                         // what its clock shows less than ours
+	lost       int                                   // renames whose answer is lost
 	calls      []string
 }
 
@@ -42,6 +45,10 @@ func (f *fakeEngine) find(word string) (string, *container.InspectResponse, erro
 		}
 	}
 	return "", nil, fmt.Errorf("no such container: %s: %w", word, cerrdefs.ErrNotFound)
+}
+
+func (f *fakeEngine) Info(context.Context) (system.Info, error) {
+	return system.Info{SystemTime: time.Now().Add(-f.behind).Format(time.RFC3339Nano)}, nil
 }
 
 func (f *fakeEngine) ContainerCreate(_ context.Context, config *container.Config, _ *container.HostConfig, _ *network.NetworkingConfig, _ *ocispec.Platform, name string) (container.CreateResponse, error) {
@@ -81,6 +88,9 @@ func (f *fakeEngine) ContainerRename(_ context.Context, word, to string) error {
 	delete(f.containers, name)
 	c.Name = "/" + to
 	f.containers[to] = c
+	if f.lost--; f.lost >= 0 {
+		return errors.New("the connection broke")
+	}
 	return nil
 }
 
@@ -186,6 +196,74 @@ func TestLockIsNotTakenFromTheLiving(t *testing.T) {
 				assert.Equal(t, len(f.calls), 0)
 			})
 		})
+	}
+}
+
+// A worker that was made a moment ago is not dead because a client's clock is ahead
+// of the engine's; and one of an hour ago is, though the clock is behind.
+func TestAgeIsMeasuredOnTheEnginesClock(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		behind, age time.Duration
+		isDead      bool
+	}{
+		{"new, our clock is ahead", time.Minute, time.Second, false},
+		{"old, our clock is behind", -2 * time.Hour, time.Hour, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				holder := worker(testLock, "created", time.Now().Add(-tc.behind-tc.age), map[string]string{labelFrozen: "null"})
+				f := newFakeEngine(holder)
+				f.behind = tc.behind
+				_, err := containerLauncher{docker: f}.create(t.Context(), &container.Config{}, nil, job{name: testLock, wait: time.Second})
+				assert.Equal(t, err == nil, tc.isDead, "%v", err)
+				f.containers[testLock] = holder
+				err = (&Service{docker: f, lockTimeout: time.Second}).Await(t.Context(), holder.ID)
+				assert.Equal(t, err == nil, tc.isDead, "%v", err)
+			})
+		})
+	}
+}
+
+func TestLockThatIsHeldIsReleasedOnce(t *testing.T) {
+	for name, lost := range map[string]int{"answered": 0, "the answer is lost": 1} {
+		t.Run(name, func(t *testing.T) {
+			holder := worker(testLock, "running", time.Now(), nil)
+			f := newFakeEngine(holder)
+			f.lost = lost
+			w := workerConn{docker: f, id: holder.ID, name: testLock, detached: t.Context()}
+			assert.NilError(t, w.Held(t.Context()))
+			assert.NilError(t, w.Release(t.Context()))
+			assert.Assert(t, IsSettled(holder.Name))
+			assert.ErrorIs(t, w.Held(t.Context()), ErrLost)
+		})
+	}
+}
+
+func TestLockIsLostWithItsWorker(t *testing.T) {
+	holder := worker(testLock, "exited", time.Now(), nil)
+	f := newFakeEngine(holder)
+	w := workerConn{docker: f, id: holder.ID, name: testLock, detached: t.Context()}
+	assert.ErrorIs(t, w.Held(t.Context()), ErrLost)
+	delete(f.containers, testLock)
+	assert.ErrorIs(t, w.Held(t.Context()), ErrLost)
+	assert.ErrorContains(t, w.Release(t.Context()), "no such container")
+}
+
+func TestWorkersAreKnownByWhatNoImageCanSay(t *testing.T) {
+	ours := map[string]string{LabelPurpose: "create"}
+	for _, tc := range []struct {
+		name     string
+		c        container.Summary
+		isWorker bool
+	}{
+		{"a worker", container.Summary{Image: "cua-snapshot/worker:0123456789ab", Names: []string{"/cua-snapshot-0123456789ab"}, Labels: ours}, true},
+		{"a worker whose tag has moved", container.Summary{Image: "sha256:0123", Names: []string{"/cua-snapshot-worker-01234567"}, Labels: ours}, true},
+		{"of an image with a worker's labels", container.Summary{Image: "evil", Names: []string{"/cua-snapshot-0123456789ab"}, Labels: ours}, false},
+		{"of such an image without a tag", container.Summary{Image: "sha256:0123", Names: []string{"/web"}, Labels: ours}, false},
+		{"of a snapshot of a container named worker", container.Summary{Image: "cua-snapshot/worker:one", Names: []string{"/web"}, Labels: ours}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) { assert.Equal(t, IsWorker(tc.c), tc.isWorker) })
 	}
 }
 

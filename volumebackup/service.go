@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -39,6 +41,7 @@ type Workers interface {
 
 // Host is the part about everything around them.
 type Host interface {
+	Info(ctx context.Context) (system.Info, error)
 	ImageImport(ctx context.Context, source image.ImportSource, ref string, options image.ImportOptions) (io.ReadCloser, error)
 	ImageInspect(ctx context.Context, id string, options ...client.ImageInspectOption) (image.InspectResponse, error)
 	ServerVersion(ctx context.Context) (types.Version, error)
@@ -80,6 +83,8 @@ type conn interface {
 	io.ReadWriteCloser
 	// Abandon ends the worker, but leaves its container: the journal.
 	Abandon() error
+	// Held fails with [ErrLost] if the worker is not at work under its name any more.
+	Held(ctx context.Context) error
 	// Release gives the lock free, and marks the journal as settled.
 	Release(ctx context.Context) error
 	// Explain adds what the worker said on its way out to an error.
@@ -127,7 +132,14 @@ func LockName(containerID string) string {
 	if len(containerID) > shown {
 		containerID = containerID[:shown]
 	}
-	return "cua-snapshot-" + containerID
+	return namePrefix + containerID
+}
+
+// IsLockOf tells by its name whether a worker holds the lock of a container, or has
+// held it before its journal was set aside.
+func IsLockOf(worker, containerID string) bool {
+	lock := LockName(containerID)
+	return worker == lock || strings.HasPrefix(worker, lock+"-")
 }
 
 // Archive describes one stored volume.
@@ -173,6 +185,10 @@ func (s *session) Abandon() error { return s.conn.Abandon() }
 // Release gives the lock free, at once and for good: from then on the journal
 // stands for an operation that is over, whatever happens to this process.
 func (s *session) Release(ctx context.Context) error { return s.conn.Release(ctx) }
+
+// Held fails if the lock is not held any more: with [ErrLost] if the worker has
+// ended, or somebody else has put its journal aside.
+func (s *session) Held(ctx context.Context) error { return s.conn.Held(ctx) }
 
 // explain says why the worker ended, if it did.
 func (s *session) explain(err error) error {

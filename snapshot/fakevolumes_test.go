@@ -1,0 +1,291 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+)
+
+// fakeVolumes are [Volumes] on a [fakeDocker]: workers are containers of it, and
+// what a volume holds is a text.
+type fakeVolumes struct {
+	docker   *fakeDocker
+	archives map[string][]string // by snapshot: what its volumes held
+	before   func()              // called before a worker is made; nil: nothing
+	waiting  func(holder string) // called when somebody waits for that worker; nil: nobody does for long
+}
+
+// workerImage is that of every worker.
+const workerImage = "cua-snapshot/worker:0123456789ab"
+
+// withVolumes has an engine's volumes archived.
+func (f *fakeDocker) withVolumes() *fakeVolumes {
+	f.addImage(workerImage, &container.Config{Cmd: []string{"worker"}})
+	f.service = &fakeVolumes{docker: f, archives: map[string][]string{}}
+	return f.service
+}
+
+// after are the same volumes, for a client of which something is done before it makes
+// its first worker.
+func (v *fakeVolumes) after(do func()) *fakeVolumes {
+	return &fakeVolumes{docker: v.docker, archives: v.archives, before: sync.OnceFunc(do), waiting: v.waiting}
+}
+
+// launch makes a worker that runs. A lock is taken from the dead.
+func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[string]string, volumes []string, readOnly bool) (*fakeWorker, error) {
+	if v.before != nil {
+		v.before()
+	}
+	for {
+		var made, holder *fakeContainer
+		err := v.docker.do(ctx, "launch "+name, func() error {
+			if name != "" {
+				holder = v.docker.findContainer(name)
+			}
+			if holder == nil {
+				made = v.worker(name, journal, volumes, readOnly)
+			}
+			return nil
+		})
+		switch {
+		case made != nil && err != nil && ctx.Err() != nil: // Ctrl-C: it is closed at once
+			v.docker.vanish(made)
+			return nil, err
+		case err != nil:
+			return nil, err
+		case holder == nil:
+			return &fakeWorker{service: v, id: made.id, name: made.name, volumes: volumes}, nil
+		}
+		if err := v.repair(ctx, holder); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (v *fakeVolumes) worker(name string, journal map[string]string, volumes []string, readOnly bool) *fakeContainer {
+	f := v.docker
+	c := &fakeContainer{id: f.newID(), name: name, state: "running", image: f.findImage(workerImage).id, created: f.clock, host: &container.HostConfig{}}
+	if name == "" {
+		c.name = "cua-snapshot-worker-" + c.id[:8]
+	}
+	c.config = &container.Config{Image: workerImage, Labels: maps.Clone(journal)}
+	for i, volume := range volumes {
+		c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeVolume, Name: volume, Destination: fmt.Sprint("/mnt/", i), RW: !readOnly})
+	}
+	f.containers = append(f.containers, c)
+	return c
+}
+
+// repair waits for a live holder of a lock, and puts a dead one aside.
+func (v *fakeVolumes) repair(ctx context.Context, holder *fakeContainer) error {
+	if holder.state == "running" || holder.state == "created" {
+		return v.wait(holder)
+	}
+	if holder.config.Labels[labelJournal] != "" {
+		return v.docker.ContainerRename(ctx, holder.id, holder.name+"-"+holder.id[:6])
+	}
+	return v.docker.ContainerRemove(ctx, holder.id, container.RemoveOptions{Force: true})
+}
+
+// wait has whoever holds something up get on; if nobody does, it was waited for in vain.
+func (v *fakeVolumes) wait(holder *fakeContainer) error {
+	if v.waiting == nil {
+		return &volumebackup.LockedError{Holder: holder.name, Purpose: holder.config.Labels[volumebackup.LabelPurpose]}
+	}
+	v.waiting(holder.name)
+	return nil
+}
+
+func (v *fakeVolumes) Store() string { return "cua-snapshots" }
+
+func (v *fakeVolumes) Await(_ context.Context, workerID string) error {
+	v.docker.mu.Lock()
+	holder := v.docker.findContainer(workerID)
+	alive := holder != nil && holder.state == "running"
+	v.docker.mu.Unlock()
+	if !alive {
+		return nil
+	}
+	return v.wait(holder)
+}
+
+func (v *fakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (VolumeBackup, error) {
+	var names []string
+	for _, volume := range o.Volumes {
+		names = append(names, volume.Name)
+	}
+	frozen, _ := json.Marshal(o.Freezes)
+	journal := map[string]string{volumebackup.LabelPurpose: "create", labels.Prefix + "worker.frozen": string(frozen)}
+	w, err := v.launch(ctx, volumebackup.LockName(o.Container), journal, names, true)
+	if err != nil {
+		return nil, err
+	}
+	return &fakeBackup{worker: w, o: o}, nil
+}
+
+func (v *fakeVolumes) OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, _ volumebackup.Progress) (VolumeWorker, error) {
+	name := o.Worker
+	if o.Lock != "" {
+		name = volumebackup.LockName(o.Lock)
+	}
+	frozen, _ := json.Marshal(o.Freezes)
+	journal := map[string]string{volumebackup.LabelPurpose: o.Purpose, labels.Prefix + "worker.frozen": string(frozen)}
+	maps.Copy(journal, o.Journal)
+	w, err := v.launch(ctx, name, journal, o.Volumes, o.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (v *fakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) (int64, error) {
+	return 0, v.docker.do(ctx, "remove archives", func() error {
+		delete(v.archives, o.Snapshot)
+		return nil
+	})
+}
+
+func (v *fakeVolumes) Entries(context.Context, string, int, string, func(volumebackup.Entry)) error {
+	panic("nobody lists entries here")
+}
+
+// fakeWorker is a worker at work.
+type fakeWorker struct {
+	service  *fakeVolumes
+	id, name string
+	volumes  []string
+	ended    bool
+}
+
+// request is how every request goes: a worker that was killed answers none.
+func (w *fakeWorker) request(ctx context.Context, what string, effect func() error) error {
+	return w.service.docker.do(ctx, what, func() error {
+		if c := w.service.docker.findContainer(w.id); c == nil || c.state != "running" {
+			return fmt.Errorf("%s: the worker has ended", what)
+		}
+		return effect()
+	})
+}
+
+func (w *fakeWorker) Begin(_ context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (VolumeBackup, error) {
+	return &fakeBackup{worker: w, o: o, borrowed: true}, nil
+}
+
+func (w *fakeWorker) Check(ctx context.Context, snapshot string, t volumebackup.Target) error {
+	return w.request(ctx, "check", func() error {
+		if len(w.service.archives[snapshot]) <= t.Archive {
+			return fmt.Errorf("archive %d of %s: %w", t.Archive, snapshot, protocol.NotFound)
+		}
+		return nil
+	})
+}
+
+func (w *fakeWorker) Plan(context.Context, string, []volumebackup.Target) ([]volumebackup.RestoreResult, error) {
+	panic("nobody looks ahead here")
+}
+
+// Apply writes a volume in two steps: in between there is a mixture.
+func (w *fakeWorker) Apply(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error) {
+	for _, t := range targets {
+		content := w.service.archives[snapshot][t.Archive]
+		for _, state := range []string{"half of " + content, content} {
+			err := w.request(ctx, "apply "+t.Volume, func() error {
+				w.service.docker.findVolume(t.Volume).content = state
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return make([]volumebackup.RestoreResult, len(targets)), nil
+}
+
+func (w *fakeWorker) Held(ctx context.Context) error {
+	return w.service.docker.do(ctx, "held", func() error {
+		if c := w.service.docker.findContainer(w.id); c == nil || c.state != "running" || c.name != w.name {
+			return volumebackup.ErrLost
+		}
+		return nil
+	})
+}
+
+func (w *fakeWorker) Release(ctx context.Context) error {
+	name := "cua-snapshot-" + w.id[:6] + "-settled"
+	err := w.service.docker.ContainerRename(ctx, w.id, name)
+	if c, _, inspectErr := w.service.docker.ContainerInspectWithRaw(context.WithoutCancel(ctx), w.id, false); err == nil || inspectErr == nil && c.Name == "/"+name {
+		return nil
+	}
+	return err
+}
+
+func (w *fakeWorker) Abandon() error {
+	w.ends(func(c *fakeContainer) { c.end(w.service.docker.clock) })
+	return nil
+}
+
+func (w *fakeWorker) Close() error {
+	w.ends(func(c *fakeContainer) { w.service.docker.drop(c, false) })
+	return nil
+}
+
+// ends ends the worker, unless its client cannot any more.
+func (w *fakeWorker) ends(how func(*fakeContainer)) {
+	w.service.docker.mu.Lock()
+	defer w.service.docker.mu.Unlock()
+	if w.ended {
+		return
+	}
+	w.ended = true
+	if c := w.service.docker.findContainer(w.id); c != nil && !w.service.docker.dead {
+		how(c)
+	}
+}
+
+// fakeBackup is a backup in a worker.
+type fakeBackup struct {
+	worker   *fakeWorker
+	o        volumebackup.BackupOptions
+	borrowed bool
+	read     []string
+}
+
+func (b *fakeBackup) Pass(ctx context.Context, _ volumebackup.Mode) (archives []volumebackup.Archive, err error) {
+	err = b.worker.request(ctx, "pass", func() error {
+		b.read = nil
+		for _, v := range b.o.Volumes {
+			content := b.worker.service.docker.findVolume(v.Name).content
+			b.read = append(b.read, content)
+			archives = append(archives, volumebackup.Archive{
+				Volume: v.Name, Number: v.Number, Root: fmt.Sprintf("%x", sha256.Sum256([]byte(content))), Entries: 2, Bytes: int64(len(content)),
+			})
+		}
+		return nil
+	})
+	return archives, err
+}
+
+func (b *fakeBackup) Publish(ctx context.Context) ([]volumebackup.Archive, error) {
+	return nil, b.worker.request(ctx, "publish", func() error {
+		b.worker.service.archives[b.o.Snapshot] = slices.Clone(b.read)
+		return nil
+	})
+}
+
+func (b *fakeBackup) Close() error {
+	if b.borrowed {
+		return nil
+	}
+	return b.worker.Close()
+}

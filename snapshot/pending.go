@@ -1,0 +1,212 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// worker is a container of ours that works on volumes, or did.
+type worker struct {
+	container.Summary
+	alive bool // at work, about to be, or about to be gone
+}
+
+// workers lists the workers with one of our labels, dead ones too.
+func (e *Engine) workers(ctx context.Context, label string) ([]worker, error) {
+	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	if err != nil {
+		return nil, fmt.Errorf("list workers: %w", err)
+	}
+	now := sync.OnceValues(func() (time.Time, error) { return e.engineTime(ctx) })
+	var found []worker
+	for _, c := range list {
+		if !volumebackup.IsWorker(c) {
+			continue
+		}
+		var at time.Time
+		if c.State == container.StateCreated { // only then its age matters
+			if at, err = now(); err != nil {
+				return nil, err
+			}
+		}
+		found = append(found, worker{c, volumebackup.IsAlive(c.State, time.Unix(c.Created, 0), at)})
+	}
+	return found, nil
+}
+
+// engineTime is what the engine's clock shows. Times in its answers can be
+// compared with no other.
+func (e *Engine) engineTime(ctx context.Context) (time.Time, error) {
+	info, err := e.docker.Info(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask the engine for the time: %w", err)
+	}
+	now, err := time.Parse(time.RFC3339Nano, info.SystemTime)
+	return now, describe(err, "read the engine's time")
+}
+
+// replacing is a restore in place that is under way, or was interrupted.
+type replacing struct {
+	worker  worker
+	journal journal
+}
+
+// concern is what an operation is about.
+type concern struct {
+	words   []string // names and IDs of its container
+	volumes []string // that it reads or writes
+}
+
+// of is what an operation on a container is about.
+func (c concern) of(found container.InspectResponse) concern {
+	c.words = append(slices.Clone(c.words), found.ID, containerName(found))
+	return c
+}
+
+// pendingReplacements finds those that are about the same container, or write the
+// same volumes.
+func (e *Engine) pendingReplacements(ctx context.Context, about concern, p Progress) ([]replacing, error) {
+	workers, err := e.workers(ctx, labelJournal)
+	if err != nil {
+		return nil, err
+	}
+	return about.choose(workers, p)
+}
+
+// choose finds the restores in place that workers stand for and that are about the
+// same. One that cannot be read stands in nobody's way but its own container's.
+func (c concern) choose(workers []worker, p Progress) ([]replacing, error) {
+	var pending []replacing
+	for _, w := range workers {
+		text, ok := w.Labels[labelJournal]
+		if !ok {
+			continue
+		}
+		j, err := readJournal(text)
+		switch {
+		case err != nil && c.locks(w):
+			return nil, err
+		case err != nil:
+			p.warn("check", fmt.Sprintf("worker %s is left alone: %v", summaryName(w.Summary), err))
+		case j.isAbout(c.words) || j.isOn(c.volumes):
+			pending = append(pending, replacing{w, j})
+		}
+	}
+	return pending, nil
+}
+
+// locks tells by the name of a worker whether it locks, or has locked, the
+// container.
+func (c concern) locks(w worker) bool {
+	return slices.ContainsFunc(c.words, func(word string) bool {
+		return word != "" && (volumebackup.IsLockOf(summaryName(w.Summary), word) || volumebackup.IsLockOf(summaryName(w.Summary), journal{Name: word}.lock()))
+	})
+}
+
+// errMoved means that another operation has changed the container meanwhile, or is
+// about to, so that everything has to be looked at again.
+var errMoved = errors.New("the container was changed by another operation")
+
+// findRivals looks again once the lock is held, by workers with these names: for
+// restores in place about the same that were begun, or interrupted, while it was
+// waited for, and for who reads the volumes. Whoever is not found
+// now will find this operation's workers.
+func (e *Engine) findRivals(ctx context.Context, own []string, about concern, p Progress) (rivals []replacing, readers []worker, err error) {
+	workers, err := e.workers(ctx, volumebackup.LabelPurpose)
+	if err != nil {
+		return nil, nil, err
+	}
+	workers = slices.DeleteFunc(workers, func(w worker) bool { return slices.Contains(own, summaryName(w.Summary)) })
+	if rivals, err = about.choose(workers, p); err != nil {
+		return nil, nil, err
+	}
+	for _, w := range workers {
+		_, isJournal := w.Labels[labelJournal]
+		// The worker that writes for a restore in place does not count: it does nothing
+		// while there is no journal beside it, and may itself wait for this lock.
+		reads := slices.ContainsFunc(w.Mounts, func(m container.MountPoint) bool { return !m.RW && slices.Contains(about.volumes, m.Name) })
+		if w.alive && !isJournal && reads {
+			readers = append(readers, w)
+		}
+	}
+	return rivals, readers, nil
+}
+
+// checkUnmoved looks, once a container's lock is held, whether it is still what it
+// was, and whether no restore in place has to do with it or its volumes.
+func (e *Engine) checkUnmoved(ctx context.Context, c container.InspectResponse, volumes []string, p Progress) error {
+	rivals, _, err := e.findRivals(ctx, []string{volumebackup.LockName(c.ID)}, concern{volumes: volumes}.of(c), p)
+	if err != nil {
+		return err
+	}
+	found, err := e.inspectIfThere(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	if len(rivals) > 0 || found == nil || !sameContainer(*found, c) {
+		return errMoved
+	}
+	return nil
+}
+
+// await waits for a worker that is at work on the same.
+func (e *Engine) await(ctx context.Context, w worker, name string, p Progress) error {
+	p.status("check", "waiting for another operation on container "+name)
+	return e.volumes.Await(ctx, w.ID)
+}
+
+// conclude waits for what is under way, and takes back what was interrupted.
+func (e *Engine) conclude(ctx context.Context, pending []replacing, p Progress) error {
+	for _, r := range pending {
+		if r.worker.alive {
+			if err := e.await(ctx, r.worker, r.journal.Name, p); err != nil {
+				return err
+			}
+			continue
+		}
+		done, err := e.recoverReplace(ctx, r, p)
+		if err != nil {
+			return err
+		}
+		if done != nil {
+			p.warn("recover", done.Container+": "+done.Text)
+		}
+	}
+	return nil
+}
+
+// usersOf lists the containers that run, or stand still, and mount one of the volumes.
+func (e *Engine) usersOf(ctx context.Context, volumes []string) ([]container.Summary, error) {
+	args := filters.NewArgs(filters.Arg("status", container.StateRunning), filters.Arg("status", container.StatePaused), filters.Arg("status", container.StateRestarting))
+	for _, name := range volumes {
+		args.Add("volume", name)
+	}
+	users, err := e.docker.ContainerList(ctx, container.ListOptions{Filters: args})
+	return users, describe(err, "list containers that share volumes")
+}
+
+// mountedOf are those of the volumes that a container mounts.
+func mountedOf(c container.Summary, volumes []string) []string {
+	var mounted []string
+	for _, m := range c.Mounts {
+		if slices.Contains(volumes, m.Name) {
+			mounted = append(mounted, m.Name)
+		}
+	}
+	return distinct(mounted)
+}
+
+// sameContainer tells whether a container is still what it was: one that was
+// renamed has been set aside.
+func sameContainer(now, before container.InspectResponse) bool {
+	return now.ID == before.ID && containerName(now) == containerName(before)
+}

@@ -1,0 +1,138 @@
+package snapshot
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"gotest.tools/v3/assert"
+)
+
+// withTwo is an engine with a container web and its volume data, of which there is
+// a snapshot web:one; now all are at two.
+func withTwo(t *testing.T) *fakeDocker {
+	t.Helper()
+	docker := newFakeDocker()
+	docker.withVolumes()
+	web := docker.create(t, "web", &container.Config{}, &container.HostConfig{
+		Binds: []string{"data:/data"}, RestartPolicy: container.RestartPolicy{Name: "always"},
+	})
+	assert.NilError(t, docker.ContainerStart(t.Context(), web.id, container.StartOptions{}))
+	web.files = "one"
+	docker.findVolume("data").content = "one"
+	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+	web.files = "two"
+	docker.findVolume("data").content = "two"
+	docker.randomness = 100
+	docker.forgetCalls()
+	return docker
+}
+
+func replaceOptions() ReplaceOptions {
+	return ReplaceOptions{RestoreOptions: RestoreOptions{Snapshot: "web:one"}, Wait: true}
+}
+
+// clientDies is what a client leaves that is killed: its workers end as their input does.
+func (f *fakeDocker) clientDies() {
+	f.dead = false
+	f.randomness += 50
+	for _, c := range f.containers {
+		if c.config.Image == workerImage && c.state == "running" {
+			c.end(f.clock)
+		}
+	}
+}
+
+// replaceUntil has a restore in place of web:one die before a call that begins so,
+// but so many of them later. Its workers do not know yet that they are orphans.
+func (f *fakeDocker) replaceUntil(t *testing.T, call string, skip int) {
+	t.Helper()
+	f.dieAt, f.dieSkips = call, skip
+	_, _ = f.engine().Replace(t.Context(), replaceOptions(), nil)
+	assert.Assert(t, f.dead, "it never came to %s", call)
+	f.dieAt, f.dead = "", false
+	f.randomness += 50
+}
+
+// killedAt is replaceUntil, and the workers have ended.
+func (f *fakeDocker) killedAt(t *testing.T, call string, skip int) {
+	t.Helper()
+	f.replaceUntil(t, call, skip)
+	f.clientDies()
+}
+
+// data is what the volume data holds.
+func (f *fakeDocker) data() string { return f.findVolume("data").content }
+
+// assertReplaced checks that the new container is there, with what was captured.
+func assertReplaced(t *testing.T, docker *fakeDocker, old string) {
+	t.Helper()
+	web := docker.findContainer("web")
+	assert.Assert(t, web != nil && web.id != old, docker.world())
+	assert.Equal(t, web.files+" "+docker.data(), "one one")
+	assert.Assert(t, docker.findContainer(old) == nil, docker.world())
+}
+
+func TestReplaceIsDoneOrUndone(t *testing.T) {
+	gone := func(t *testing.T, docker *fakeDocker) {
+		t.Helper()
+		assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
+	}
+	for name, change := range map[string]func(*testing.T, *fakeDocker){
+		"running": func(*testing.T, *fakeDocker) {},
+		"paused":  func(_ *testing.T, docker *fakeDocker) { docker.findContainer("web").state = "paused" },
+		"stopped": func(_ *testing.T, docker *fakeDocker) { docker.findContainer("web").state = "exited" },
+		"gone":    gone,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var old fakeContainer
+			scene := func(t *testing.T) *fakeDocker {
+				t.Helper()
+				docker := withTwo(t)
+				change(t, docker)
+				old = fakeContainer{}
+				if web := docker.findContainer("web"); web != nil {
+					old = *web
+				}
+				return docker
+			}
+			operate := func(ctx context.Context, e *Engine) error {
+				_, err := e.Replace(ctx, replaceOptions(), nil)
+				return err
+			}
+			kinds := []faultKind{faultRefuse, faultLoseAnswer, faultCancelBefore, faultCancelAfter, faultDie}
+			withFaults(t, kinds, scene, operate, func(t *testing.T, o outcome) { checkReplaced(t, o, old) })
+		})
+	}
+}
+
+// checkReplaced checks that after a fault either everything is as it was captured,
+// or as it was, if need be after one recovery.
+func checkReplaced(t *testing.T, o outcome, old fakeContainer) {
+	t.Helper()
+	docker := o.docker
+	docker.clientDies()
+	docker.clock = docker.clock.Add(time.Minute / 2) // what was made and never ran counts as dead
+	_, err := docker.engine().Recover(t.Context(), "", nil)
+	assert.NilError(t, err, "%v", o.err)
+	for line := range strings.Lines(docker.world()) {
+		assert.Assert(t, !strings.Contains(line, "-replaced-") && !strings.HasPrefix(line, "container cua-"), "%s", docker.world())
+	}
+	web := docker.findContainer("web")
+	if web != nil && web.files == "one" {
+		assertReplaced(t, docker, old.id)
+		assert.Equal(t, web.state, "running")
+		return
+	}
+	assert.Assert(t, o.err != nil || o.kind == faultDie)
+	assert.Equal(t, docker.data(), "two")
+	if old.id == "" {
+		assert.Assert(t, web == nil, docker.world())
+		return
+	}
+	assert.Assert(t, web != nil, docker.world())
+	assert.Equal(t, web.id+web.state, old.id+old.state)
+	assert.Equal(t, web.host.RestartPolicy.Name, old.host.RestartPolicy.Name)
+}

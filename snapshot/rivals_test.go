@@ -1,0 +1,352 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// halfWay are moments at which a restore in place has begun to change things.
+var halfWay = map[string]struct {
+	call string
+	skip int
+}{
+	"the old one is aside":      {"apply data", 0},
+	"a volume is half written":  {"apply data", 1},
+	"the volumes are written":   {"ContainerCreate web", 0},
+	"the new one is being made": {"ContainerStart", 0},
+}
+
+// Whoever has looked before another restore began, and gets the lock when that one's
+// client has died, must not take what it left for what was there.
+func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
+	for name, moment := range halfWay {
+		t.Run("restore, "+name, func(t *testing.T) {
+			docker := withTwo(t)
+			old := docker.findContainer("web").id
+			engine := docker.engine()
+			engine.volumes = docker.service.after(func() { docker.killedAt(t, moment.call, moment.skip) })
+			replaced, err := engine.Replace(t.Context(), replaceOptions(), nil)
+			assert.NilError(t, err)
+			assertReplaced(t, docker, old)
+			assert.DeepEqual(t, docker.service.archives[string(replaced.Safety.ID)], []string{"two"})
+		})
+		t.Run("create, "+name, func(t *testing.T) {
+			docker := withTwo(t)
+			old := docker.findContainer("web").id
+			engine := docker.engine()
+			engine.volumes = docker.service.after(func() { docker.killedAt(t, moment.call, moment.skip) })
+			created, err := engine.Create(t.Context(), CreateOptions{Container: "web"}, nil)
+			assert.NilError(t, err)
+			assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
+			assert.Equal(t, docker.data(), "two")
+			assert.Equal(t, docker.findContainer("web").id, old)
+			assert.Equal(t, docker.findContainer("web").state, "running")
+		})
+	}
+}
+
+// withPeer adds a container that shares the volume, and does not run.
+func withPeer(t *testing.T) *fakeDocker {
+	t.Helper()
+	docker := withTwo(t)
+	docker.create(t, "peer", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	return docker
+}
+
+// A volume that a restore of another container is writing, or has half written, is
+// not archived.
+func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
+	for name, prepare := range map[string]func(*testing.T, *fakeDocker, *Engine, func()){
+		"seen before": func(_ *testing.T, _ *fakeDocker, _ *Engine, begin func()) { begin() },
+		"begun meanwhile": func(_ *testing.T, docker *fakeDocker, e *Engine, begin func()) {
+			e.volumes = docker.service.after(begin)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := withPeer(t)
+			docker.service.waiting = func(string) { // the other one ends meanwhile
+				docker.service.waiting = nil
+				docker.clientDies()
+				_, err := docker.engine().Recover(t.Context(), "", nil)
+				assert.NilError(t, err)
+			}
+			engine := docker.engine()
+			engine.volumes = &fakeVolumes{docker: docker, archives: docker.service.archives, waiting: docker.service.waiting}
+			prepare(t, docker, engine, func() { docker.replaceUntil(t, "apply data", 1) })
+			created, err := engine.Create(t.Context(), CreateOptions{Container: "peer"}, nil)
+			assert.NilError(t, err)
+			assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
+		})
+	}
+	t.Run("which is not for ever", func(t *testing.T) {
+		docker := withPeer(t)
+		docker.replaceUntil(t, "apply data", 1)
+		_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "peer"}, nil)
+		assert.ErrorContains(t, err, "another snapshot operation is under way (restore ")
+	})
+	t.Run("but puts right what a dead one has left", func(t *testing.T) {
+		docker := withPeer(t)
+		docker.killedAt(t, "apply data", 1)
+		created, err := docker.engine().Create(t.Context(), CreateOptions{Container: "peer"}, nil)
+		assert.NilError(t, err)
+		assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
+	})
+}
+
+// A volume that is being archived for another container is not written.
+func TestReplaceWaitsForWhoReadsItsVolumes(t *testing.T) {
+	docker := withPeer(t)
+	old := docker.findContainer("web").id
+	reader, err := docker.service.Begin(t.Context(), volumebackup.BackupOptions{
+		Container: docker.findContainer("peer").id, Volumes: []volumebackup.Volume{{Name: "data"}},
+	}, nil)
+	assert.NilError(t, err)
+	waited := false
+	docker.service.waiting = func(string) {
+		waited = true
+		assert.Equal(t, docker.data(), "two")
+		assert.Equal(t, docker.findContainer(old).state, "running")
+		assert.NilError(t, reader.Close())
+	}
+	_, err = docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	assert.NilError(t, err)
+	assert.Assert(t, waited)
+	assertReplaced(t, docker, old)
+}
+
+// The worker of a restore that waits for the lock waits with it, and must not be waited for.
+func TestReplaceDoesNotWaitForWhoWaitsForIt(t *testing.T) {
+	docker := withTwo(t)
+	old := docker.findContainer("web").id
+	docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "restore", "cua.snapshot.worker.frozen": "null"}, []string{"data"}, false)
+	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	assert.NilError(t, err)
+	assertReplaced(t, docker, old)
+}
+
+// Of two restores in place that meet on a volume, one gives way while the other waits
+// for that.
+func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
+	docker := withPeer(t)
+	old := docker.findContainer("web").id
+	snapshotOf(t, docker, CreateOptions{Container: "peer"})
+	docker.randomness += 50
+	waited := false
+	docker.service.waiting = func(string) {
+		waited = true
+		docker.clientDies()
+	}
+	engine := docker.engine()
+	engine.volumes = &fakeVolumes{docker: docker, archives: docker.service.archives, waiting: docker.service.waiting}
+	engine.volumes = engine.volumes.(*fakeVolumes).after(func() { docker.replaceUntil(t, "apply data", 1) })
+	o := replaceOptions()
+	o.Snapshot, o.StopOthers = "peer:latest", true
+	replaced, err := engine.Replace(t.Context(), o, nil)
+	assert.NilError(t, err)
+	assert.Assert(t, waited)
+	assert.DeepEqual(t, docker.service.archives[string(replaced.Safety.ID)], []string{"two"})
+	assert.Equal(t, docker.findContainer("web").id, old)
+	assert.Equal(t, docker.findContainer("web").state, "running")
+}
+
+// A label comes with an image, and the image from anywhere.
+func TestLabelsOfStrangersRepairNothing(t *testing.T) {
+	docker := withTwo(t)
+	docker.create(t, "precious", &container.Config{}, &container.HostConfig{})
+	docker.volumes = append(docker.volumes, &fakeVolume{name: "kept"})
+	for i, journal := range []map[string]string{
+		{labelMade: `["kept"]`},
+		{labelMade: `nonsense`},
+		{labelJournal: `nonsense`},
+		{labelJournal: `{"name":"web","old":"x","worker":"precious","volumes":["data"]}`},
+	} {
+		journal[volumebackup.LabelPurpose] = "create"
+		journal["cua.snapshot.worker.frozen"] = "null"
+		evil := docker.create(t, "evil"+string(rune('0'+i)), &container.Config{Labels: journal}, &container.HostConfig{})
+		evil.state = "exited"
+	}
+	engine := docker.engine()
+	_, err := engine.Create(t.Context(), CreateOptions{Container: "web"}, nil)
+	assert.NilError(t, err)
+	_, err = engine.Restore(t.Context(), RestoreOptions{Snapshot: "web:one"}, nil)
+	assert.NilError(t, err)
+	done, err := engine.Recover(t.Context(), "", nil)
+	assert.NilError(t, err)
+	assert.Equal(t, len(done), 0)
+	assert.Assert(t, docker.findVolume("kept") != nil)
+	for _, name := range []string{"precious", "evil0", "evil1", "evil2", "evil3"} {
+		assert.Assert(t, docker.findContainer(name) != nil, name)
+	}
+}
+
+// A journal of a later version stands in nobody's way but its own container's.
+func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
+	docker := withPeer(t)
+	web := docker.findContainer("web")
+	docker.service.worker(volumebackup.LockName(web.id)+"-123456", map[string]string{
+		volumebackup.LabelPurpose: "restore", labelJournal: "later", "cua.snapshot.worker.frozen": "null",
+	}, nil, false).state = "exited"
+	var got events
+	_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "peer"}, got.progress)
+	assert.NilError(t, err)
+	assert.Assert(t, strings.Contains(strings.Join(got.warnings(), "\n"), "is left alone: read journal"))
+	_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
+	assert.ErrorContains(t, err, `read journal "later"`)
+	_, err = docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	assert.ErrorContains(t, err, `read journal "later"`)
+}
+
+// Volumes are not put back under a container that uses them now.
+func TestRecoverLeavesAVolumeInUseAlone(t *testing.T) {
+	docker := withTwo(t)
+	old := docker.findContainer("web").id
+	docker.killedAt(t, "ContainerCreate web", 0)
+	user := docker.create(t, "user", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	user.state = "running"
+	docker.findVolume("data").content = "three"
+	for range 2 {
+		_, err := docker.engine().Recover(t.Context(), "web", nil)
+		assert.ErrorContains(t, err, "volume data is in use by container user: stop it, then type docker snapshot recover web")
+		assert.Equal(t, docker.data(), "three")
+	}
+	user.state = "exited"
+	_, err := docker.engine().Recover(t.Context(), "web", nil)
+	assert.NilError(t, err)
+	assert.Equal(t, docker.data(), "two")
+	assert.Equal(t, docker.findContainer("web").id, old)
+}
+
+// A new container that was at work for long after its restore was interrupted keeps
+// what it has written.
+func TestRecoverFinishesWhatHasGoneOn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		later    time.Duration
+		change   func(*fakeDocker, *fakeContainer)
+		finished bool
+	}{
+		"soon":                       {time.Minute, func(*fakeDocker, *fakeContainer) {}, false},
+		"much later":                 {time.Hour, func(*fakeDocker, *fakeContainer) {}, true},
+		"much later, it has ended":   {time.Hour, func(f *fakeDocker, made *fakeContainer) { made.end(f.clock) }, true},
+		"much later, it ended early": {time.Hour, func(f *fakeDocker, made *fakeContainer) { made.end(f.clock.Add(-time.Hour)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := withTwo(t)
+			old := docker.findContainer("web").id
+			docker.killedAt(t, "held", 1) // it is up, but the restore is not settled
+			made := docker.findContainer("web")
+			assert.Assert(t, made.id != old && made.state == "running")
+			docker.findVolume("data").content = "three"
+			docker.clock = docker.clock.Add(tc.later)
+			tc.change(docker, made)
+			done, err := docker.engine().Recover(t.Context(), "", nil)
+			assert.NilError(t, err)
+			web := docker.findContainer("web")
+			if !tc.finished {
+				assert.Equal(t, web.id+docker.data(), old+"two")
+				return
+			}
+			assert.Equal(t, web.id+docker.data(), made.id+"three")
+			assert.Assert(t, docker.findContainer(old) == nil)
+			assert.Assert(t, strings.Contains(done[len(done)-1].Text, "the restore of "), "%v", done)
+			again, err := docker.engine().Recover(t.Context(), "", nil)
+			assert.NilError(t, err)
+			assert.Equal(t, len(again), 0)
+		})
+	}
+}
+
+// A client that is killed when its restore was settled leaves the rest to its guard,
+// which waits for the worker to end.
+func TestSettleFinishesASettledRestore(t *testing.T) {
+	docker := withTwo(t)
+	old := docker.findContainer("web").id
+	docker.replaceUntil(t, "ContainerRemove "+old, 0)
+	docker.service.waiting = func(string) { docker.clientDies() }
+	assert.NilError(t, docker.engine().Settle(t.Context(), "web", nil))
+	assertReplaced(t, docker, old)
+}
+
+func TestTheReplacedContainerIsKeptIfItIsTheLast(t *testing.T) {
+	docker := withTwo(t)
+	old := docker.findContainer("web").id
+	docker.killedAt(t, "ContainerRemove "+old, 0)
+	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
+	var got events
+	_, err := docker.engine().Recover(t.Context(), "", got.progress)
+	assert.NilError(t, err)
+	assert.Assert(t, docker.findContainer(old) != nil)
+	assert.Assert(t, strings.Contains(strings.Join(got.warnings(), "\n"), "is kept"))
+}
+
+// A restore whose lock was lost, because somebody has killed the worker that held it,
+// goes no further; whether or not another command has put things right by then.
+func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
+	for name, meanwhile := range map[string]func(*testing.T, *fakeDocker){
+		"killed":                func(*testing.T, *fakeDocker) {},
+		"killed, and recovered": func(t *testing.T, docker *fakeDocker) { t.Helper(); recoverAll(t, docker) },
+		"removed": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			assert.NilError(t, docker.ContainerRemove(t.Context(), docker.lock("web"), container.RemoveOptions{Force: true}))
+		},
+	} {
+		for _, call := range []string{"ContainerStop", "ContainerRename", "ContainerCreate web", "ContainerStart"} {
+			t.Run(name+" at "+call, func(t *testing.T) {
+				docker := withTwo(t)
+				old := docker.findContainer("web")
+				lock := volumebackup.LockName(old.id)
+				docker.beforeCall, docker.doBefore = call, func() {
+					docker.findContainer(lock).end(docker.clock)
+					meanwhile(t, docker)
+				}
+				_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+				assert.Assert(t, err != nil)
+				written := slices.ContainsFunc(docker.calls, func(call string) bool { return strings.HasPrefix(call, "apply") })
+				assert.Equal(t, written, call != "ContainerStop" && call != "ContainerRename")
+				recoverAll(t, docker)
+				assert.Equal(t, docker.findContainer("web"), old, docker.world())
+				assert.Equal(t, old.state+docker.data(), "runningtwo")
+				assert.Assert(t, !strings.Contains(docker.world(), "container cua-snapshot"), docker.world())
+			})
+		}
+	}
+}
+
+// Nor does it take anything back before it has the lock again.
+func TestReplaceTakesItsLockAgainToTakeBack(t *testing.T) {
+	docker := withTwo(t)
+	lock := volumebackup.LockName(docker.findContainer("web").id)
+	held := false
+	docker.beforeCall, docker.doBefore = "ContainerCreate web", func() {
+		docker.findContainer(lock).end(docker.clock)
+		docker.beforeCall, docker.doBefore = "ContainerRemove", func() { // of the new one
+			c := docker.findContainer(lock)
+			held = c != nil && c.state == "running"
+		}
+	}
+	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	assert.ErrorContains(t, err, "everything was put back")
+	assert.Assert(t, held)
+}
+
+// lock is the name of the worker that locks a container, under whatever name that is now.
+func (f *fakeDocker) lock(name string) string {
+	for _, c := range f.containers {
+		if j, err := readJournal(c.config.Labels[labelJournal]); err == nil && j.Name == name {
+			return c.name
+		}
+	}
+	return ""
+}
+
+func recoverAll(t *testing.T, docker *fakeDocker) {
+	t.Helper()
+	_, err := docker.engine().Recover(t.Context(), "", nil)
+	assert.NilError(t, err)
+}

@@ -1,0 +1,68 @@
+package snapshot
+
+import (
+	"context"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// Volumes archives what is inside Docker volumes; [Archives] does.
+type Volumes interface {
+	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error)
+	OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (VolumeWorker, error)
+	Remove(ctx context.Context, o volumebackup.RemoveOptions) (freed int64, err error)
+	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
+	Await(ctx context.Context, workerID string) error
+	Store() string // the volume in which archives are kept
+}
+
+// VolumeBackup is a backup under way; [volumebackup.Backup] is one.
+type VolumeBackup interface {
+	Pass(ctx context.Context, mode volumebackup.Mode) ([]volumebackup.Archive, error)
+	Publish(ctx context.Context) ([]volumebackup.Archive, error)
+	Close() error
+}
+
+// VolumeWorker sees the volumes that it may restore, and may hold a lock;
+// [volumebackup.Restore] is one.
+type VolumeWorker interface {
+	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error)
+	Check(ctx context.Context, snapshot string, t volumebackup.Target) error
+	Plan(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
+	Apply(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
+	Held(ctx context.Context) error
+	Release(ctx context.Context) error
+	Abandon() error
+	Close() error
+}
+
+// Archives makes [Volumes] of a service.
+func Archives(s *volumebackup.Service) Volumes { return archives{s} }
+
+type archives struct{ *volumebackup.Service }
+
+func (a archives) Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error) {
+	backup, err := a.Service.Begin(ctx, o, p)
+	if err != nil {
+		return nil, err
+	}
+	return backup, nil
+}
+
+func (a archives) OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (VolumeWorker, error) {
+	worker, err := a.Service.OpenRestore(ctx, o, p)
+	if err != nil {
+		return nil, err
+	}
+	return volumeWorker{worker}, nil
+}
+
+type volumeWorker struct{ *volumebackup.Restore }
+
+func (w volumeWorker) Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error) {
+	backup, err := w.Restore.Begin(ctx, o, p)
+	if err != nil {
+		return nil, err
+	}
+	return backup, nil
+}
