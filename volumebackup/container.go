@@ -242,7 +242,7 @@ func (w *workerConn) Release(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	after, cancel := context.WithTimeout(w.detached, removeTimeout)
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	c, inspectErr := w.docker.ContainerInspect(after, w.id)
 	if inspectErr == nil && strings.TrimPrefix(c.Name, "/") == name {
