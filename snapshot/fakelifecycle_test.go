@@ -63,6 +63,13 @@ func (f *fakeDocker) ContainerRemove(ctx context.Context, id string, options con
 // end is what is left of a container whose process has ended.
 func (c *fakeContainer) end(at time.Time) { c.state, c.finished = "exited", at }
 
+// kill ends a container's process, as seen by who does not go through the engine's API.
+func (f *fakeDocker) kill(word string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.findContainer(word).end(f.clock)
+}
+
 // vanish removes a container, as seen by who does not go through the engine's API.
 func (f *fakeDocker) vanish(c *fakeContainer) {
 	f.mu.Lock()

@@ -302,7 +302,7 @@ func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
 				old := docker.findContainer("web")
 				lock := volumebackup.LockName(old.id)
 				docker.beforeCall, docker.doBefore = call, func() {
-					docker.findContainer(lock).end(docker.clock)
+					docker.kill(lock)
 					meanwhile(t, docker)
 				}
 				_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
@@ -324,7 +324,7 @@ func TestReplaceTakesItsLockAgainToTakeBack(t *testing.T) {
 	lock := volumebackup.LockName(docker.findContainer("web").id)
 	held := false
 	docker.beforeCall, docker.doBefore = "ContainerCreate web", func() {
-		docker.findContainer(lock).end(docker.clock)
+		docker.kill(lock)
 		docker.beforeCall, docker.doBefore = "ContainerRemove", func() { // of the new one
 			c := docker.findContainer(lock)
 			held = c != nil && c.state == "running"
@@ -337,6 +337,8 @@ func TestReplaceTakesItsLockAgainToTakeBack(t *testing.T) {
 
 // lock is the name of the worker that locks a container, under whatever name that is now.
 func (f *fakeDocker) lock(name string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, c := range f.containers {
 		if j, err := readJournal(c.config.Labels[labelJournal]); err == nil && j.Name == name {
 			return c.name
