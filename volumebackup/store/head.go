@@ -135,7 +135,7 @@ func (s *Store) copyFile(from, to string) error {
 
 // headPath is where the head of a volume is. A name that a directory cannot have is hashed.
 func (s *Store) headPath(volume string) string {
-	if !plainVolume.MatchString(volume) {
+	if len(volume) > maxVolume || !plainVolume.MatchString(volume) {
 		volume = fmt.Sprintf("~%x", sha256.Sum256([]byte(volume)))
 	}
 	return s.path("volumes", volume, "head")

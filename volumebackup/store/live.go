@@ -25,21 +25,11 @@ func (l liveSet) touches(packs []PackID) bool {
 
 // add marks what a manifest needs in the packs of the set.
 func (l liveSet) add(r *ManifestReader) error {
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
+	return r.eachLocation(func(at Location) {
+		if offsets, ok := l[at.Pack]; ok {
+			l[at.Pack] = append(offsets, at.Offset)
 		}
-		if err != nil {
-			return err
-		}
-		for i := range e.Pieces {
-			at := &e.Pieces[i].At
-			if offsets, ok := l[at.Pack]; ok {
-				l[at.Pack] = append(offsets, at.Offset)
-			}
-		}
-	}
+	})
 }
 
 // sorted returns what is needed of one pack, in order and once each.

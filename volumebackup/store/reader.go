@@ -139,6 +139,23 @@ func (r *ManifestReader) Next() (*Entry, error) {
 	return e, nil
 }
 
+// eachLocation hands every place in a pack that the rest of the manifest names to
+// visit.
+func (r *ManifestReader) eachLocation(visit func(Location)) error {
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range e.Pieces {
+			visit(e.Pieces[i].At)
+		}
+	}
+}
+
 func (r *ManifestReader) entry(content []byte) (*Entry, error) {
 	e, err := decodeContent(content)
 	if err != nil {

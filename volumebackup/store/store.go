@@ -29,10 +29,17 @@ const (
 	lockPoll = 20 * time.Millisecond
 )
 
-var validID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$`)
+// Lengths are checked beside the expressions: every start of the plugin compiles
+// them, and counted repetitions take long.
+const (
+	maxID     = 128
+	maxVolume = 255
+)
+
+var validID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 // plainVolume is the names that the engine's own driver allows; others may have other ideas.
-var plainVolume = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,254}$`)
+var plainVolume = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 // Store is a store that is open. Its methods may be called from several goroutines.
 type Store struct {
@@ -178,7 +185,7 @@ func (s *Store) openLock(how int) (*os.File, error) {
 
 // CheckID refuses what is no name of a snapshot.
 func CheckID(id string) error {
-	if !validID.MatchString(id) {
+	if len(id) > maxID || !validID.MatchString(id) {
 		return fmt.Errorf("snapshot id %q: %w", id, errdefs.ErrInvalidArgument)
 	}
 	return nil

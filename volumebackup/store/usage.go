@@ -4,8 +4,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"io"
 )
 
 // Usage is what a snapshot holds in the store.
@@ -86,18 +84,8 @@ func (s *Store) archivePieces(id string, n int, visit func(usedPiece)) error {
 		return err
 	}
 	defer r.Close()
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for i := range e.Pieces {
-			at := &e.Pieces[i].At
-			stored := int64(at.Stored) + padding(int64(at.Stored)) + tarBlock
-			visit(usedPiece{pack: at.Pack, offset: at.Offset, stored: stored})
-		}
-	}
+	return r.eachLocation(func(at Location) {
+		stored := int64(at.Stored) + padding(int64(at.Stored)) + tarBlock
+		visit(usedPiece{pack: at.Pack, offset: at.Offset, stored: stored})
+	})
 }
