@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/volume"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 // transaction is a restore in place on its way.
@@ -100,106 +96,6 @@ func (t *transaction) result() Replaced {
 	}
 }
 
-// open takes the lock and writes the journal: from here on a crash is repaired by
-// the next command. The worker is started beside it.
-func (t *transaction) open(ctx context.Context) (err error) {
-	if t.when, err = t.engine.newOccasion(); err != nil {
-		return err
-	}
-	safety := t.when.id
-	if t.options.NoSafety {
-		safety = ""
-	}
-	t.journal = newJournal(t.plan, safety)
-	if t.options.StopTimeout != nil {
-		t.journal.Timeout = max(0, *t.options.StopTimeout)
-	}
-	t.journal.Worker = volumebackup.LockName(t.journal.lock()) + "-" + string(t.when.id[len(t.when.id)-6:])
-	missing := t.plan.missingVolumes()
-	var workers errgroup.Group
-	workers.Go(func() error { return t.takeLock(ctx) })
-	if len(missing) > 0 { // they are made once the journal names them, and the worker mounts them
-		if err := workers.Wait(); err != nil {
-			return err
-		}
-		if err := t.makeVolumes(ctx, missing); err != nil {
-			return err
-		}
-	}
-	workers.Go(func() (err error) {
-		t.worker, err = t.openWorker(ctx)
-		return err
-	})
-	if err := workers.Wait(); err != nil {
-		return err
-	}
-	return t.watchOver(ctx)
-}
-
-// takeLock takes the lock with the journal on it.
-func (t *transaction) takeLock(ctx context.Context) error {
-	options, err := t.journal.options()
-	if err != nil {
-		return err
-	}
-	if t.journal.OneShot && t.journal.Running {
-		options.Freezes = t.plan.running() // its safety snapshot is taken before it stops
-	}
-	t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil)
-	return err
-}
-
-// makeVolumes creates the volumes that are gone. One that has come meanwhile is
-// somebody else's: then everything is looked at again.
-func (t *transaction) makeVolumes(ctx context.Context, missing []volume.CreateOptions) error {
-	ours := t.journal.Made
-	t.journal.Made = nil // what is not made is not removed either
-	for _, create := range missing {
-		_, err := t.engine.docker.VolumeInspect(ctx, create.Name)
-		if err == nil {
-			return errMoved
-		}
-		if !cerrdefs.IsNotFound(err) {
-			return fmt.Errorf("inspect volume %s: %w", create.Name, err)
-		}
-		if slices.Contains(ours, create.Name) {
-			t.journal.Made = append(t.journal.Made, create.Name)
-		}
-		if _, err := t.engine.docker.VolumeCreate(context.WithoutCancel(ctx), create); err != nil {
-			return fmt.Errorf("create volume %s: %w", create.Name, err)
-		}
-	}
-	return nil
-}
-
-// running are the IDs of the containers that write to the volumes.
-func (r *replacement) running() []string {
-	ids := []string{r.old.ID}
-	for _, o := range r.others {
-		ids = append(ids, o.ID)
-	}
-	return ids
-}
-
-// openWorker starts the worker that reads and writes volumes, if there are any.
-func (t *transaction) openWorker(ctx context.Context) (VolumeWorker, error) {
-	volumes := distinct(t.journal.Holds, t.journal.Volumes, t.journal.Made)
-	if len(volumes) == 0 {
-		return nil, nil
-	}
-	return t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
-		Worker: t.journal.Worker, Purpose: "restore " + string(t.plan.snapshot.ID), Volumes: volumes,
-	}, volumeEvents(t.p))
-}
-
-// watchOver has somebody take everything back should this process be killed.
-func (t *transaction) watchOver(ctx context.Context) (err error) {
-	if t.engine.guard != nil {
-		t.release, err = t.engine.guard(ctx, Watched{Replaced: t.plan.name})
-	}
-	return describe(err, "guard the restore")
-}
-
 // replace is the part that is taken back if it fails.
 func (t *transaction) replace(ctx context.Context) error {
 	if err := t.check(ctx); err != nil {
@@ -222,100 +118,6 @@ func (t *transaction) replace(ctx context.Context) error {
 	}
 	t.watch.lap("volumes")
 	return t.make(ctx)
-}
-
-// check looks again, now that nobody else can change the container, and at what
-// only a worker can see.
-func (t *transaction) check(ctx context.Context) error {
-	if err := t.waitForRivals(ctx); err != nil {
-		return err
-	}
-	found, err := t.engine.findReplaced(ctx, t.plan.snapshot, t.options.Name)
-	if err != nil {
-		return err
-	}
-	if (found == nil) != (t.plan.old == nil) || found != nil && !sameContainer(*found, *t.plan.old) {
-		return errMoved
-	}
-	problems, err := t.checkArchives(ctx, t.targets())
-	if err == nil && len(problems) > 0 {
-		err = &ProblemsError{Problems: problems}
-	}
-	return err
-}
-
-// waitForRivals waits for who works on the same volumes, and begins again if there
-// is another restore in place about the same. Of two that meet, the one whose lock
-// sorts last gives way.
-func (t *transaction) waitForRivals(ctx context.Context) error {
-	e, j := t.engine, t.journal
-	about := concern{words: []string{t.plan.name}, volumes: distinct(j.Volumes, j.Made)}
-	if t.plan.old != nil {
-		about = about.of(*t.plan.old)
-	}
-	lock := volumebackup.LockName(j.lock())
-	rivals, readers, err := e.findRivals(ctx, []string{lock, j.Worker}, about, t.p)
-	if err != nil {
-		return err
-	}
-	for _, r := range rivals {
-		name := summaryName(r.worker.Summary)
-		if r.worker.alive && (lock < name || volumebackup.IsSettled(name)) {
-			if err := e.await(ctx, r.worker, r.journal.Name, t.p); err != nil {
-				return err
-			}
-		}
-	}
-	if len(rivals) > 0 {
-		return errMoved
-	}
-	for _, w := range readers {
-		if err := e.await(ctx, w, t.plan.name, t.p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkArchives finds archives that are not there or not sound, and volumes that
-// have no room for them.
-func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]Problem, error) {
-	var problems []Problem
-	for _, target := range targets {
-		found, err := archiveProblem(target.Volume, t.worker.Check(ctx, string(t.plan.snapshot.ID), target))
-		if err != nil {
-			return nil, err
-		}
-		problems = append(problems, found...)
-	}
-	return problems, nil
-}
-
-// archiveProblem makes a problem of what a worker says about an archive. Other
-// errors are returned.
-func archiveProblem(volume string, err error) ([]Problem, error) {
-	kind := ProblemArchive
-	switch {
-	case err == nil:
-		return nil, nil
-	case cerrdefs.IsResourceExhausted(err):
-		kind = ProblemNoSpace
-	case !errors.Is(err, protocol.Damaged) && !errors.Is(err, protocol.NotFound):
-		return nil, err
-	}
-	return []Problem{{Kind: kind, Subject: volume, Text: err.Error()}}, nil
-}
-
-// targets are the volumes that have an archive.
-func (t *transaction) targets() []volumebackup.Target {
-	var targets []volumebackup.Target
-	for _, v := range t.plan.volumes {
-		if v.archive != nil {
-			own := (v.create.Driver == "" || v.create.Driver == "local") && len(v.create.DriverOpts) == 0
-			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Local: own})
-		}
-	}
-	return targets
 }
 
 func (t *transaction) restoreVolumes(ctx context.Context) error {
@@ -341,19 +143,6 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 	}
 	t.endWorker()
 	return context.Cause(ctx)
-}
-
-// checkUnused finds containers that were started meanwhile and mount a volume
-// which is about to be written.
-func (t *transaction) checkUnused(ctx context.Context) error {
-	running, err := t.engine.usersOf(ctx, t.journal.Volumes)
-	if err != nil {
-		return err
-	}
-	if problems := t.plan.holders(surroundings{containers: without(running, nil)}, false); len(problems) > 0 {
-		return &ProblemsError{Problems: problems}
-	}
-	return nil
 }
 
 // make creates the new container, and sees to it that it comes up.

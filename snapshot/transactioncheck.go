@@ -1,0 +1,118 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+)
+
+// check looks again, now that nobody else can change the container, and at what
+// only a worker can see.
+func (t *transaction) check(ctx context.Context) error {
+	if err := t.waitForRivals(ctx); err != nil {
+		return err
+	}
+	found, err := t.engine.findReplaced(ctx, t.plan.snapshot, t.options.Name)
+	if err != nil {
+		return err
+	}
+	if (found == nil) != (t.plan.old == nil) || found != nil && !sameContainer(*found, *t.plan.old) {
+		return errMoved
+	}
+	problems, err := t.checkArchives(ctx, t.targets())
+	if err == nil && len(problems) > 0 {
+		err = &ProblemsError{Problems: problems}
+	}
+	return err
+}
+
+// waitForRivals waits for who works on the same volumes, and begins again if there
+// is another restore in place about the same. Of two that meet, the one whose lock
+// sorts last gives way.
+func (t *transaction) waitForRivals(ctx context.Context) error {
+	e, j := t.engine, t.journal
+	about := concern{words: []string{t.plan.name}, volumes: distinct(j.Volumes, j.Made)}
+	if t.plan.old != nil {
+		about = about.of(*t.plan.old)
+	}
+	lock := volumebackup.LockName(j.lock())
+	rivals, readers, err := e.findRivals(ctx, []string{lock, j.Worker}, about, t.p)
+	if err != nil {
+		return err
+	}
+	for _, r := range rivals {
+		name := summaryName(r.worker.Summary)
+		if r.worker.alive && (lock < name || volumebackup.IsSettled(name)) {
+			if err := e.await(ctx, r.worker, r.journal.Name, t.p); err != nil {
+				return err
+			}
+		}
+	}
+	if len(rivals) > 0 {
+		return errMoved
+	}
+	for _, w := range readers {
+		if err := e.await(ctx, w, t.plan.name, t.p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkArchives finds archives that are not there or not sound, and volumes that
+// have no room for them.
+func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]Problem, error) {
+	var problems []Problem
+	for _, target := range targets {
+		found, err := archiveProblem(target.Volume, t.worker.Check(ctx, string(t.plan.snapshot.ID), target))
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, found...)
+	}
+	return problems, nil
+}
+
+// archiveProblem makes a problem of what a worker says about an archive. Other
+// errors are returned.
+func archiveProblem(volume string, err error) ([]Problem, error) {
+	kind := ProblemArchive
+	switch {
+	case err == nil:
+		return nil, nil
+	case cerrdefs.IsResourceExhausted(err):
+		kind = ProblemNoSpace
+	case !errors.Is(err, protocol.Damaged) && !errors.Is(err, protocol.NotFound):
+		return nil, err
+	}
+	return []Problem{{Kind: kind, Subject: volume, Text: err.Error()}}, nil
+}
+
+// targets are the volumes that have an archive.
+func (t *transaction) targets() []volumebackup.Target {
+	var targets []volumebackup.Target
+	for _, v := range t.plan.volumes {
+		if v.archive != nil {
+			own := (v.create.Driver == "" || v.create.Driver == "local") && len(v.create.DriverOpts) == 0
+			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Local: own})
+		}
+	}
+	return targets
+}
+
+// checkUnused finds containers that were started meanwhile and mount a volume
+// which is about to be written.
+func (t *transaction) checkUnused(ctx context.Context) error {
+	running, err := t.engine.usersOf(ctx, t.journal.Volumes)
+	if err != nil {
+		return err
+	}
+	if problems := t.plan.holders(surroundings{containers: without(running, nil)}, false); len(problems) > 0 {
+		return &ProblemsError{Problems: problems}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/volume"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// open takes the lock and writes the journal: from here on a crash is repaired by
+// the next command. The worker is started beside it.
+func (t *transaction) open(ctx context.Context) (err error) {
+	if t.when, err = t.engine.newOccasion(); err != nil {
+		return err
+	}
+	safety := t.when.id
+	if t.options.NoSafety {
+		safety = ""
+	}
+	t.journal = newJournal(t.plan, safety)
+	if t.options.StopTimeout != nil {
+		t.journal.Timeout = max(0, *t.options.StopTimeout)
+	}
+	t.journal.Worker = volumebackup.LockName(t.journal.lock()) + "-" + string(t.when.id[len(t.when.id)-6:])
+	missing := t.plan.missingVolumes()
+	var workers errgroup.Group
+	workers.Go(func() error { return t.takeLock(ctx) })
+	if len(missing) > 0 { // they are made once the journal names them, and the worker mounts them
+		if err := workers.Wait(); err != nil {
+			return err
+		}
+		if err := t.makeVolumes(ctx, missing); err != nil {
+			return err
+		}
+	}
+	workers.Go(func() (err error) {
+		t.worker, err = t.openWorker(ctx)
+		return err
+	})
+	if err := workers.Wait(); err != nil {
+		return err
+	}
+	return t.watchOver(ctx)
+}
+
+// takeLock takes the lock with the journal on it.
+func (t *transaction) takeLock(ctx context.Context) error {
+	options, err := t.journal.options()
+	if err != nil {
+		return err
+	}
+	if t.journal.OneShot && t.journal.Running {
+		options.Freezes = t.plan.running() // its safety snapshot is taken before it stops
+	}
+	t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil)
+	return err
+}
+
+// makeVolumes creates the volumes that are gone. One that has come meanwhile is
+// somebody else's: then everything is looked at again.
+func (t *transaction) makeVolumes(ctx context.Context, missing []volume.CreateOptions) error {
+	ours := t.journal.Made
+	t.journal.Made = nil // what is not made is not removed either
+	for _, create := range missing {
+		_, err := t.engine.docker.VolumeInspect(ctx, create.Name)
+		if err == nil {
+			return errMoved
+		}
+		if !cerrdefs.IsNotFound(err) {
+			return fmt.Errorf("inspect volume %s: %w", create.Name, err)
+		}
+		if slices.Contains(ours, create.Name) {
+			t.journal.Made = append(t.journal.Made, create.Name)
+		}
+		if _, err := t.engine.docker.VolumeCreate(context.WithoutCancel(ctx), create); err != nil {
+			return fmt.Errorf("create volume %s: %w", create.Name, err)
+		}
+	}
+	return nil
+}
+
+// running are the IDs of the containers that write to the volumes.
+func (r *replacement) running() []string {
+	ids := []string{r.old.ID}
+	for _, o := range r.others {
+		ids = append(ids, o.ID)
+	}
+	return ids
+}
+
+// openWorker starts the worker that reads and writes volumes, if there are any.
+func (t *transaction) openWorker(ctx context.Context) (VolumeWorker, error) {
+	volumes := distinct(t.journal.Holds, t.journal.Volumes, t.journal.Made)
+	if len(volumes) == 0 {
+		return nil, nil
+	}
+	return t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
+		Worker: t.journal.Worker, Purpose: "restore " + string(t.plan.snapshot.ID), Volumes: volumes,
+	}, volumeEvents(t.p))
+}
+
+// watchOver has somebody take everything back should this process be killed.
+func (t *transaction) watchOver(ctx context.Context) (err error) {
+	if t.engine.guard != nil {
+		t.release, err = t.engine.guard(ctx, Watched{Replaced: t.plan.name})
+	}
+	return describe(err, "guard the restore")
+}
