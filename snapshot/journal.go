@@ -43,6 +43,8 @@ type journal struct {
 	Others   []other   `json:"others,omitempty"`  // containers that are stopped for it
 	// What the old container was connected to: a start that fails may lose it.
 	Endpoints map[string]*network.EndpointSettings `json:"endpoints,omitempty"`
+
+	late bool // it is taken back by somebody else, after whatever has happened meanwhile
 }
 
 // other is a container that shares a volume with the one that is restored.

@@ -171,6 +171,7 @@ func (e *Engine) concludeReplace(ctx context.Context, j journal, dead container.
 		return "", err
 	}
 	if made == "" {
+		j.late = true
 		text, err = e.undoCrashed(ctx, j, p)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // errSelf means that freezing a container would freeze this program, and whoever
@@ -22,9 +23,23 @@ func ownMounts() []byte {
 }
 
 // runsIn tells whether a program with these mounts is in a container. Engines bind
-// a few files in each from a directory that bears its ID: its name, its resolvers.
+// a few files in each from a directory that bears its ID. On the host there are
+// mounts in that directory, but none from it.
 func runsIn(mounts []byte, containerID string) bool {
-	return bytes.Contains(mounts, []byte("/containers/"+containerID+"/"))
+	const root, point = 3, 4 // fields of mountinfo: see proc(5)
+	for line := range bytes.Lines(mounts) {
+		fields := strings.Fields(string(line))
+		if len(fields) <= point {
+			continue
+		}
+		switch fields[point] {
+		case "/etc/hostname", "/etc/hosts", "/etc/resolv.conf":
+			if strings.Contains(fields[root], "/containers/"+containerID+"/") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkSelf refuses to stop the container that a program with these mounts runs in.

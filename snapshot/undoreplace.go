@@ -188,10 +188,14 @@ func (e *Engine) removeVolumes(ctx context.Context, names []string) error {
 var errMixed = errors.New("there is no safety snapshot (--no-safety)")
 
 // putVolumesBack makes the volumes what the safety snapshot says. Whoever could
-// write to them is stopped: a restart of the engine may have started them.
+// write to them is stopped: a restart of the engine may have started them. A
+// container that came in while they were being written has a mixture, so it gets
+// what was there; what one has written long after that is not overwritten.
 func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectResponse, j journal, p Progress) error {
-	if err := e.checkFree(ctx, j); err != nil {
-		return err
+	if j.late {
+		if err := e.checkFree(ctx, j); err != nil {
+			return err
+		}
 	}
 	if old != nil && old.State.Running {
 		if err := e.stop(ctx, old.ID, old.State.Paused, nil); err != nil {
