@@ -192,10 +192,8 @@ var errMixed = errors.New("there is no safety snapshot (--no-safety)")
 // container that came in while they were being written has a mixture, so it gets
 // what was there; what one has written long after that is not overwritten.
 func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectResponse, j journal, p Progress) error {
-	if j.late {
-		if err := e.checkFree(ctx, j); err != nil {
-			return err
-		}
+	if err := e.checkFree(ctx, j); err != nil {
+		return err
 	}
 	if old != nil && old.State.Running {
 		if err := e.stop(ctx, old.ID, old.State.Paused, nil); err != nil {
@@ -247,10 +245,10 @@ func (e *Engine) abandon(ctx context.Context, lock VolumeWorker, j journal) {
 	})
 }
 
-// checkFree finds whoever has begun to use a volume that is about to be put back. It
-// is not stopped: nobody has asked for that.
+// checkFree finds whoever has begun to use a volume that is about to be put back
+// after an interruption. It is not stopped: nobody has asked for that.
 func (e *Engine) checkFree(ctx context.Context, j journal) error {
-	if len(j.Volumes) == 0 {
+	if !j.late || len(j.Volumes) == 0 {
 		return nil
 	}
 	users, err := e.usersOf(ctx, j.Volumes)
