@@ -164,11 +164,16 @@ func (e *Engine) pauseFailed(ctx context.Context, id string, failure error) erro
 	return &FreezeError{Container: id, Err: failure}
 }
 
+// thawTimeout bounds how long thawing is waited for. Engine 20.10 does not get to
+// it while a healthcheck hangs that began in the frozen container, which may take
+// as long as that has, by default 30 s.
+const thawTimeout = 2 * time.Minute
+
 // thaw lets the containers run again; it works after Ctrl-C, too. Only the first
 // call does anything.
 func (f *frozen) thaw(ctx context.Context) error {
 	f.once.Do(func() {
-		ctx, cancel := cleanup(ctx)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawTimeout)
 		defer cancel()
 		f.err = f.engine.Thaw(ctx, f.ids)
 		if len(f.ids) > 0 {
