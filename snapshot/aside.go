@@ -77,9 +77,8 @@ func (e *Engine) setRestartPolicy(ctx context.Context, id string, policy contain
 	return nil
 }
 
-// startOthers lets those run again that were stopped for their volumes, unless
-// skip says otherwise. That one does not is no reason to take anything back, but
-// it is told.
+// startOthers lets those run again that were stopped for their volumes. That one
+// does not is no reason to take anything back, but it is told.
 func (e *Engine) startOthers(ctx context.Context, others []other, p Progress) {
 	for _, o := range others {
 		if err := e.startOther(ctx, o); err != nil {

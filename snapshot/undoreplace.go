@@ -211,12 +211,14 @@ func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectRespo
 	if j.Safety == "" {
 		return errMixed
 	}
-	safety, err := e.Resolve(ctx, string(j.Safety))
-	if (old == nil || j.Dead) && cerrdefs.IsNotFound(err) {
+	safety, err := e.findSafety(ctx, j)
+	switch {
+	case err != nil:
+		return err
+	case safety == nil && (old == nil || j.Dead):
 		return nil // it was not captured yet: it ended by itself, or steps aside first. They were not touched
-	}
-	if err != nil {
-		return fmt.Errorf("safety snapshot: %w", err)
+	case safety == nil:
+		return fmt.Errorf("safety snapshot: %w", &NotFoundError{Word: string(j.Safety)})
 	}
 	var targets []volumebackup.Target
 	for _, m := range safety.Mounts {

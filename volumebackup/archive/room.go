@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"golang.org/x/sys/unix"
 
@@ -46,17 +45,7 @@ func (r *restore) checkPacks(ctx context.Context) (bytes int64, err error) {
 	defer m.Close()
 	var buffer store.Buffer
 	seen := map[store.PackID]bool{}
-	for {
-		if err := context.Cause(ctx); err != nil {
-			return 0, err
-		}
-		e, err := m.Next()
-		if errors.Is(err, io.EOF) {
-			return bytes, nil
-		}
-		if err != nil {
-			return 0, err
-		}
+	err = m.Each(func(e *store.Entry) error {
 		for i := range e.Pieces {
 			p := &e.Pieces[i]
 			bytes += int64(p.Length)
@@ -65,10 +54,15 @@ func (r *restore) checkPacks(ctx context.Context) (bytes int64, err error) {
 			}
 			seen[p.At.Pack] = true
 			if _, err := r.store.ReadPiece(p, e.Path, &buffer); err != nil {
-				return 0, err
+				return err
 			}
 		}
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return 0, err
 	}
+	return bytes, nil
 }
 
 // checkRoom compares what an archive holds with what is free, and only if that is

@@ -3,8 +3,6 @@
 package store
 
 import (
-	"errors"
-	"io"
 	"maps"
 	"sync"
 )
@@ -39,19 +37,16 @@ func (x *Index) Add(sum *Sum, at Location) {
 // Load adds all pieces of a manifest, or none if it is damaged.
 func (x *Index) Load(r *ManifestReader) error {
 	loaded := map[indexKey]Location{}
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	err := r.Each(func(e *Entry) error {
 		for i := range e.Pieces {
 			if p := &e.Pieces[i]; p.At.Pack != 0 {
 				loaded[indexKey(p.Sum[:16])] = p.At
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -139,9 +139,9 @@ func (r *ManifestReader) Next() (*Entry, error) {
 	return e, nil
 }
 
-// eachLocation hands every place in a pack that the rest of the manifest names to
-// visit.
-func (r *ManifestReader) eachLocation(visit func(Location)) error {
+// Each hands every entry that is left to visit, whose error ends it. Without one,
+// everything was as it should be.
+func (r *ManifestReader) Each(visit func(*Entry) error) error {
 	for {
 		e, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -150,10 +150,21 @@ func (r *ManifestReader) eachLocation(visit func(Location)) error {
 		if err != nil {
 			return err
 		}
+		if err := visit(e); err != nil {
+			return err
+		}
+	}
+}
+
+// eachLocation hands every place in a pack that the rest of the manifest names to
+// visit.
+func (r *ManifestReader) eachLocation(visit func(Location)) error {
+	return r.Each(func(e *Entry) error {
 		for i := range e.Pieces {
 			visit(e.Pieces[i].At)
 		}
-	}
+		return nil
+	})
 }
 
 func (r *ManifestReader) entry(content []byte) (*Entry, error) {

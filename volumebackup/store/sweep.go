@@ -130,19 +130,11 @@ func (s *Store) copyHead(path string, candidates liveSet, visit func(*Entry) err
 		return false, nil
 	}
 	trimmed := false
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return trimmed, nil
-		}
-		if err != nil {
-			return false, err
-		}
+	err = r.Each(func(e *Entry) error {
 		trimmed = trim(e, candidates) || trimmed
-		if err := visit(e); err != nil {
-			return false, err
-		}
-	}
+		return visit(e)
+	})
+	return trimmed && err == nil, err
 }
 
 // trim takes the locations of what is going to be freed out of an entry.

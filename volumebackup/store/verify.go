@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"sync"
 
@@ -79,23 +78,17 @@ func (v *Verification) Archive(ctx context.Context, id string, n int, root *Sum)
 }
 
 func sendEntries(ctx context.Context, r *ManifestReader, entries chan<- *Entry) error {
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return r.Each(func(e *Entry) error {
 		if len(e.Pieces) == 0 {
-			continue
+			return nil
 		}
 		select {
 		case entries <- e:
+			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-	}
+	})
 }
 
 // tell hands damage on, and returns any other error.

@@ -5,8 +5,6 @@ package worker
 import (
 	"context"
 	"encoding/hex"
-	"errors"
-	"io"
 	"sync"
 	"time"
 
@@ -65,24 +63,19 @@ func sendEntries(ctx context.Context, m *store.ManifestReader, e *emitter) error
 		}
 		batch, size = nil, 0
 	}
-	for {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		entry, err := m.Next()
-		if errors.Is(err, io.EOF) {
-			send()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	err := m.Each(func(entry *store.Entry) error {
 		batch = append(batch, shown(entry))
 		size += len(entry.Path) + len(entry.Target) + 128
 		if size >= listBatch {
 			send()
 		}
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return err
 	}
+	send()
+	return nil
 }
 
 // shown is an entry as people see it.
