@@ -80,6 +80,17 @@ func TestFilesChangeWhileTheyAreRead(t *testing.T) {
 	}
 }
 
+// TestReadLinkOfWhatIsNoSymlinkAnyMore is what a pass meets when a symlink is replaced between stat and readlink.
+func TestReadLinkOfWhatIsNoSymlinkAnyMore(t *testing.T) {
+	w := newWorld(t)
+	w.write("file", []byte("now a file"))
+	root, err := openTree(w.volume)
+	assert.NilError(t, err)
+	defer func() { assert.NilError(t, root.close()) }()
+	_, err = readLink(root.fd(), "file")
+	assert.Equal(t, reasonToSkip(err), whyVanished)
+}
+
 func TestCancelStopsAndLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	archivetest.Build(t, w.volume)

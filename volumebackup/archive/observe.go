@@ -165,11 +165,14 @@ func grow(call func([]byte) (int, error)) ([]byte, error) {
 	return nil, err
 }
 
-// readLink reads where a symlink points.
+// readLink reads where a symlink points. That it is not one any more is told as any other replacement is.
 func readLink(dir int, name string) (string, error) {
 	for size := 256; ; size *= 4 {
 		b := make([]byte, size)
 		n, err := unix.Readlinkat(dir, name, b)
+		if errors.Is(err, unix.EINVAL) {
+			return "", unix.ESTALE
+		}
 		if err != nil {
 			return "", err
 		}
