@@ -9,6 +9,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -86,7 +87,8 @@ type archiving struct {
 	p      Progress
 	lost   bool // something that should be in it could not be kept
 	frozen time.Duration
-	refs   []string // that the image has from the start
+	refs   []string       // that the image has from the start
+	ending errgroup.Group // the worker goes while the image is tagged
 }
 
 // errJoined means that somebody began to write to the volumes after it had been
@@ -152,9 +154,11 @@ func (r *reading) run(ctx context.Context, u *undo) (imageID string, err error) 
 		return "", err
 	}
 	defer func() {
-		if closeErr := r.backup.Close(); err == nil {
-			err = closeErr
+		if err != nil {
+			_ = r.backup.Close() // the error says more
+			return
 		}
+		r.ending.Go(r.backup.Close)
 	}()
 	if r.begin == nil { // or the operation has looked that this is a part of
 		if err := r.engine.checkUnmoved(ctx, r.from.container, r.names(), r.p); err != nil {

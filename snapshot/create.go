@@ -34,10 +34,10 @@ func (e *Engine) Create(ctx context.Context, o CreateOptions, p Progress) (Creat
 	}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	engineID := e.identify(asking)
+	ahead := e.askAhead(asking)
 	for attempt := 1; ; attempt++ {
 		p.status("inspect", "reading configuration of "+o.Container)
-		from, err := e.observeSettled(ctx, o, engineID, p)
+		from, err := e.observeSettled(ctx, o, ahead, p)
 		var created Created
 		if err == nil {
 			created, err = e.capture(ctx, from, when, o, p)
@@ -79,7 +79,7 @@ func (e *Engine) newOccasion() (occasion, error) {
 // createOn takes a snapshot as a part of another operation.
 func (e *Engine) createOn(ctx context.Context, when occasion, o CreateOptions, p Progress) (Created, error) {
 	p.status("inspect", "reading configuration of "+o.Container)
-	from, err := e.observe(ctx, o, e.identify(ctx))
+	from, err := e.observe(ctx, o, e.askAhead(ctx))
 	if err != nil {
 		return Created{}, err
 	}
@@ -102,7 +102,11 @@ func (e *Engine) capture(ctx context.Context, from source, when occasion, o Crea
 		return Created{}, err
 	}
 	s := Snapshot{Record: record, ImageID: imageID, Refs: a.refs}
-	if err := e.publish(ctx, &s, from, &u); err != nil {
+	err = e.publish(ctx, &s, from, &u)
+	if endErr := a.ending.Wait(); err == nil {
+		err = endErr
+	}
+	if err != nil {
 		return Created{}, err
 	}
 	e.retire(ctx, from.named.snapshot, p)

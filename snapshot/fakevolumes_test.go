@@ -107,6 +107,9 @@ func (v *fakeVolumes) wait(holder *fakeContainer) error {
 	return nil
 }
 
+// Prepare has nothing to look for: the image is there.
+func (v *fakeVolumes) Prepare(context.Context) {}
+
 func (v *fakeVolumes) Store() string { return "cua-snapshots" }
 
 func (v *fakeVolumes) Await(_ context.Context, workerID string) error {

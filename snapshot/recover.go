@@ -65,7 +65,7 @@ func (e *Engine) Settle(ctx context.Context, name string, p Progress) error {
 // observeSettled observes a container of which, and of whose volumes, no restore in
 // place is under way, or was interrupted. It looks for one while it observes: there
 // hardly ever is, and then it observes again.
-func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, engineID func() (string, error), p Progress) (source, error) {
+func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inquiry, p Progress) (source, error) {
 	for {
 		var workers []worker
 		var from source
@@ -78,7 +78,7 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, engineID f
 			return err
 		})
 		calls.Go(func() error {
-			from, failed = e.observe(callsCtx, o, engineID)
+			from, failed = e.observe(callsCtx, o, ahead)
 			return nil // what is pending may be the reason
 		})
 		if err := calls.Wait(); err != nil {

@@ -38,11 +38,11 @@ type holder struct {
 // observe reads the container and everything around it. The calls that do not
 // build on each other are made side by side: the whole command should cost
 // little more than the commit.
-func (e *Engine) observe(ctx context.Context, o CreateOptions, engineID func() (string, error)) (source, error) {
+func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead inquiry) (source, error) {
 	var s source
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
-		s.engineID, err = engineID()
+		s.engineID, err = ahead.engineID()
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -58,6 +58,9 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, engineID func() (
 		s.config, err = captureConfig(raw)
 		if err != nil {
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
+		}
+		if e.volumes != nil && !o.Volumes.None && len(mountedVolumes(found)) > 0 {
+			e.volumes.Prepare(ahead.ctx)
 		}
 		return e.observeImages(callsCtx, &s, o)
 	})
@@ -77,10 +80,16 @@ func (e *Engine) writableSize(ctx context.Context, container string) (int64, err
 	return *found.SizeRw, nil
 }
 
-// identify asks the engine who it is, and returns what waits for the answer. An
-// engine with the containerd image store takes longer for it than for all else
-// that has to be known, so it is asked first.
-func (e *Engine) identify(ctx context.Context) func() (string, error) {
+// inquiry is what is asked of the engine beside everything else, before the answers
+// are needed.
+type inquiry struct {
+	ctx      context.Context //nolint:containedctx // of the operation, which outlives its steps
+	engineID func() (string, error)
+}
+
+// askAhead asks the engine who it is. One with the containerd image store takes
+// longer for that than for all else that has to be known, so it is asked first.
+func (e *Engine) askAhead(ctx context.Context) inquiry {
 	type answer struct {
 		id  string
 		err error
@@ -90,10 +99,10 @@ func (e *Engine) identify(ctx context.Context) func() (string, error) {
 		info, err := e.docker.Info(ctx)
 		answered <- answer{info.ID, describe(err, "ask the engine who it is")}
 	}()
-	return sync.OnceValues(func() (string, error) {
+	return inquiry{ctx: ctx, engineID: sync.OnceValues(func() (string, error) {
 		a := <-answered
 		return a.id, a.err
-	})
+	})}
 }
 
 // observeImages looks up what Create has to know of images and volumes, each by

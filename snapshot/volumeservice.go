@@ -8,6 +8,7 @@ import (
 
 // Volumes archives what is inside Docker volumes; [Archives] does.
 type Volumes interface {
+	Prepare(ctx context.Context)
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error)
 	OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (VolumeWorker, error)
 	Remove(ctx context.Context, o volumebackup.RemoveOptions) (freed int64, err error)

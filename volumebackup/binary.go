@@ -1,6 +1,7 @@
 package volumebackup
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"runtime"
@@ -9,30 +10,46 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 )
 
+// binary is a worker for the engine.
+type binary struct {
+	ref    string // of its image
+	unpack func() ([]byte, error)
+}
+
+// newBinary names the image after what is packed: the name is needed for every worker, the
+// content only for the first one.
+func newBinary(packed []byte, unpack func([]byte) ([]byte, error)) binary {
+	sum := sha256.Sum256(packed)
+	return binary{
+		ref:    fmt.Sprintf("%s:%x", workerRepository, sum[:6]),
+		unpack: func() ([]byte, error) { return unpack(packed) },
+	}
+}
+
+// asIs unpacks what is not packed.
+func asIs(content []byte) ([]byte, error) { return content, nil }
+
 // ownBinary is this program itself, which is a worker too, read once.
 var ownBinary = sync.OnceValues(func() (binary, error) {
 	content, err := os.ReadFile("/proc/self/exe") // also when the file was replaced meanwhile
 	if err != nil {
 		return binary{}, fmt.Errorf("read this program: %w", err)
 	}
-	return newBinary(content), nil
+	return newBinary(content, asIs), nil
 })
 
 // localBinary is the worker for engines on this machine's architecture.
 var localBinary = sync.OnceValues(func() (binary, error) {
-	content, err := embeddedWorker(runtime.GOARCH)
+	b, err := embeddedWorker(runtime.GOARCH)
 	if cerrdefs.IsNotImplemented(err) && runtime.GOOS == "linux" {
 		return ownBinary()
 	}
-	if err != nil {
-		return binary{}, err
-	}
-	return newBinary(content), nil
+	return b, err
 })
 
-// prepare reads and hashes the worker's binary while the engine is asked which
+// hashAhead reads and hashes the worker's binary while the engine is asked which
 // one it needs.
-func prepare() {
+func hashAhead() {
 	go localBinary() //nolint:errcheck // asked for again when it is needed
 }
 
@@ -45,9 +62,5 @@ func workerFor(engineOS, arch string) (binary, error) {
 	if arch == runtime.GOARCH {
 		return localBinary()
 	}
-	content, err := embeddedWorker(arch)
-	if err != nil {
-		return binary{}, err
-	}
-	return newBinary(content), nil
+	return embeddedWorker(arch)
 }

@@ -37,18 +37,17 @@ const removeTimeout = 20 * time.Second
 type containerLauncher struct {
 	docker Docker
 	store  string
+
+	mu    sync.Mutex
+	image string // the worker's, once it has been found
 }
 
-func (l containerLauncher) launch(ctx context.Context, j job) (conn, error) {
-	image, err := l.ensureImage(ctx)
-	if err != nil {
-		return nil, err
+func (l *containerLauncher) launch(ctx context.Context, j job) (conn, error) {
+	id, err := l.make(ctx, j)
+	if cerrdefs.IsNotFound(err) { // the image was removed after it had been found
+		l.forgetImage()
+		id, err = l.make(ctx, j)
 	}
-	config, host, err := l.configure(image, j)
-	if err != nil {
-		return nil, err
-	}
-	id, err := l.create(ctx, config, host, j)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +56,19 @@ func (l containerLauncher) launch(ctx context.Context, j job) (conn, error) {
 		return nil, errors.Join(err, w.Close()) //nolint:contextcheck // the worker goes also when ctx has ended
 	}
 	return w, nil
+}
+
+// make makes the worker's container, and its image if the engine does not have it.
+func (l *containerLauncher) make(ctx context.Context, j job) (id string, err error) {
+	image, err := l.ensureImage(ctx)
+	if err != nil {
+		return "", err
+	}
+	config, host, err := l.configure(image, j)
+	if err != nil {
+		return "", err
+	}
+	return l.create(ctx, config, host, j)
 }
 
 // capabilities are those that reading and writing file metadata needs.
@@ -73,7 +85,7 @@ var capabilities = []string{
 
 // configure describes the container of a worker: no network, nothing writable
 // but the mounts, nothing allowed that file metadata does not need.
-func (l containerLauncher) configure(image string, j job) (*container.Config, *container.HostConfig, error) {
+func (l *containerLauncher) configure(image string, j job) (*container.Config, *container.HostConfig, error) {
 	frozen, err := json.Marshal(j.frozen)
 	if err != nil {
 		return nil, nil, fmt.Errorf("write journal: %w", err)

@@ -19,11 +19,16 @@ var workers embed.FS
 // maxWorker bounds the size of a worker that is unpacked, in bytes.
 const maxWorker = 256 << 20
 
-func embeddedWorker(arch string) ([]byte, error) {
+// embeddedWorker is a worker that was built into this program.
+func embeddedWorker(arch string) (binary, error) {
 	packed, err := workers.ReadFile("workers/linux-" + arch + ".gz")
 	if err != nil {
-		return nil, fmt.Errorf("this build carries no worker for linux/%s engines: %w", arch, err)
+		return binary{}, fmt.Errorf("this build carries no worker for linux/%s engines: %w", arch, err)
 	}
+	return newBinary(packed, gunzip), nil
+}
+
+func gunzip(packed []byte) ([]byte, error) {
 	decoder, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, fmt.Errorf("unpack worker: %w", err)

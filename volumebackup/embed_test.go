@@ -16,7 +16,9 @@ func TestWorkersAreBuiltIn(t *testing.T) {
 		t.Run(arch, func(t *testing.T) {
 			worker, err := workerFor("linux", arch)
 			assert.NilError(t, err)
-			program, err := elf.NewFile(bytes.NewReader(worker.content))
+			content, err := worker.unpack()
+			assert.NilError(t, err)
+			program, err := elf.NewFile(bytes.NewReader(content))
 			assert.NilError(t, err)
 			assert.Equal(t, program.Machine, machine)
 			assert.Equal(t, program.Type, elf.ET_EXEC)

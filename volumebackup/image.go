@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,44 +22,72 @@ const workerRepository = "cua-snapshot/worker"
 // workerPath is where the binary is in the image.
 const workerPath = "docker-snapshot"
 
-// binary is a worker for the engine.
-type binary struct {
-	content []byte
-	ref     string // of its image
-}
-
-func newBinary(content []byte) binary {
-	sum := sha256.Sum256(content)
-	return binary{content: content, ref: fmt.Sprintf("%s:%x", workerRepository, sum[:6])}
-}
-
 // ensureImage returns the reference of the worker's image, which it imports if
 // the engine does not have it yet.
-func (l containerLauncher) ensureImage(ctx context.Context) (string, error) {
-	prepare()
-	engine, err := l.docker.ServerVersion(ctx)
-	if err != nil {
-		return "", fmt.Errorf("ask for the engine's architecture: %w", err)
+func (l *containerLauncher) ensureImage(ctx context.Context) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.image != "" {
+		return l.image, nil
 	}
-	b, err := workerFor(engine.Os, engine.Arch)
+	b, there, err := l.findImage(ctx)
 	if err != nil {
 		return "", err
 	}
-	_, err = l.docker.ImageInspect(ctx, b.ref)
-	if err == nil {
-		return b.ref, nil
+	if !there {
+		if err := l.importImage(ctx, b); err != nil {
+			return "", fmt.Errorf("import image %s: %w", b.ref, err)
+		}
 	}
-	if !cerrdefs.IsNotFound(err) {
-		return "", fmt.Errorf("inspect image %s: %w", b.ref, err)
-	}
-	if err := l.importImage(ctx, b); err != nil {
-		return "", fmt.Errorf("import image %s: %w", b.ref, err)
-	}
-	return b.ref, nil
+	l.image = b.ref
+	return l.image, nil
 }
 
-func (l containerLauncher) importImage(ctx context.Context, b binary) error {
-	files := workerTar(b.content)
+// prepare looks for the image before a worker needs it. What fails is tried again
+// then.
+func (l *containerLauncher) prepare(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.image != "" {
+		return
+	}
+	if b, there, err := l.findImage(ctx); err == nil && there {
+		l.image = b.ref
+	}
+}
+
+func (l *containerLauncher) forgetImage() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.image = ""
+}
+
+// findImage finds out which worker the engine needs, and whether it has it.
+func (l *containerLauncher) findImage(ctx context.Context) (b binary, there bool, err error) {
+	hashAhead()
+	engine, err := l.docker.ServerVersion(ctx)
+	if err != nil {
+		return binary{}, false, fmt.Errorf("ask for the engine's architecture: %w", err)
+	}
+	if b, err = workerFor(engine.Os, engine.Arch); err != nil {
+		return binary{}, false, err
+	}
+	_, err = l.docker.ImageInspect(ctx, b.ref)
+	if cerrdefs.IsNotFound(err) {
+		return b, false, nil
+	}
+	if err != nil {
+		return binary{}, false, fmt.Errorf("inspect image %s: %w", b.ref, err)
+	}
+	return b, true, nil
+}
+
+func (l *containerLauncher) importImage(ctx context.Context, b binary) error {
+	content, err := b.unpack()
+	if err != nil {
+		return err
+	}
+	files := workerTar(content)
 	defer files.Close()
 	answer, err := l.docker.ImageImport(ctx, image.ImportSource{Source: files, SourceName: "-"}, b.ref, image.ImportOptions{
 		Changes: []string{

@@ -45,7 +45,7 @@ func TestImportErrorIsFoundInTheStream(t *testing.T) {
 }
 
 func TestWorkersOfOneBuildShareAnImage(t *testing.T) {
-	a, b, c := newBinary([]byte("a")), newBinary([]byte("a")), newBinary([]byte("c"))
+	a, b, c := newBinary([]byte("a"), asIs), newBinary([]byte("a"), asIs), newBinary([]byte("c"), asIs)
 	assert.Equal(t, a.ref, b.ref)
 	assert.Assert(t, a.ref != c.ref)
 	assert.Assert(t, strings.HasPrefix(a.ref, workerRepository+":"))

@@ -36,7 +36,7 @@ func (e *LockedError) Unwrap() error { return cerrdefs.ErrConflict }
 
 // create makes the worker's container, whose name is the lock. It waits for an
 // operation that holds it, and repairs what a dead one left.
-func (l containerLauncher) create(ctx context.Context, config *container.Config, host *container.HostConfig, j job) (string, error) {
+func (l *containerLauncher) create(ctx context.Context, config *container.Config, host *container.HostConfig, j job) (string, error) {
 	deadline := time.NewTimer(j.wait)
 	defer deadline.Stop()
 	name := cmp.Or(j.name, fmt.Sprintf("%sworker-%08x", namePrefix, rand.Uint32())) //nolint:gosec // it only has to be another each time
@@ -72,7 +72,7 @@ const startGrace = 10 * time.Second
 
 // repair looks at who holds a lock. A live worker is returned; after a dead one
 // everything is put right, and the lock is free.
-func (l containerLauncher) repair(ctx context.Context, name string) (*LockedError, error) {
+func (l *containerLauncher) repair(ctx context.Context, name string) (*LockedError, error) {
 	holder, err := l.docker.ContainerInspect(ctx, name)
 	if cerrdefs.IsNotFound(err) {
 		return nil, nil
@@ -164,7 +164,7 @@ func isAlive(ctx context.Context, docker Docker, worker container.InspectRespons
 // setAside frees the lock that a dead worker holds whose journal says more than
 // this package understands. Who wrote it finds it by its labels. Several may try
 // at once: all give it the same name, and only one has to succeed.
-func (l containerLauncher) setAside(ctx context.Context, holder container.InspectResponse) error {
+func (l *containerLauncher) setAside(ctx context.Context, holder container.InspectResponse) error {
 	const shown = 6
 	err := l.docker.ContainerRename(ctx, holder.ID, strings.TrimPrefix(holder.Name, "/")+"-"+holder.ID[:shown])
 	if err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) && !cerrdefs.IsInvalidArgument(err) {
@@ -184,7 +184,7 @@ func FrozenBy(worker map[string]string) ([]string, error) {
 }
 
 // thaw unpauses containers, as far as they are paused.
-func (l containerLauncher) thaw(ctx context.Context, frozen []string) error {
+func (l *containerLauncher) thaw(ctx context.Context, frozen []string) error {
 	var failed error
 	for _, id := range frozen {
 		c, err := l.docker.ContainerInspect(ctx, id)

@@ -125,7 +125,7 @@ const testLock = "cua-snapshot-web"
 
 // take tries to take the lock, for a minute.
 func take(ctx context.Context, f *fakeEngine) error {
-	_, err := containerLauncher{docker: f}.create(ctx, &container.Config{}, nil, job{name: testLock, wait: time.Minute})
+	_, err := (&containerLauncher{docker: f}).create(ctx, &container.Config{}, nil, job{name: testLock, wait: time.Minute})
 	return err
 }
 
@@ -215,7 +215,7 @@ func TestAgeIsMeasuredOnTheEnginesClock(t *testing.T) {
 				holder := worker(testLock, "created", time.Now().Add(-tc.behind-tc.age), map[string]string{labelFrozen: "null"})
 				f := newFakeEngine(holder)
 				f.behind = tc.behind
-				_, err := containerLauncher{docker: f}.create(t.Context(), &container.Config{}, nil, job{name: testLock, wait: time.Second})
+				_, err := (&containerLauncher{docker: f}).create(t.Context(), &container.Config{}, nil, job{name: testLock, wait: time.Second})
 				assert.Equal(t, err == nil, tc.isDead, "%v", err)
 				f.containers[testLock] = holder
 				err = (&Service{docker: f, lockTimeout: time.Second}).Await(t.Context(), holder.ID)
@@ -283,7 +283,7 @@ func TestLockWithABrokenJournalIsLeftAlone(t *testing.T) {
 }
 
 func TestJournalNamesWhatIsFrozen(t *testing.T) {
-	config, host, err := containerLauncher{store: "s"}.configure("image", job{
+	config, host, err := (&containerLauncher{store: "s"}).configure("image", job{
 		purpose: "create", frozen: []string{"a", "b"}, mounts: []Mount{{Number: 3, Volume: "v", ReadOnly: true}},
 	})
 	assert.NilError(t, err)

@@ -70,6 +70,7 @@ func (p Progress) naming(volumes map[int]string) Progress {
 type Service struct {
 	docker      Docker
 	launch      launcher
+	prepare     func(ctx context.Context)
 	store       string
 	lockTimeout time.Duration
 }
@@ -119,9 +120,13 @@ func New(docker Docker, c Config) *Service {
 	if c.Store == "" {
 		c.Store = DefaultStore
 	}
-	l := containerLauncher{docker: docker, store: c.Store}
-	return &Service{docker: docker, launch: l.launch, store: c.Store, lockTimeout: c.LockTimeout}
+	l := &containerLauncher{docker: docker, store: c.Store}
+	return &Service{docker: docker, launch: l.launch, prepare: l.prepare, store: c.Store, lockTimeout: c.LockTimeout}
 }
+
+// Prepare looks, in the background, for what the next worker needs, so that it
+// need not be waited for then.
+func (s *Service) Prepare(ctx context.Context) { go s.prepare(ctx) }
 
 // Store is the name of the volume in which archives are kept.
 func (s *Service) Store() string { return s.store }

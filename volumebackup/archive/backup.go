@@ -203,7 +203,7 @@ func (b *Backup) passOver(ctx context.Context, v *volume, mode Mode, base *store
 func (b *Backup) newPass(v *volume, mode Mode, base *store.ManifestReader, counter *Counter) *pass {
 	v.notes.clear()
 	return &pass{
-		volume: v, mode: mode, base: cursor{reader: base}, index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
+		volume: v, mode: mode, base: newCursor(base), index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
 		seen: map[string][]uint64{}, links: map[uint64]string{}, gone: map[string]string{}, large: carried{short: -1},
 	}
 }

@@ -9,11 +9,66 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
-// cursor reads a manifest in step with something else. A nil reader has no entries.
+// cursor reads a manifest in step with something else. A goroutine decodes ahead of it: that takes
+// about as long as the walk over the volume.
 type cursor struct {
 	reader *store.ManifestReader
-	next   *store.Entry // nil at the end
-	begun  bool
+	ahead  chan decoded
+	quit   chan struct{}
+	decoded
+}
+
+// decoded is a run of entries, and how the manifest went on after them.
+type decoded struct {
+	entries []*store.Entry
+	err     error // io.EOF at the end; nil: more follow
+}
+
+// What bounds the memory that entries take which are decoded, but not needed yet.
+const (
+	runEntries = 256
+	runPieces  = 4096
+	runsAhead  = 2
+)
+
+// newCursor begins to read a manifest; nil has no entries. The cursor must be closed.
+func newCursor(r *store.ManifestReader) cursor {
+	if r == nil {
+		return cursor{decoded: decoded{err: io.EOF}}
+	}
+	c := cursor{reader: r, ahead: make(chan decoded, runsAhead), quit: make(chan struct{})}
+	go c.decode()
+	return c
+}
+
+// decode reads run after run until the manifest ends, or the cursor is closed.
+func (c cursor) decode() {
+	defer close(c.ahead)
+	for {
+		run := readRun(c.reader)
+		select {
+		case c.ahead <- run:
+		case <-c.quit:
+			return
+		}
+		if run.err != nil {
+			return
+		}
+	}
+}
+
+func readRun(r *store.ManifestReader) decoded {
+	run := decoded{entries: make([]*store.Entry, 0, runEntries)}
+	for pieces := 0; len(run.entries) < runEntries && pieces < runPieces; {
+		e, err := r.Next()
+		if err != nil {
+			run.err = err
+			break
+		}
+		pieces += len(e.Pieces)
+		run.entries = append(run.entries, e)
+	}
+	return run
 }
 
 // seek skips the entries before path, and returns the one that has it, or nil.
@@ -27,7 +82,7 @@ func (c *cursor) seek(path string) (*store.Entry, error) {
 		if order > 0 {
 			return nil, nil //nolint:nilnil // that there is none is no error
 		}
-		c.next, c.begun = nil, false
+		c.skip()
 		if order == 0 {
 			return e, nil
 		}
@@ -36,19 +91,23 @@ func (c *cursor) seek(path string) (*store.Entry, error) {
 
 // peek returns the entry that comes next, or nil at the end.
 func (c *cursor) peek() (*store.Entry, error) {
-	if c.begun || c.reader == nil {
-		return c.next, nil
+	for len(c.entries) == 0 {
+		if errors.Is(c.err, io.EOF) {
+			return nil, nil //nolint:nilnil // the end is no error
+		}
+		if c.err != nil {
+			return nil, c.err
+		}
+		c.decoded = <-c.ahead
 	}
-	e, err := c.reader.Next()
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	c.next, c.begun = e, true
-	return e, nil
+	return c.entries[0], nil
 }
 
-// skip goes on to the next entry.
-func (c *cursor) skip() { c.next, c.begun = nil, false }
+// skip goes on to the next entry. There must be one.
+func (c *cursor) skip() {
+	c.entries[0] = nil
+	c.entries = c.entries[1:]
+}
 
 // drain reads to the end, which checks the manifest as a whole.
 func (c *cursor) drain() error {
@@ -61,8 +120,13 @@ func (c *cursor) drain() error {
 	}
 }
 
+// close waits for what is decoded at the moment, and closes the reader.
 func (c *cursor) close() {
-	if c.reader != nil {
-		c.reader.Close()
+	if c.reader == nil {
+		return
 	}
+	close(c.quit)
+	for range c.ahead { //nolint:revive // until it is closed
+	}
+	c.reader.Close()
 }

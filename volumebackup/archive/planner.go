@@ -91,7 +91,7 @@ func (r *restore) planAgainst(ctx context.Context, useHead bool) error {
 	if err != nil {
 		return err
 	}
-	p := &planner{restore: r, manifest: cursor{reader: m}, links: newLinkPlan()}
+	p := &planner{restore: r, manifest: newCursor(m), head: newCursor(nil), links: newLinkPlan()}
 	defer func() {
 		p.manifest.close()
 		p.head.close()
@@ -102,7 +102,7 @@ func (r *restore) planAgainst(ctx context.Context, useHead bool) error {
 		if err != nil {
 			return err
 		}
-		p.head.reader = head
+		p.head = newCursor(head)
 	}
 	p.compares, p.ctx = errgroup.WithContext(ctx)
 	p.compares.SetLimit(runtime.GOMAXPROCS(0) + 1)

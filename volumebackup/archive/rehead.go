@@ -29,9 +29,10 @@ func (r *restore) writeHead(ctx context.Context) error {
 		return err
 	}
 	h := &header{
-		restore: r, began: began, manifest: cursor{reader: m}, writeback: writeback,
+		restore: r, began: began, manifest: newCursor(m), writeback: writeback,
 		inodes: map[string]uint64{},
 	}
+	defer h.manifest.close()
 	err = r.store.WriteHead(r.Mount.Volume, func(w *store.ManifestWriter) error {
 		return r.tree.walk(ctx, func(f *found) error { return h.visit(f, w) })
 	})
@@ -41,7 +42,6 @@ func (r *restore) writeHead(ctx context.Context) error {
 		r.warner.reporter.Warn(r.Mount.Number, "", fmt.Sprintf("the next snapshot reads everything: %v", err))
 		err = nil
 	}
-	m.Close()
 	return err
 }
 
