@@ -5,10 +5,8 @@ package archive
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"hash/maphash"
 
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
@@ -25,8 +23,7 @@ const (
 // reader reads, hashes and compresses the files of batches.
 type reader struct {
 	*pass
-	zip     *zstd.Encoder
-	scratch []byte
+	compressor
 }
 
 func newReader(p *pass) *reader { return &reader{pass: p} }
@@ -128,20 +125,15 @@ func (r *reader) encode(p *store.Piece, content []byte) (storedPiece, error) {
 	if len(content) <= tarBlock {
 		return storedPiece{stored: content}, nil
 	}
-	if r.zip == nil {
-		zip, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithWindowSize(wholeFile), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
-		if err != nil {
-			return storedPiece{}, fmt.Errorf("compress: %w", err)
-		}
-		r.zip = zip
+	compressed, err := r.compress(content)
+	if err != nil {
+		return storedPiece{}, err
 	}
-	r.scratch = r.zip.EncodeAll(content, r.scratch[:0])
-	saved := len(content) - len(r.scratch)
-	if saved < len(content)/worthwhile || roundUp(len(r.scratch)) >= roundUp(len(content)) {
+	saved := len(content) - len(compressed)
+	if saved < len(content)/worthwhile || roundUp(len(compressed)) >= roundUp(len(content)) {
 		return storedPiece{stored: content}, nil
 	}
-	return storedPiece{codec: store.Zstd, stored: append(content[:0], r.scratch...)}, nil
+	return storedPiece{codec: store.Zstd, stored: append(content[:0], compressed...)}, nil
 }
 
 func roundUp(n int) int { return (n + tarBlock - 1) / tarBlock * tarBlock }

@@ -1,0 +1,71 @@
+//go:build linux
+
+package archive
+
+import (
+	"fmt"
+
+	"github.com/klauspost/compress"
+	"github.com/klauspost/compress/zstd"
+)
+
+// compressor compresses pieces, one at a time. Most of the time that zstd takes at its fastest level
+// it spends on looking whether Huffman codes would make the literals shorter, which is in vain for what
+// is random. So a sample decides whether it looks.
+type compressor struct {
+	coded, plain *zstd.Encoder // made when they are needed
+	scratch      []byte
+}
+
+const (
+	// probeLength is how much of a piece is compressed to see what that leaves, and probeFrom the
+	// length of a piece from which that is cheap.
+	probeLength = 16 << 10
+	probeFrom   = 4 * probeLength
+
+	// codesPay is the part of a sample that codes must save, as 1/codesPay.
+	codesPay = 16
+)
+
+// compress returns a piece as a zstd frame. It is valid until the next call.
+func (c *compressor) compress(piece []byte) ([]byte, error) {
+	coded, err := encoder(&c.coded, false)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := encoder(&c.plain, true)
+	if err != nil {
+		return nil, err
+	}
+	sample := piece[:min(len(piece), 1<<10)]
+	if len(piece) >= probeFrom {
+		c.scratch = plain.EncodeAll(piece[:probeLength], c.scratch[:0])
+		sample = c.scratch[:min(len(c.scratch), 4<<10)]
+	}
+	chosen := plain
+	if wantsCodes(sample) {
+		chosen = coded
+	}
+	c.scratch = chosen.EncodeAll(piece, c.scratch[:0])
+	return c.scratch, nil
+}
+
+// wantsCodes says whether codes would make a sample shorter by so much that it is worth while.
+func wantsCodes(sample []byte) bool {
+	bits := len(sample) * 8
+	return compress.ShannonEntropyBits(sample) < bits-bits/codesPay
+}
+
+// encoder makes an encoder when it is first needed.
+func encoder(held **zstd.Encoder, plain bool) (*zstd.Encoder, error) {
+	if *held != nil {
+		return *held, nil
+	}
+	made, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(wholeFile), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false), zstd.WithNoEntropyCompression(plain))
+	if err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	*held = made
+	return made, nil
+}
