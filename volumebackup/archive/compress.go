@@ -5,7 +5,6 @@ package archive
 import (
 	"fmt"
 
-	"github.com/klauspost/compress"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -22,9 +21,6 @@ const (
 	// length of a piece from which that is cheap.
 	probeLength = 16 << 10
 	probeFrom   = 4 * probeLength
-
-	// codesPay is the part of a sample that codes must save, as 1/codesPay.
-	codesPay = 16
 )
 
 // compress returns a piece as a zstd frame. It is valid until the next call.
@@ -50,10 +46,18 @@ func (c *compressor) compress(piece []byte) ([]byte, error) {
 	return c.scratch, nil
 }
 
-// wantsCodes says whether codes would make a sample shorter by so much that it is worth while.
+// wantsCodes says whether codes would make a sample much shorter: whether two of its bytes are equal
+// more often than by chance. Of random bytes one pair in 256 is; of text it is twenty.
 func wantsCodes(sample []byte) bool {
-	bits := len(sample) * 8
-	return compress.ShannonEntropyBits(sample) < bits-bits/codesPay
+	var counts [256]int
+	for _, b := range sample {
+		counts[b]++
+	}
+	equal := 0
+	for _, n := range counts {
+		equal += n * (n - 1)
+	}
+	return equal*256*2 > len(sample)*(len(sample)-1)*3
 }
 
 // encoder makes an encoder when it is first needed.

@@ -28,6 +28,7 @@ type draftArchive struct {
 	manifests int    // how many were begun; each pass writes one
 	finished  string // path of the last one that is complete
 	summary   Summary
+	revised   bool // a pass has found other content than the one before
 }
 
 // Begin starts a snapshot. It keeps the store's contents from being removed until it ends.
@@ -110,6 +111,7 @@ func (d *Draft) WriteManifest(n int, write func(*ManifestWriter) error) (Summary
 		return Summary{}, errors.Join(err, d.store.disk.remove(path))
 	}
 	old := a.finished
+	a.revised = a.revised || old != "" && summary.Root != a.summary.Root
 	a.finished, a.summary = path, summary
 	if old != "" {
 		if err := d.store.disk.remove(old); err != nil {
@@ -189,7 +191,7 @@ func (d *Draft) finish(n int, a *draftArchive) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if size > 0 && a.manifests > 1 {
+	if size > 0 && a.revised {
 		if err := d.dropSuperseded(a); err != nil {
 			return 0, err
 		}
