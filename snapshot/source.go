@@ -60,7 +60,7 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead inquiry) (s
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
 		}
 		if e.volumes != nil && !o.Volumes.None && len(mountedVolumes(found)) > 0 {
-			e.volumes.Prepare(ahead.ctx)
+			e.volumes.Prepare(ahead.ctx) //nolint:contextcheck // it goes on when this step is over
 		}
 		return e.observeImages(callsCtx, &s, o)
 	})

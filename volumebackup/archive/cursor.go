@@ -126,7 +126,7 @@ func (c *cursor) close() {
 		return
 	}
 	close(c.quit)
-	for range c.ahead { //nolint:revive // until it is closed
+	for range c.ahead { // until it is closed
 	}
 	c.reader.Close()
 }
