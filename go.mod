@@ -10,6 +10,7 @@ require (
 	github.com/docker/go-connections v0.8.2
 	github.com/docker/go-units v0.5.0
 	github.com/klauspost/compress v1.20.3
+	github.com/minio/highwayhash v1.0.4
 	github.com/moby/docker-image-spec v1.3.1
 	github.com/moby/go-archive v0.3.3
 	github.com/opencontainers/image-spec v1.1.1

@@ -35,7 +35,10 @@ func TestReplaceSurvivesTheEngine(t *testing.T) {
 		{"starting container", "kill", "create web"},
 		{"waiting 2s", "kill", "recover"},
 		{"stopping container", "restart", "recover"},
+		{"writing to the store", "restart", "create web"},
 		{"restoring volumes", "restart", "create web"},
+		{"creating container", "restart", "recover"},
+		{"starting container", "restart", "recover web"},
 		{"waiting 2s", "restart", "recover"},
 	} {
 		t.Run(tc.verb+" while "+tc.phase, func(t *testing.T) {

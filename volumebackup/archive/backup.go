@@ -36,6 +36,7 @@ type Backup struct {
 	store   *store.Store
 	draft   *store.Draft
 	index   *store.Index
+	printer *store.Printer
 	volumes []*volume
 }
 
@@ -48,7 +49,6 @@ type volume struct {
 	loadIndex func() error // reads the head into the index, once
 	noHead    bool         // the head is damaged
 	read      int64        // bytes, in all passes
-	prints    prints       // of the pass before
 	buffers   buffers
 }
 
@@ -64,6 +64,9 @@ func Begin(ctx context.Context, s *store.Store, id string, mounts []Mount) (_ *B
 			err = errors.Join(err, b.Discard())
 		}
 	}()
+	if b.printer, err = s.Printer(); err != nil {
+		return nil, err
+	}
 	for _, m := range mounts {
 		if err := b.add(m); err != nil {
 			return nil, err
@@ -77,7 +80,7 @@ func (b *Backup) add(m Mount) error {
 	if err != nil {
 		return err
 	}
-	v := &volume{Mount: m, tree: t, prints: newPrints()}
+	v := &volume{Mount: m, tree: t}
 	b.volumes = append(b.volumes, v)
 	v.loadIndex = sync.OnceValue(func() error { return b.loadIndex(v) })
 	v.writeback, err = writebackOf(t.fd())
@@ -196,7 +199,6 @@ func (b *Backup) passOver(ctx context.Context, v *volume, mode Mode, base *store
 	p := b.newPass(v, mode, base, counter)
 	summary, err := b.draft.WriteManifest(v.Number, func(w *store.ManifestWriter) error { return p.run(ctx, w) })
 	p.base.close()
-	v.prints.files = p.seen
 	return summary, err
 }
 
@@ -204,7 +206,7 @@ func (b *Backup) newPass(v *volume, mode Mode, base *store.ManifestReader, count
 	v.notes.clear()
 	return &pass{
 		volume: v, mode: mode, base: newCursor(base), index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
-		seen: map[string][]uint64{}, links: map[uint64]string{}, gone: map[string]string{}, large: carried{short: -1},
+		printer: b.printer, links: map[uint64]string{}, gone: map[string]string{}, large: carried{short: -1},
 	}
 }
 

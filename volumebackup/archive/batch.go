@@ -65,8 +65,7 @@ func reasonToSkip(err error) string {
 type openFile struct {
 	fd     int
 	users  atomic.Int64
-	before remembered
-	prints []uint64 // one for each piece; each is written once
+	before []store.Piece // as they were in the pass before, or in the head
 }
 
 // release closes the file with its last user.

@@ -269,3 +269,41 @@ func (w *world) packs() int {
 	assert.NilError(w.t, err)
 	return len(packs)
 }
+
+// TestBlocksAreKnownByTheirPrints has a file that was written to without being changed: its blocks are not
+// hashed and looked for, unless the key is lost. Nothing is stored either way.
+func TestBlocksAreKnownByTheirPrints(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		before func(w *world)
+		asks   bool
+	}{
+		{"the key is there", func(*world) {}, false},
+		{"the key is lost", func(w *world) { assert.NilError(w.t, os.Remove(filepath.Join(w.dir, "key"))) }, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t)
+			content := archivetest.Random(1, 3<<20+7)
+			w.write("large", content)
+			w.settle()
+			w.snapshot(Live)
+			w.write("large", content)
+			want := archivetest.Describe(t, w.volume)
+			tc.before(w)
+			b, err := Begin(t.Context(), w.store, "again", []Mount{w.mount()})
+			assert.NilError(t, err)
+			defer func() { assert.NilError(t, b.Discard()) }()
+			asked := false
+			load := b.volumes[0].loadIndex
+			b.volumes[0].loadIndex = func() error { asked = true; return load() }
+			_, err = b.Pass(t.Context(), Live, w, &Counter{})
+			assert.NilError(t, err)
+			_, err = b.Publish(w)
+			assert.NilError(t, err)
+			assert.Equal(t, asked, tc.asks)
+			_, err = os.Stat(filepath.Join(w.dir, "snapshots", "again", "0.tar"))
+			assert.ErrorIs(t, err, os.ErrNotExist)
+			w.checkStore("again", want)
+		})
+	}
+}

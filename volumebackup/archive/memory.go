@@ -2,12 +2,7 @@
 
 package archive
 
-import (
-	"hash/maphash"
-	"sync"
-
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
-)
+import "sync"
 
 // buffers lends out memory for pieces. Small ones are not worth the trouble.
 type buffers struct {
@@ -45,29 +40,4 @@ func (b *buffers) pool(n int) (*sync.Pool, int) {
 	default:
 		return nil, 0
 	}
-}
-
-// prints are fingerprints of the blocks of large files, which tell from one pass to
-// the next what changed. They are ten times as fast as SHA-256, which counts while everything is
-// frozen. Their key is random and never leaves the process, so nobody can make two blocks look the same.
-type prints struct {
-	seed  maphash.Seed
-	files map[string][]uint64
-}
-
-func newPrints() prints { return prints{seed: maphash.MakeSeed(), files: map[string][]uint64{}} }
-
-// remembered is what the pass before knew of a large file.
-type remembered struct {
-	pieces []store.Piece
-	prints []uint64
-}
-
-// find returns the piece with this number if it has the same place and content.
-func (r *remembered) find(n int, p *store.Piece, sum uint64) (*store.Piece, bool) {
-	if n >= len(r.pieces) || n >= len(r.prints) || r.prints[n] != sum {
-		return nil, false
-	}
-	old := &r.pieces[n]
-	return old, old.Offset == p.Offset && old.Length == p.Length && old.At.Pack != 0
 }

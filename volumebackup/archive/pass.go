@@ -24,10 +24,10 @@ type pass struct {
 	counter *Counter
 	links   map[uint64]string // first name of each file that has several, by inode
 	began   unix.Timespec
-	seen    map[string][]uint64 // fingerprints, for the next pass
-	batch   *batch              // being filled
-	send    func(*batch) error  // hands a batch on that is full
-	gone    map[string]string   // entries that are left out, and why; only the writer knows
+	printer *store.Printer
+	batch   *batch             // being filled
+	send    func(*batch) error // hands a batch on that is full
+	gone    map[string]string  // entries that are left out, and why; only the writer knows
 	large   carried
 	open    openFiles
 }
@@ -132,9 +132,6 @@ func (p *pass) observe(f *found) error {
 		p.links[f.stat.Ino] = f.path
 	}
 	if isClean(base, kind, &f.stat) {
-		if known, ok := p.prints.files[f.path]; ok {
-			p.seen[f.path] = known
-		}
 		p.unexpect(base.Size)
 		return p.add(&item{entry: base})
 	}
@@ -195,11 +192,10 @@ func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
 		return pathError("read", f.path, err)
 	}
 	p.open.add(fd)
-	large := &openFile{fd: fd, prints: make([]uint64, len(e.Pieces))}
-	if known, ok := p.prints.files[f.path]; ok && base != nil {
-		large.before = remembered{pieces: base.Pieces, prints: known}
+	large := &openFile{fd: fd}
+	if base != nil {
+		large.before = base.Pieces
 	}
-	p.seen[f.path] = large.prints
 	return p.addLarge(e, large)
 }
 

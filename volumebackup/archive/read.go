@@ -5,7 +5,6 @@ package archive
 import (
 	"context"
 	"crypto/sha256"
-	"hash/maphash"
 
 	"golang.org/x/sys/unix"
 
@@ -87,7 +86,10 @@ func (r *reader) readPieces(it *item, fd int) error {
 			it.short = p.Offset + int64(n)
 		}
 		p.Length = uint32(n)
-		if n == 0 || it.file != nil && it.file.unchanged(r.prints.seed, i, p, content[:n]) {
+		if it.file != nil {
+			p.Print = r.printer.Print(content[:n])
+		}
+		if n == 0 || it.file != nil && it.file.unchanged(i, p) {
 			r.buffers.put(content)
 			it.pieces = append(it.pieces, storedPiece{known: true})
 			continue
@@ -101,14 +103,17 @@ func (r *reader) readPieces(it *item, fd int) error {
 	return nil
 }
 
-// unchanged recognizes a piece that is as it was in the pass before.
-func (f *openFile) unchanged(seed maphash.Seed, n int, p *store.Piece, content []byte) bool {
-	f.prints[n] = maphash.Bytes(seed, content)
-	old, ok := f.before.find(n, p, f.prints[n])
-	if ok {
-		p.Sum, p.At = old.Sum, old.At
+// unchanged recognizes a block that is what it was.
+func (f *openFile) unchanged(n int, p *store.Piece) bool {
+	if n >= len(f.before) {
+		return false
 	}
-	return ok
+	old := &f.before[n]
+	if old.Print != p.Print || old.Offset != p.Offset || old.Length != p.Length || old.At.Pack == 0 {
+		return false
+	}
+	p.Sum, p.At = old.Sum, old.At
+	return true
 }
 
 // encode hashes a piece, and compresses it if it is new and that pays.

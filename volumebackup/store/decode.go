@@ -196,6 +196,22 @@ func decodeLocator(locator []byte, e *Entry, packs []PackID) error {
 	}
 	e.Cached.Inode = d.number(math.MaxUint64)
 	e.Cached.Changed = d.timestamp()
-	e.Cached.Unsettled = d.flag()
+	d.cached(e)
 	return d.end()
+}
+
+func (d *decoder) cached(e *Entry) {
+	flags := d.octet()
+	if flags > flagUnsettled|flagPrints {
+		d.fail(fmt.Errorf("flags %#x are unknown", flags))
+	}
+	e.Cached.Unsettled = flags&flagUnsettled != 0
+	if flags&flagPrints == 0 {
+		return
+	}
+	for i := range e.Pieces {
+		if b := d.bytes(8); b != nil {
+			e.Pieces[i].Print = binary.BigEndian.Uint64(b)
+		}
+	}
 }

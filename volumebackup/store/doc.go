@@ -11,6 +11,7 @@
 //	                               directory cannot have are ~<SHA-256>
 //	tmp/<operation>/               unfinished work
 //	sweep                          packs that an interrupted removal has still to look at
+//	key                            32 random bytes, with which prints are taken
 //
 // An id is 1 to 128 characters of A-Z a-z 0-9 _ . - and does not begin with a
 // dot. A pack is known by "<id>/<n>", and stays where it is for as long as anything in it is
@@ -49,7 +50,8 @@
 //	  h      path of the file's first name
 //	locator  f: for each piece: pack (its place in packs, from 1; 0 if it is stored no more, which only a
 //	         head says), codec (0 as is, 1 zstd), offset, stored length
-//	         unless kind is h: inode, change time seconds±, nanoseconds, flags (1: unsettled)
+//	         unless kind is h: inode, change time seconds±, nanoseconds, flags (1: unsettled, 2: prints follow),
+//	         for each piece its print (8 bytes, big endian; 0: not known)
 //
 // Kinds: d directory, f regular file, l symlink, p FIFO, s socket, b block device, c
 // character device, h further name of a file. The first record is the root, whose
@@ -59,7 +61,8 @@
 //
 // Inode and change time make every manifest a stat cache as well, and a head
 // is simply a link to the manifest that it was published with, or a copy where there are no links. Unsettled means: read this file again next time,
-// whatever its times say.
+// whatever its times say. A print is the HighwayHash-64 of a block of a larger file, under the store's key. When
+// the file has changed, the blocks whose prints are the same are taken to be the same.
 //
 // # Limits
 //

@@ -2,7 +2,10 @@
 
 package store
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // appendContent encodes what the root commits to.
 func appendContent(b []byte, e *Entry) []byte {
@@ -70,7 +73,28 @@ func appendLocator(b []byte, e *Entry, place func(PackID) uint64) []byte {
 	}
 	b = binary.AppendUvarint(b, e.Cached.Inode)
 	b = appendTimestamp(b, e.Cached.Changed)
-	return appendFlag(b, e.Cached.Unsettled)
+	return appendCached(b, e)
+}
+
+// What the last byte of a locator's fixed part says.
+const (
+	flagUnsettled = 1
+	flagPrints    = 2
+)
+
+func appendCached(b []byte, e *Entry) []byte {
+	var flags byte
+	if e.Cached.Unsettled {
+		flags |= flagUnsettled
+	}
+	if !slices.ContainsFunc(e.Pieces, func(p Piece) bool { return p.Print != 0 }) {
+		return append(b, flags)
+	}
+	b = append(b, flags|flagPrints)
+	for i := range e.Pieces {
+		b = binary.BigEndian.AppendUint64(b, e.Pieces[i].Print)
+	}
+	return b
 }
 
 func appendText(b []byte, s string) []byte {

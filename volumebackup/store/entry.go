@@ -66,6 +66,7 @@ type Piece struct {
 	Length uint32
 	Sum    Sum
 	At     Location
+	Print  uint64 // of a block of a large file, see Printer; zero: not known
 }
 
 // End is the offset after the piece.

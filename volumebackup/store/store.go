@@ -106,14 +106,22 @@ func (s *Store) checkFormat() error {
 	}
 }
 
-// makeFormat lets one of several that come first win.
+// makeFormat makes the format file, and looks at the one that is there then.
 func (s *Store) makeFormat(path string) error {
+	if err := s.makeOnce(path, []byte(formatLine+"\n")); err != nil {
+		return err
+	}
+	return s.checkFormat()
+}
+
+// makeOnce makes a file that is not there. Of several that do so at once the first one wins.
+func (s *Store) makeOnce(path string, content []byte) error {
 	temporary := path + "." + rand.Text()
 	f, err := s.disk.create(temporary)
 	if err != nil {
 		return fmt.Errorf("make store: %w", err)
 	}
-	_, err = io.WriteString(f, formatLine+"\n")
+	_, err = f.Write(content)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = s.disk.place(temporary, path)
@@ -124,7 +132,7 @@ func (s *Store) makeFormat(path string) error {
 	if err = errors.Join(err, s.disk.remove(temporary)); err != nil {
 		return fmt.Errorf("make store: %w", err)
 	}
-	return s.checkFormat()
+	return nil
 }
 
 // writeFormat writes the one line that the format file of this version has. It is no harm

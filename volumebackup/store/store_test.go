@@ -30,7 +30,7 @@ func sample() []*Entry {
 		Holes: []Range{{0, 300}, {1 << 20, 2 << 20}},
 		Pieces: []Piece{
 			{Offset: 0, Length: 1 << 20, Sum: Sum{1}, At: Location{Pack: 1, Codec: Zstd, Stored: 10, Offset: 512}},
-			{Offset: 3 << 20, Length: 1, Sum: Sum{2}, At: Location{Pack: 2, Stored: 1, Offset: 2048}},
+			{Offset: 3 << 20, Length: 1, Sum: Sum{2}, At: Location{Pack: 2, Stored: 1, Offset: 2048}, Print: 1 << 63},
 		},
 	}
 	file.Xattrs = []Xattr{{"trusted.x", "\x00"}, {"user.a", ""}, {"user.b", strings.Repeat("v", 1000)}}
