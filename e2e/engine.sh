@@ -131,6 +131,7 @@ up() {
 	mapfile -t flags <"$dir/flags"
 	prepare "$kind"
 	if dead containerd.pid; then
+		rm -f "$dir/containerd.sock" # one that was killed has left it, and it would be taken for the next one's
 		launch containerd.pid containerd.log containerd --config "$dir/containerd.toml"
 		poll 300 test -S "$dir/containerd.sock" || die "containerd does not answer: $(tail -n 5 "$dir/containerd.log")"
 	fi
