@@ -11,7 +11,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
-// openCursor returns a cursor over several runs of entries, files named 000, 001 …
+// openCursor returns a cursor over several runs of entries, files named 000, 001 and so on.
 func openCursor(t *testing.T, files int) cursor {
 	t.Helper()
 	w := newWorld(t)

@@ -94,7 +94,7 @@ func (d *Draft) Manifest(n int) (*ManifestReader, error) {
 	if a.finished == "" {
 		return nil, nil //nolint:nilnil // no manifest is no error
 	}
-	return d.store.openManifest(a.finished)
+	return d.store.openCache(a.finished)
 }
 
 // WriteManifest has write fill a new manifest for archive n. It takes the place of

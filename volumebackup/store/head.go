@@ -19,7 +19,7 @@ func (s *Store) OpenHead(volume string) (*ManifestReader, error) {
 }
 
 func (s *Store) openHead(path string) (*ManifestReader, error) {
-	r, err := s.openManifest(path)
+	r, err := s.openCache(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil //nolint:nilnil // no head is no error
 	}

@@ -262,6 +262,16 @@ func (s *Store) OpenManifest(id string, n int) (*ManifestReader, error) {
 	return r, err
 }
 
+// openCache opens a manifest that is only compared with.
+func (s *Store) openCache(path string) (*ManifestReader, error) {
+	r, err := s.openManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	r.cache = true
+	return r, nil
+}
+
 func (s *Store) openManifest(path string) (*ManifestReader, error) {
 	name, err := filepath.Rel(s.root, path)
 	if err != nil {
