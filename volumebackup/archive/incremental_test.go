@@ -5,6 +5,7 @@ package archive
 import (
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -293,14 +294,14 @@ func TestBlocksAreKnownByTheirPrints(t *testing.T) {
 			b, err := Begin(t.Context(), w.store, "again", []Mount{w.mount()})
 			assert.NilError(t, err)
 			defer func() { assert.NilError(t, b.Discard()) }()
-			asked := false
+			var asked atomic.Bool // by any of those that read
 			load := b.volumes[0].loadIndex
-			b.volumes[0].loadIndex = func() error { asked = true; return load() }
+			b.volumes[0].loadIndex = func() error { asked.Store(true); return load() }
 			_, err = b.Pass(t.Context(), Live, w, &Counter{})
 			assert.NilError(t, err)
 			_, err = b.Publish(w)
 			assert.NilError(t, err)
-			assert.Equal(t, asked, tc.asks)
+			assert.Equal(t, asked.Load(), tc.asks)
 			_, err = os.Stat(filepath.Join(w.dir, "snapshots", "again", "0.tar"))
 			assert.ErrorIs(t, err, os.ErrNotExist)
 			w.checkStore("again", want)
