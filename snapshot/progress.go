@@ -19,7 +19,7 @@ type Event struct {
 	Files   int64  // entries done, if the phase counts them
 }
 
-// Progress receives events, one at a time. Nil discards them.
+// Progress receives events, from several goroutines at once. Nil discards them.
 type Progress func(Event)
 
 func (p Progress) status(phase, text string) {
