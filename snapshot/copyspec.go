@@ -75,11 +75,11 @@ func (sp *spec) volumesFromAsMounts(mounts []labels.Mount) {
 		if source == "" || configured[m.Destination] {
 			continue
 		}
-		bind := source + ":" + m.Destination
+		bind := bindSpec{source: source, destination: m.Destination}
 		if !m.RW {
-			bind += ":ro"
+			bind = bind.with("ro")
 		}
-		sp.host.Binds = append(sp.host.Binds, bind)
+		sp.host.Binds = append(sp.host.Binds, bind.String())
 	}
 }
 
@@ -89,24 +89,15 @@ func (sp *spec) destinations() map[string]bool {
 	for destination := range sp.config.Volumes {
 		found[destination] = true
 	}
-	for _, bind := range sp.host.Binds {
-		if _, destination, ok := splitBind(bind); ok {
-			found[destination] = true
+	for _, text := range sp.host.Binds {
+		if b, ok := parseBind(text); ok {
+			found[b.destination] = true
 		}
 	}
 	for _, m := range sp.host.Mounts {
 		found[m.Target] = true
 	}
 	return found
-}
-
-// splitBind reads source:destination[:options] of a Linux engine.
-func splitBind(bind string) (source, destination string, ok bool) {
-	parts := strings.Split(bind, ":")
-	if len(parts) < 2 {
-		return "", "", false
-	}
-	return parts[0], parts[1], true
 }
 
 // keepNamespaceRules drops what the engine reports of a container that shares a

@@ -124,34 +124,26 @@ func (sp *spec) mountVolume(m labels.Mount, v newVolume) {
 			return
 		}
 	}
-	options := bindOptions(m.RW, empty)
-	for i, b := range sp.host.Binds {
-		source, destination, ok := splitBind(b)
-		if !ok || destination != m.Destination || strings.HasPrefix(source, "/") {
+	for i, text := range sp.host.Binds {
+		b, ok := parseBind(text)
+		if !ok || b.destination != m.Destination || b.isPath() {
 			continue
 		}
-		sp.host.Binds[i] = name + strings.TrimPrefix(b, source)
-		if empty && !strings.Contains(b, "nocopy") {
-			sp.host.Binds[i] = name + ":" + destination + options
+		b.source = name
+		if empty {
+			b = b.with("nocopy")
 		}
+		sp.host.Binds[i] = b.String()
 		return
 	}
-	sp.host.Binds = append(sp.host.Binds, name+":"+m.Destination+options)
-}
-
-// bindOptions is the third part of a bind, with its colon.
-func bindOptions(rw, noCopy bool) string {
-	var options []string
-	if !rw {
-		options = append(options, "ro")
+	added := bindSpec{source: name, destination: m.Destination}
+	if !m.RW {
+		added = added.with("ro")
 	}
-	if noCopy {
-		options = append(options, "nocopy")
+	if empty {
+		added = added.with("nocopy")
 	}
-	if len(options) == 0 {
-		return ""
-	}
-	return ":" + strings.Join(options, ",")
+	sp.host.Binds = append(sp.host.Binds, added.String())
 }
 
 // labelMade stands on the worker that fills volumes which were made for a copy: a

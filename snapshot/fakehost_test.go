@@ -125,14 +125,14 @@ func (f *fakeDocker) mountVolumes(c *fakeContainer) {
 		})
 	}
 	covered := map[string]bool{}
-	for _, b := range c.host.Binds {
-		source, destination, _ := splitBind(b)
-		covered[destination] = true
-		if strings.HasPrefix(source, "/") {
-			c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeBind, Source: source, Destination: destination, RW: !strings.HasSuffix(b, ":ro")})
+	for _, text := range c.host.Binds {
+		b, _ := parseBind(text)
+		covered[b.destination] = true
+		if b.isPath() {
+			c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeBind, Source: b.source, Destination: b.destination, RW: !b.has("ro")})
 			continue
 		}
-		add(source, destination, !strings.HasSuffix(b, ":ro"), false)
+		add(b.source, b.destination, !b.has("ro"), false)
 	}
 	for _, m := range c.host.Mounts {
 		covered[m.Target] = true

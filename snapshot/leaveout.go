@@ -27,7 +27,10 @@ func (sp *spec) drop(p Problem) bool {
 	case ProblemNoNetwork:
 		sp.dropNetwork(p.Subject)
 	case ProblemNoBindSource:
-		sp.host.Binds = slices.DeleteFunc(sp.host.Binds, func(b string) bool { return strings.HasPrefix(b, p.Subject+":") })
+		sp.host.Binds = slices.DeleteFunc(sp.host.Binds, func(text string) bool {
+			b, ok := parseBind(text)
+			return ok && b.source == p.Subject
+		})
 		sp.host.Mounts = slices.DeleteFunc(sp.host.Mounts, func(m mount.Mount) bool {
 			return m.Type == mount.TypeBind && m.Source == p.Subject
 		})

@@ -123,9 +123,9 @@ type bind struct {
 // binds are the bind mounts of the configuration, in both of its forms.
 func (sp *spec) binds() []bind {
 	var found []bind
-	for _, b := range sp.host.Binds {
-		if source, destination, ok := splitBind(b); ok && strings.HasPrefix(source, "/") {
-			found = append(found, bind{source: source, destination: destination})
+	for _, text := range sp.host.Binds {
+		if b, ok := parseBind(text); ok && b.isPath() {
+			found = append(found, bind{source: b.source, destination: b.destination})
 		}
 	}
 	for _, m := range sp.host.Mounts {
@@ -157,9 +157,9 @@ func (sp *spec) requiredPaths() []string {
 // are not to be made first.
 func (sp *spec) namedVolumes(made []newVolume) []string {
 	var names []string
-	for _, b := range sp.host.Binds {
-		if source, _, ok := splitBind(b); ok && !strings.HasPrefix(source, "/") {
-			names = append(names, source)
+	for _, text := range sp.host.Binds {
+		if b, ok := parseBind(text); ok && !b.isPath() {
+			names = append(names, b.source)
 		}
 	}
 	for _, m := range sp.host.Mounts {

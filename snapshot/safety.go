@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -83,16 +82,10 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 func (sp *spec) withoutCopy() *container.HostConfig {
 	host := sp.host
 	host.Binds = slices.Clone(host.Binds)
-	for i, b := range host.Binds {
-		source, _, ok := splitBind(b)
-		if !ok || strings.HasPrefix(source, "/") || strings.Contains(b, "nocopy") {
-			continue
+	for i, text := range host.Binds {
+		if b, ok := parseBind(text); ok && !b.isPath() {
+			host.Binds[i] = b.with("nocopy").String()
 		}
-		separator := ":"
-		if strings.Count(b, ":") > 1 {
-			separator = ","
-		}
-		host.Binds[i] = b + separator + "nocopy"
 	}
 	host.Mounts = slices.Clone(host.Mounts)
 	for i := range host.Mounts {

@@ -298,11 +298,11 @@ func TestHealthTimeoutIsAsLongAsTheHealthcheckNeeds(t *testing.T) {
 
 func TestStandInFillsNoVolume(t *testing.T) {
 	sp := &spec{host: container.HostConfig{
-		Binds:  []string{"a:/a", "b:/b:ro", "c:/c:nocopy", "/etc:/etc"},
+		Binds:  []string{"a:/a", "b:/b:ro", "c:/c:nocopy", "/etc:/etc", "nocopy-d:/d", "e:/nocopy:z"},
 		Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: "d", Target: "/d"}, {Type: mount.TypeTmpfs, Target: "/e"}},
 	}}
 	host := sp.withoutCopy()
-	assert.DeepEqual(t, host.Binds, []string{"a:/a:nocopy", "b:/b:ro,nocopy", "c:/c:nocopy", "/etc:/etc"})
+	assert.DeepEqual(t, host.Binds, []string{"a:/a:nocopy", "b:/b:ro,nocopy", "c:/c:nocopy", "/etc:/etc", "nocopy-d:/d:nocopy", "e:/nocopy:z,nocopy"})
 	assert.Assert(t, host.Mounts[0].VolumeOptions.NoCopy)
 	assert.Assert(t, host.Mounts[1].VolumeOptions == nil)
 	assert.Equal(t, sp.host.Binds[0], "a:/a")

@@ -117,12 +117,13 @@ func TestPlanVolumesPointsEveryMountAtACopy(t *testing.T) {
 		{Type: "volume", Name: "data", Destination: "/mount", Subpath: "part", Archive: &labels.Archive{Entries: 5, Bytes: 9}},
 		{Type: "volume", Name: anonymous, Anonymous: true, Destination: "/declared", RW: true, Archive: &labels.Archive{Entries: 1}},
 		{Type: "volume", Name: "empty", Destination: "/empty", Archive: &labels.Archive{Entries: 1}},
+		{Type: "volume", Name: "nocopy", Destination: "/relabelled", RW: true, Archive: &labels.Archive{Entries: 1}},
 		{Type: "volume", Name: "lost", Destination: "/lost", RW: true, Skipped: "why"},
 		{Type: "bind", Source: "/srv", Destination: "/srv", RW: true},
 	}
 	asCaptured := func() *spec {
 		return &spec{host: container.HostConfig{
-			Binds:  []string{"data:/bind:z", "/srv:/srv", "empty:/empty:ro", "lost:/lost"},
+			Binds:  []string{"data:/bind:z", "/srv:/srv", "empty:/empty:ro", "nocopy:/relabelled:z", "lost:/lost"},
 			Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: "data", Target: "/mount", ReadOnly: true, VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: map[string]string{"a": "b"}}}},
 		}}
 	}
@@ -131,9 +132,10 @@ func TestPlanVolumesPointsEveryMountAtACopy(t *testing.T) {
 	assert.Equal(t, plan.String(), "create volume data-7 (5 entries, 9 bytes of data)\n"+
 		"create volume 0f0f0f0f0f0f-7 (1 entries, 0 bytes of "+anonymous+")\n"+
 		"create volume empty-7 (1 entries, 0 bytes of empty)\n"+
+		"create volume nocopy-7 (1 entries, 0 bytes of nocopy)\n"+
 		"create volume lost-7 (empty)\n")
 	assert.Equal(t, missingArchives(made).String(), "leave out lost (the snapshot does not hold its content; the new volume is empty)\n")
-	assert.DeepEqual(t, sp.host.Binds, []string{"data-7:/bind:z", "/srv:/srv", "empty-7:/empty:ro,nocopy", "lost-7:/lost", "0f0f0f0f0f0f-7:/declared:nocopy"})
+	assert.DeepEqual(t, sp.host.Binds, []string{"data-7:/bind:z", "/srv:/srv", "empty-7:/empty:ro,nocopy", "nocopy-7:/relabelled:z,nocopy", "lost-7:/lost", "0f0f0f0f0f0f-7:/declared:nocopy"})
 	assert.DeepEqual(t, sp.host.Mounts, []mount.Mount{{
 		Type: mount.TypeVolume, Source: "data-7", Target: "/mount", ReadOnly: true, VolumeOptions: &mount.VolumeOptions{NoCopy: true, Subpath: "part"},
 	}})
@@ -144,7 +146,7 @@ func TestPlanVolumesPointsEveryMountAtACopy(t *testing.T) {
 	assert.DeepEqual(t, sp.host, asCaptured().host)
 
 	made, _ = asCaptured().planVolumes(s, VolumesNone, "7")
-	assert.Equal(t, len(missingArchives(made)), 4)
+	assert.Equal(t, len(missingArchives(made)), 5)
 }
 
 func TestCaptureMountsKnowsAnonymousVolumesAndSubpaths(t *testing.T) {
