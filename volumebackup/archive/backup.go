@@ -48,6 +48,7 @@ type volume struct {
 	notes     notes
 	loadIndex func() error // reads the head into the index, once
 	noHead    bool         // the head is damaged
+	toldLost  bool         // the reporter has heard of the head's lost packs
 	read      int64        // bytes, in all passes
 	buffers   buffers
 }
@@ -186,7 +187,25 @@ func (b *Backup) base(v *volume, reporter Reporter, counter *Counter) (*store.Ma
 		v.forgetHead(reporter, counter, err)
 		return nil, nil //nolint:nilnil // the pass reads everything
 	}
+	if base != nil {
+		v.tellLost(reporter, base.LostPacks())
+	}
 	return base, err
+}
+
+// tellLost warns of damage in packs of earlier snapshots. The pass reads what it would have
+// referred to there from the volume, and stores it anew.
+func (v *volume) tellLost(reporter Reporter, lost []*store.DamagedError) {
+	if len(lost) == 0 || v.toldLost {
+		return
+	}
+	v.toldLost = true
+	what := lost[0].Error()
+	if more := len(lost) - 1; more > 0 {
+		what += fmt.Sprintf(" (and so are %d more)", more)
+	}
+	reporter.Warn(v.Number, "", what+": what the volume still holds of it is stored again; "+
+		"snapshots that were taken before may not be restored completely")
 }
 
 func (v *volume) forgetHead(reporter Reporter, counter *Counter, err error) {

@@ -214,7 +214,7 @@ func TestNothingStaysOpen(t *testing.T) {
 	pack := filepath.Join(w.dir, "snapshots", id, "0.tar")
 	info, err := os.Stat(pack)
 	assert.NilError(t, err)
-	w.flip(pack, info.Size()/2)
+	w.flip(pack, info.Size()/2+10_000)
 	_, err = w.tryRestore(id, "copy", target)
 	assert.Assert(t, isDamage(err), "%v", err)
 	assert.Equal(t, descriptors(t), before+1, "but for the pack, which stays open for reading")

@@ -54,6 +54,14 @@ func (f *file) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
+// WriteAt writes all of b at an offset. A fault leaves what was there.
+func (f *file) WriteAt(b []byte, offset int64) (int, error) {
+	if err := f.disk.may("write", f.Name()); err != nil {
+		return 0, err
+	}
+	return f.File.WriteAt(b, offset)
+}
+
 func (f *file) Sync() error {
 	if err := f.disk.may("sync", f.Name()); err != nil {
 		return err

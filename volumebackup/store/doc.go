@@ -19,11 +19,17 @@
 //
 // # Pack
 //
-// A tar in GNU's format that standard tools list and extract: one regular
+// A tar in GNU's format that standard tools list and extract. Its first 1024 bytes are a comment to those
+// (a global header of pax, "g"): "comment=cua-pack <id>/<n> <length of the file, 20 digits>". Then comes one regular
 // member for each piece of content, named after its file, with "@<offset>" if
 // it is a block of a larger file and ".zst" if it is compressed. So the data can be found
 // even without a manifest. Names longer than 100 bytes have a "L" member before them. What was freed
-// reads as zeros, headers included; tar --ignore-zeros skips it.
+// reads as zeros, headers included; tar --ignore-zeros skips it. Name and length stay.
+//
+// By them a backup sees that a pack of an earlier snapshot is there, whole and the one that is meant, without
+// reading what is in it. It looks when it opens a head, and once more before it publishes. What is in a pack that is
+// missing, of another length, another file, or none at all counts as not stored: the files are read again, so the
+// new snapshot does not need it. Older ones that do are damaged, which is said.
 //
 // # Manifest
 //

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/containerd/errdefs"
@@ -28,7 +30,8 @@ type draftArchive struct {
 	manifests int    // how many were begun; each pass writes one
 	finished  string // path of the last one that is complete
 	summary   Summary
-	revised   bool // a pass has found other content than the one before
+	packs     []PackID // that the manifest refers to
+	revised   bool     // a pass has found other content than the one before
 }
 
 // Begin starts a snapshot. It keeps the store's contents from being removed until it ends.
@@ -76,9 +79,10 @@ func (d *Draft) exists() error {
 func (d *Draft) archive(n int) *draftArchive {
 	a, ok := d.archives[n]
 	if !ok {
+		name := packName(d.id, n)
 		a = &draftArchive{pack: &PackWriter{
 			path: filepath.Join(d.dir, strconv.Itoa(n)+".tar"),
-			disk: &d.store.disk, id: d.store.packs.id(packName(d.id, n)),
+			disk: &d.store.disk, id: d.store.packs.id(name), name: name,
 		}}
 		d.archives[n] = a
 	}
@@ -106,13 +110,18 @@ func (d *Draft) WriteManifest(n int, write func(*ManifestWriter) error) (Summary
 	a := d.archive(n)
 	path := filepath.Join(d.dir, fmt.Sprintf("%d.man.%d", n, a.manifests))
 	a.manifests++
-	summary, err := d.store.writeManifest(path, write)
+	var packs []PackID
+	summary, err := d.store.writeManifest(path, func(w *ManifestWriter) error {
+		err := write(w)
+		packs = slices.Collect(maps.Keys(w.places))
+		return err
+	})
 	if err != nil {
 		return Summary{}, errors.Join(err, d.store.disk.remove(path))
 	}
 	old := a.finished
 	a.revised = a.revised || old != "" && summary.Root != a.summary.Root
-	a.finished, a.summary = path, summary
+	a.finished, a.summary, a.packs = path, summary, packs
 	if old != "" {
 		if err := d.store.disk.remove(old); err != nil {
 			return Summary{}, fmt.Errorf("write manifest: %w", err)
@@ -158,8 +167,12 @@ type Published struct {
 	Stored int64 // what the store grew by
 }
 
-// Publish makes the snapshot durable, then visible, and gives each volume its new head.
+// Publish makes the snapshot durable, then visible, and gives each volume its new head. It
+// fails if a pack of an earlier snapshot is not, or no more, what the draft relies on.
 func (d *Draft) Publish(volumes map[int]string) (map[int]Published, error) {
+	if err := d.checkPacks(); err != nil {
+		return nil, err
+	}
 	published := map[int]Published{}
 	for n, a := range d.archives {
 		if a.finished == "" {
@@ -183,6 +196,27 @@ func (d *Draft) Publish(volumes map[int]string) (map[int]Published, error) {
 	d.unlock()
 	d.dir = ""
 	return published, nil
+}
+
+// checkPacks looks at the packs of earlier snapshots that the draft refers to.
+func (d *Draft) checkPacks() error {
+	own, checked := map[PackID]bool{}, map[PackID]bool{}
+	for _, a := range d.archives {
+		own[a.pack.id] = true
+	}
+	for n, a := range d.archives {
+		for _, id := range a.packs {
+			if own[id] || checked[id] {
+				continue
+			}
+			checked[id] = true
+			d.store.seen.forget(id)
+			if err := d.store.seen.check(d.store, id); err != nil {
+				return fmt.Errorf("publish archive %d: %w", n, err)
+			}
+		}
+	}
+	return nil
 }
 
 // finish makes the files of an archive durable, under the names that they will have.

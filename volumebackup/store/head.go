@@ -13,7 +13,7 @@ import (
 )
 
 // OpenHead opens the manifest that a volume last matched, or returns nil. Pieces that are
-// no longer stored have no location, and their files are unsettled.
+// no longer stored, or in a pack that is not what it was, have no location, and their files are unsettled.
 func (s *Store) OpenHead(volume string) (*ManifestReader, error) {
 	return s.openHead(s.headPath(volume))
 }
@@ -26,9 +26,10 @@ func (s *Store) openHead(path string) (*ManifestReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, id := range r.packs { // a removal that was cut short may have taken some
-		if _, err := os.Lstat(s.packPath(id)); err != nil {
+	for i, id := range r.packs {
+		if damaged, ok := errors.AsType[*DamagedError](s.seen.check(s, id)); ok {
 			r.packs[i] = 0
+			r.lost = append(r.lost, damaged)
 		}
 	}
 	return r, nil

@@ -81,7 +81,7 @@ func (s *Store) freeDead(path string, live []int64) error {
 // deadRanges finds what lies between live members and is not free yet. An
 // earlier attempt may have been cut short, so what is dead need not make sense.
 func deadRanges(in io.ReaderAt, size int64, live []int64) ([]Range, error) {
-	w := memberWalker{in: in, size: size}
+	w := memberWalker{in: in, size: size, at: packHeader}
 	var dead []Range
 	run := int64(-1) // where the present dead range begins
 	end := func(at int64) {

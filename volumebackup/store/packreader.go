@@ -34,7 +34,7 @@ func (s *Store) damagedPiece(p *Piece, path string, err error) error {
 	if p.At.Pack == 0 {
 		return &DamagedError{Path: path, Pack: "the store", Offset: -1, Reason: "a piece is in no pack"}
 	}
-	return &DamagedError{Path: path, Pack: "snapshots/" + s.packs.name(p.At.Pack) + ".tar", Offset: p.At.Offset, Reason: err.Error()}
+	return &DamagedError{Path: path, Pack: s.packFile(p.At.Pack), Offset: p.At.Offset, Reason: err.Error()}
 }
 
 func (s *Store) readPiece(p *Piece, b *Buffer) ([]byte, error) {

@@ -24,6 +24,7 @@ type PackWriter struct {
 	path   string
 	disk   *disk
 	id     PackID
+	name   string // of the pack
 	file   *file
 	buffer []byte
 	offset int64 // of the end of buffer
@@ -65,7 +66,8 @@ func (w *PackWriter) open() error {
 		return fmt.Errorf("create pack: %w", err)
 	}
 	w.file = f
-	w.buffer = make([]byte, 0, 2*packBuffer)
+	w.buffer = appendPackHeader(make([]byte, 0, 2*packBuffer), w.name, 0) // the length follows at the end
+	w.offset = packHeader
 	return nil
 }
 
@@ -90,6 +92,9 @@ func (w *PackWriter) finish() (int64, error) {
 	w.buffer = append(w.buffer, make([]byte, tarEnd)...)
 	w.offset += tarEnd
 	err := w.flush()
+	if err == nil {
+		_, err = w.file.WriteAt(appendPackHeader(nil, w.name, w.offset), 0)
+	}
 	if err == nil {
 		err = w.file.Sync()
 	}

@@ -21,6 +21,7 @@ type ManifestReader struct {
 	name    string
 	footer  footer
 	packs   []PackID
+	lost    []*DamagedError // of a head: packs that are not taken into account
 	table   []byte
 	zip     *zstd.Decoder
 	in      *bufio.Reader
@@ -116,6 +117,9 @@ func parsePacks(table []byte, packs *packTable) ([]PackID, error) {
 
 // Packs lists the packs that the manifest refers to.
 func (r *ManifestReader) Packs() []PackID { return r.packs }
+
+// LostPacks tells of the packs that a head names and that are not what they were.
+func (r *ManifestReader) LostPacks() []*DamagedError { return r.lost }
 
 // Summary is what the footer says; it is only known to be true after the last entry.
 func (r *ManifestReader) Summary() Summary { return r.footer.Summary }

@@ -259,7 +259,7 @@ func TestHostileFilesAreNotOpened(t *testing.T) {
 		"pack is a FIFO":     {"snapshots/id/0.tar", fifo, readPack},
 		"pack is a link":     {"snapshots/id/0.tar", linkTo(elsewhere, "snapshots/id/0.tar"), readPack},
 		"pack to be punched": {"snapshots/id/0.tar", linkTo(elsewhere, "snapshots/id/0.tar"), func(s *Store) error {
-			return s.freeDead(s.path("snapshots/id/0.tar"), []int64{tarBlock})
+			return s.freeDead(s.path("snapshots/id/0.tar"), []int64{packHeader + tarBlock})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

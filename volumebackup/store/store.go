@@ -47,6 +47,7 @@ type Store struct {
 	disk  disk
 	packs *packTable
 	files packFiles
+	seen  packChecks
 	unzip decompressor
 }
 
@@ -333,6 +334,7 @@ func checkPackName(name string) error {
 	return nil
 }
 
-func (s *Store) packPath(id PackID) string {
-	return s.path("snapshots", s.packs.name(id)+".tar")
-}
+func (s *Store) packPath(id PackID) string { return s.path(s.packFile(id)) }
+
+// packFile is the path of a pack within the store.
+func (s *Store) packFile(id PackID) string { return "snapshots/" + s.packs.name(id) + ".tar" }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -165,7 +166,7 @@ func TestCompareGoesByComponent(t *testing.T) {
 
 func TestPackIsATar(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pack.tar")
-	w := &PackWriter{path: path, disk: &disk{}, id: 1}
+	w := &PackWriter{path: path, disk: &disk{}, id: 1, name: "id/7"}
 	names := []string{"short", strings.Repeat("x", 100), strings.Repeat("y", 101), "dir/" + strings.Repeat("z", 5000), "\xff\n"}
 	for i, name := range names {
 		_, err := w.Add(name, i%2 == 0, &Piece{Offset: int64(i)}, Timestamp{Sec: int64(i)}, Codec(i%2), bytes.Repeat([]byte{byte(i)}, i*500))
@@ -182,6 +183,9 @@ func TestPackIsATar(t *testing.T) {
 		return nil
 	}))
 	assert.Equal(t, len(members), len(names))
+	h, err := r.Next()
+	assert.NilError(t, err)
+	assert.Equal(t, h.PAXRecords["comment"], fmt.Sprintf("cua-pack id/7 %020d", len(content)))
 	for i, name := range names {
 		if i%2 != 0 {
 			name += "@" + string(rune('0'+i)) + ".zst"
@@ -202,7 +206,7 @@ func TestPackIsATar(t *testing.T) {
 }
 
 func TestDeadRangesKeepWhatIsLive(t *testing.T) {
-	var pack []byte
+	pack := make([]byte, packHeader)
 	var data []int64
 	for i := range 20 {
 		pack = appendMember(pack, strings.Repeat("n", 1+i*15), 1000, 0)

@@ -152,6 +152,7 @@ func trim(e *Entry, candidates liveSet) bool {
 
 // freePack unlinks a pack of which nothing is needed, and frees what is dead in others.
 func (s *Store) freePack(id PackID, live []int64) error {
+	s.seen.forget(id)
 	path := s.packPath(id)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -85,7 +85,7 @@ var errNotMember = errors.New("there is no member of a tar")
 
 // walkMembers visits each member of a pack in turn. Freed parts read as zeros and are skipped.
 func walkMembers(in io.ReaderAt, size int64, visit func(member) error) error {
-	w := memberWalker{in: in, size: size}
+	w := memberWalker{in: in, size: size, at: packHeader}
 	for {
 		m, err := w.next()
 		if errors.Is(err, io.EOF) {

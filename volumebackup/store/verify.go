@@ -19,6 +19,7 @@ type Verification struct {
 
 	mu      sync.Mutex
 	checked map[checkedPiece]bool
+	packs   map[PackID]bool // that were looked at
 	bytes   int64
 }
 
@@ -36,7 +37,7 @@ func (s *Store) NewVerification(damaged func(*DamagedError)) *Verification {
 		defer telling.Unlock()
 		damaged(d)
 	}
-	return &Verification{store: s, damaged: oneByOne, checked: map[checkedPiece]bool{}}
+	return &Verification{store: s, damaged: oneByOne, checked: map[checkedPiece]bool{}, packs: map[PackID]bool{}}
 }
 
 // Bytes is how much content has been found to be good so far.
@@ -110,6 +111,9 @@ func (v *Verification) entry(ctx context.Context, e *Entry, b *Buffer) error {
 		if v.isGood(key) {
 			continue
 		}
+		if err := v.pack(p.At.Pack); err != nil {
+			return err
+		}
 		_, err := v.store.ReadPiece(p, e.Path, b)
 		if err == nil {
 			err = v.store.checkHeader(p, e.Path)
@@ -123,6 +127,18 @@ func (v *Verification) entry(ctx context.Context, e *Entry, b *Buffer) error {
 		v.setGood(key, int64(p.Length))
 	}
 	return nil
+}
+
+// pack looks at a pack, once. What is in it is checked all the same.
+func (v *Verification) pack(id PackID) error {
+	v.mu.Lock()
+	known := id == 0 || v.packs[id]
+	v.packs[id] = true
+	v.mu.Unlock()
+	if known {
+		return nil
+	}
+	return v.tell(v.store.checkPack(id))
 }
 
 func (v *Verification) isGood(key checkedPiece) bool {
