@@ -4,6 +4,7 @@
 #   test.sh                                   unit tests, then the scripts on both engines
 #   test.sh unit
 #   test.sh e2e [debian|moby] [go test FLAG…] e.g. test.sh e2e moby -run Scripts/version
+#   test.sh faults [debian|moby] [FLAG…]      one request goes wrong, in every way: e2e/faults/doc.go has the flags
 #
 # On Debian, as root, it installs and builds what is missing; it needs Go. What it starts it stops.
 set -euo pipefail
@@ -29,7 +30,33 @@ unit() {
 	go test -race -shuffle=on ./...
 }
 
-# scripts ENGINE [FLAG…] runs the scripts on a new engine of that kind.
+# start_engine KIND starts an engine for the tests, and points DOCKER_HOST at it.
+start_engine() {
+	DOCKER_HOST=$(e2e/engine.sh start "$1")
+	engines+=("$DOCKER_HOST")
+	export DOCKER_HOST
+}
+
+stop_engine() {
+	e2e/engine.sh stop
+	unset 'engines[-1]'
+}
+
+# run_faults [FLAG…] runs cells of the fault matrix on the engine of DOCKER_HOST. Most of them wait most of the time.
+run_faults() { go test -tags e2e -count 1 -timeout 60m -parallel 10 -v ./e2e/faults "$@"; }
+
+# faults ENGINE [FLAG…] does so on a new engine of that kind.
+faults() {
+	local kind=$1 DOCKER_HOST
+	shift
+	say "faults on the $kind engine"
+	start_engine "$kind"
+	e2e/image.sh busybox
+	run_faults "$@"
+	stop_engine
+}
+
+# scripts ENGINE [FLAG…] runs the scripts on a new engine of that kind, and without a flag everything else that needs one.
 scripts() {
 	local kind=$1 DOCKER_HOST cli
 	shift
@@ -37,23 +64,24 @@ scripts() {
 	install_packages openssh-server # for the plugin over ssh://
 	# One CLI for both engines; the distribution's is too old for moby.
 	cli=$(e2e/engine.sh build cli)
-	DOCKER_HOST=$(e2e/engine.sh start "$kind")
-	engines+=("$DOCKER_HOST")
-	export DOCKER_HOST
+	start_engine "$kind"
 	e2e/image.sh busybox postgres redis sqlite
 	# The fake engine of the unit tests and the real one keep the same contract.
 	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot
-	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 20m "$@" ./e2e/...
-	e2e/engine.sh stop
-	unset 'engines[-1]'
+	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 20m "$@" ./e2e
+	(($#)) || run_faults
+	stop_engine
 }
 
-e2e() {
+# on_engines FUNCTION [ENGINE] [FLAG…] calls it for that engine, or for both.
+on_engines() {
+	local function=$1
+	shift
 	case ${1-} in
-	debian | moby) scripts "$@" ;;
+	debian | moby) "$function" "$@" ;;
 	*)
-		scripts debian "$@"
-		scripts moby "$@"
+		"$function" debian "$@"
+		"$function" moby "$@"
 		;;
 	esac
 }
@@ -62,9 +90,10 @@ command -v go >/dev/null || die "install Go first, $(sed -n 's/^go //p' go.mod) 
 case ${1-all} in
 all)
 	unit
-	e2e
+	on_engines scripts
 	;;
 unit) unit ;;
-e2e) e2e "${@:2}" ;;
+e2e) on_engines scripts "${@:2}" ;;
+faults) on_engines faults "${@:2}" ;;
 *) sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 125 ;;
 esac

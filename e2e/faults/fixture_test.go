@@ -1,0 +1,241 @@
+//go:build e2e
+
+package faults
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
+	"gotest.tools/v3/assert"
+)
+
+// commandTimeout is how long a command may take, whatever happens to one request of it.
+const commandTimeout = 2 * time.Minute
+
+// fixture is what one cell works on: everything has names that begin with its prefix.
+type fixture struct {
+	*testing.T
+	prefix     string
+	containers map[string]string // IDs by name
+	states     map[string]string // of the containers, before the command
+	snapshots  map[string]string // IDs by name
+	contents   map[string]string // of all captured volumes, by snapshot ID
+	before     string            // content of all captured volumes before the command
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{
+		T: t, prefix: fmt.Sprintf("f%08x-", rand.Uint32()),
+		containers: map[string]string{}, states: map[string]string{}, snapshots: map[string]string{}, contents: map[string]string{},
+	}
+	ctx := context.WithoutCancel(t.Context())
+	t.Cleanup(func() { f.sweep(ctx) })
+	return f
+}
+
+// fill makes a volume, if it is not there, and gives it files with this text in them.
+func (f *fixture) fill(name, text string) {
+	f.Helper()
+	v, err := docker.VolumeCreate(f.Context(), volume.CreateOptions{Name: f.prefix + name})
+	assert.NilError(f, err)
+	write := func(file string, content []byte) {
+		assert.NilError(f, os.MkdirAll(filepath.Dir(filepath.Join(v.Mountpoint, file)), 0o755))
+		assert.NilError(f, os.WriteFile(filepath.Join(v.Mountpoint, file), content, 0o640))
+	}
+	write("file", []byte(text))
+	write("only-"+text+"/file", []byte(text))
+	write("large", append(bytes.Repeat([]byte("0123456789abcdef"), 80_000), text...))
+}
+
+// start runs a container with volumes, which are mounted at their names.
+func (f *fixture) start(name, script string, volumes ...string) {
+	f.Helper()
+	host := &container.HostConfig{}
+	for _, v := range volumes {
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: f.prefix + v, Target: "/" + v})
+	}
+	config := &container.Config{Image: "busybox", Cmd: []string{"sh", "-c", script}, StopSignal: "SIGKILL"}
+	created, err := docker.ContainerCreate(f.Context(), config, host, nil, nil, f.prefix+name)
+	assert.NilError(f, err)
+	assert.NilError(f, docker.ContainerStart(f.Context(), created.ID, container.StartOptions{}))
+	f.containers[name] = created.ID
+}
+
+func (f *fixture) stop(name string) {
+	f.Helper()
+	assert.NilError(f, docker.ContainerStop(f.Context(), f.containers[name], container.StopOptions{}))
+}
+
+// create takes a snapshot without any fault.
+func (f *fixture) create(name string) {
+	f.Helper()
+	id := f.succeed("create", f.prefix+"db", name)
+	f.snapshots[name], f.contents[id] = id, f.captured()
+}
+
+// captured is what the volumes of the container db hold.
+func (f *fixture) captured() string {
+	f.Helper()
+	found, err := docker.ContainerInspect(f.Context(), f.prefix+"db")
+	assert.NilError(f, err)
+	return f.contentOf(found)
+}
+
+// contentOf describes what the volumes of a container hold, but for what the writer writes all the time.
+func (f *fixture) contentOf(c container.InspectResponse) string {
+	f.Helper()
+	var text strings.Builder
+	for _, destination := range []string{"/one", "/two"} {
+		for _, m := range c.Mounts {
+			if m.Destination == destination {
+				fmt.Fprintf(&text, "%s\n%s", destination, listTree(f.T, m.Source))
+			}
+		}
+	}
+	return text.String()
+}
+
+// listTree lists the entries of a folder with their attributes and a hash of their content.
+func listTree(t *testing.T, root string) string {
+	t.Helper()
+	var text strings.Builder
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || strings.HasPrefix(entry.Name(), writerPrefix) {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		modified := info.ModTime().UTC().Format(time.RFC3339Nano)
+		if path == root {
+			modified = "" // the writer's files are made in it
+		}
+		status := info.Sys().(*syscall.Stat_t)
+		fmt.Fprintf(&text, "%s %s %d:%d %s", strings.TrimPrefix(path, root), info.Mode(), status.Uid, status.Gid, modified)
+		if info.Mode().IsRegular() {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&text, " %d %x", len(content), sha256.Sum256(content))
+		}
+		text.WriteByte('\n')
+		return nil
+	})
+	assert.NilError(t, err)
+	return text.String()
+}
+
+// outcome is how a command ended.
+type outcome struct {
+	status         int
+	stdout, stderr string
+}
+
+func (o outcome) String() string {
+	return fmt.Sprintf("exit status %d\nstdout: %s\nstderr: %s", o.status, o.stdout, o.stderr)
+}
+
+// run runs a command of the plugin, with the engine at that address.
+func (f *fixture) run(address string, args ...string) outcome {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), commandTimeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, plugin, args...)
+	command.Env = append(os.Environ(), "DOCKER_HOST="+address, "DOCKER_SNAPSHOT_STORE="+f.prefix+"store")
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	if exit, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit {
+		assert.NilError(f, err)
+	} else if ctx.Err() != nil {
+		f.Errorf("%s did not end within %s, and was killed: %s", args, commandTimeout, &stderr)
+	} else if isExit {
+		return outcome{exit.ExitCode(), strings.TrimSpace(stdout.String()), stderr.String()}
+	}
+	return outcome{0, strings.TrimSpace(stdout.String()), stderr.String()}
+}
+
+// succeed runs a command without any fault, and returns what it prints.
+func (f *fixture) succeed(args ...string) string {
+	f.Helper()
+	o := f.run("unix://"+socket, args...)
+	assert.Equal(f, o.status, 0, "%s: %s", args, o)
+	return o.stdout
+}
+
+// observeStates notes what must be the same afterwards.
+func (f *fixture) observeStates() {
+	f.Helper()
+	for name := range f.containers {
+		f.states[name] = f.state(name)
+	}
+	f.before = f.captured()
+}
+
+// state describes the container that bears a name.
+func (f *fixture) state(name string) string {
+	found, err := docker.ContainerInspect(f.Context(), f.prefix+name)
+	if err != nil {
+		return err.Error()
+	}
+	return found.State.Status + " " + found.ID
+}
+
+// sweep removes everything of the cell.
+func (f *fixture) sweep(ctx context.Context) {
+	left := f.leftovers(ctx)
+	for _, c := range left.containers {
+		_ = docker.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	}
+	for _, i := range left.images {
+		_, _ = docker.ImageRemove(ctx, i.ID, image.RemoveOptions{Force: true, PruneChildren: true})
+	}
+	for _, v := range left.volumes {
+		_ = docker.VolumeRemove(ctx, v.Name, true)
+	}
+}
+
+// writerPrefix begins the names of the files that a writer appends to.
+const writerPrefix = "count-"
+
+// countTwice appends a line to one file and then to another, over and over: at any instant the first has as many lines as the
+// second, or one more.
+const countTwice = "while :; do echo . >>/two/" + writerPrefix + "first; echo . >>/two/" + writerPrefix + "second; usleep 30000; done"
+
+// checkCounts looks whether a copy of the writer's files is of one instant.
+func (f *fixture) checkCounts(c container.InspectResponse) {
+	f.Helper()
+	for _, m := range c.Mounts {
+		if m.Destination != "/two" {
+			continue
+		}
+		first, err := os.ReadFile(filepath.Join(m.Source, writerPrefix+"first"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		assert.NilError(f, err)
+		second, err := os.ReadFile(filepath.Join(m.Source, writerPrefix+"second"))
+		if ahead := bytes.Count(first, []byte("\n")) - bytes.Count(second, []byte("\n")); ahead != 0 && ahead != 1 {
+			f.Errorf("the writer's files are not of one instant: %d bytes and %d (%v)", len(first), len(second), err)
+		}
+	}
+}

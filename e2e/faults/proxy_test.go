@@ -1,0 +1,213 @@
+//go:build e2e
+
+package faults
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"gotest.tools/v3/assert"
+)
+
+// fault is what happens to a request.
+type fault string
+
+const (
+	faultNone      fault = "none"
+	faultDrop      fault = "drop"      // the connection breaks before the request reaches the engine
+	faultLose      fault = "lose"      // the engine does what it is asked for; its answer is lost
+	faultDelay     fault = "delay"     // it arrives late
+	faultFail      fault = "fail"      // the engine is not asked; the answer is status 500
+	faultHang      fault = "hang"      // no answer comes until the client gives up; in the end the connection breaks
+	faultPartition fault = "partition" // all connections break, and new ones are refused for a while
+)
+
+var allFaults = []fault{faultDrop, faultLose, faultDelay, faultFail, faultHang, faultPartition}
+
+const (
+	delayedFor     = 5 * time.Second
+	hangsFor       = 12 * time.Second
+	partitionedFor = 10 * time.Second
+)
+
+// proxy passes requests on to an engine, and makes one of them go wrong.
+type proxy struct {
+	fault fault
+	at    int // the number of that request, from 1
+	http.RoundTripper
+	forward *httputil.ReverseProxy
+	pending sync.WaitGroup // for faults that take time
+
+	mu         sync.Mutex
+	requests   []string
+	partition  bool
+	connection map[net.Conn]struct{}
+}
+
+// startProxy starts a proxy to an engine's socket, and returns it with its own address.
+func startProxy(t *testing.T, engine string, f fault, at int) (p *proxy, address string) {
+	t.Helper()
+	p = &proxy{fault: f, at: at, connection: map[net.Conn]struct{}{}}
+	p.RoundTripper = &http.Transport{
+		DisableCompression: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", engine)
+		},
+	}
+	quiet := log.New(io.Discard, "", 0)
+	p.forward = &httputil.ReverseProxy{
+		Transport:     p,
+		FlushInterval: -1,
+		ErrorLog:      quiet,
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "docker"}) },
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	assert.NilError(t, err)
+	server := &http.Server{Handler: p, ErrorLog: quiet, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(&proxyListener{listener, p}) }()
+	t.Cleanup(func() { server.Close() })
+	return p, "unix://" + socket
+}
+
+// ServeHTTP counts the request, and passes it on unless its number is the one.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !p.count(r) {
+		p.forward.ServeHTTP(w, r)
+		return
+	}
+	defer p.pending.Done()
+	switch p.fault {
+	case faultLose:
+		p.answerNobody(r)
+	case faultDelay:
+		time.Sleep(delayedFor)
+		p.forward.ServeHTTP(w, r)
+		return
+	case faultFail:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"message":"injected failure"}`)
+		return
+	case faultHang:
+		_, _ = io.Copy(io.Discard, r.Body) // only then the server sees that the client gives up
+		select {
+		case <-r.Context().Done():
+		case <-time.After(hangsFor):
+		}
+	case faultPartition:
+		p.isolate()
+	}
+	panic(http.ErrAbortHandler) // breaks the connection
+}
+
+// count notes a request, and tells whether it is the one that goes wrong.
+func (p *proxy) count(r *http.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = append(p.requests, r.Method+" "+r.URL.RequestURI())
+	if p.fault == faultNone || len(p.requests) != p.at {
+		return false
+	}
+	p.pending.Add(1)
+	return true
+}
+
+// answerNobody has the engine do what it is asked for.
+func (p *proxy) answerNobody(r *http.Request) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), hangsFor)
+	defer cancel()
+	asked := r.Clone(ctx)
+	asked.RequestURI, asked.URL.Scheme, asked.URL.Host = "", "http", "docker"
+	answer, err := p.RoundTrip(asked)
+	if err != nil {
+		return
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusSwitchingProtocols {
+		_, _ = io.Copy(io.Discard, answer.Body)
+	}
+}
+
+// isolate breaks all connections, and refuses new ones for a while.
+func (p *proxy) isolate() {
+	p.mu.Lock()
+	p.partition = true
+	for c := range p.connection {
+		go c.Close()
+	}
+	p.mu.Unlock()
+	p.pending.Add(1)
+	time.AfterFunc(partitionedFor, func() {
+		defer p.pending.Done()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.partition = false
+	})
+}
+
+// seen are the requests so far; hit is the one that went wrong, or empty.
+func (p *proxy) seen() (requests int, hit string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fault == faultNone || len(p.requests) < p.at {
+		return len(p.requests), ""
+	}
+	return len(p.requests), p.requests[p.at-1]
+}
+
+// proxyListener knows the connections of a proxy.
+type proxyListener struct {
+	net.Listener
+	proxy *proxy
+}
+
+// Accept waits for a connection that is not refused.
+func (l *proxyListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if known := l.proxy.admit(c); known != nil {
+			return known, nil
+		}
+		c.Close()
+	}
+}
+
+// admit returns nil during a partition.
+func (p *proxy) admit(c net.Conn) net.Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.partition {
+		return nil
+	}
+	known := &proxyConn{UnixConn: c.(*net.UnixConn), proxy: p}
+	p.connection[known] = struct{}{}
+	return known
+}
+
+// proxyConn is a connection of a proxy. It can be closed for writing alone, as those of attach are.
+type proxyConn struct {
+	*net.UnixConn
+	proxy *proxy
+}
+
+// Close closes it and forgets it.
+func (c *proxyConn) Close() error {
+	c.proxy.mu.Lock()
+	delete(c.proxy.connection, c)
+	c.proxy.mu.Unlock()
+	return c.UnixConn.Close()
+}
