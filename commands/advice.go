@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // explain is the text of an error as users see it: what is wrong, and what they
@@ -59,8 +61,21 @@ func advice(err error) string {
 	if _, ok := errors.AsType[*snapshot.FreezeError](err); ok {
 		return "Use --pause=none to take it while it runs; what is captured may be torn"
 	}
+	if other, ok := errors.AsType[*volumebackup.JournalVersionError](err); ok {
+		return fmt.Sprintf("Docker snapshot %s left it behind: recover it with that version, or with a newer one", cmp.Or(plainVersion(other.Plugin), "of another version"))
+	}
 	return ""
 }
+
+// plainVersion is a version that somebody else has written, if it reads like one.
+func plainVersion(text string) string {
+	if len(text) > maxVersion || !plainWord.MatchString(text) {
+		return ""
+	}
+	return text
+}
+
+const maxVersion = 100
 
 // connectionError returns the client's own account of why it cannot reach the
 // engine. It says all there is to say; what we wanted there does not matter.

@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 func TestErrorsSayWhatToDoNext(t *testing.T) {
@@ -45,6 +46,16 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		{
 			"in use", &snapshot.InUseError{ID: firstID, Containers: []string{"a", "b"}},
 			"snapshot " + string(firstID) + " is used by container a, b\nRemove what was made from it first: docker rm a b",
+		},
+		{
+			"a journal of another version", fmt.Errorf("check: %w", &volumebackup.JournalVersionError{Version: "2", Plugin: "v9.1.0"}),
+			"check: read journal: it is of version \"2\", and this plugin understands only version 1\n" +
+				"Docker snapshot v9.1.0 left it behind: recover it with that version, or with a newer one",
+		},
+		{
+			"a journal of nobody knows what", &volumebackup.JournalVersionError{Plugin: "\x1b[2J"},
+			"read journal: it is of version \"\", and this plugin understands only version 1\n" +
+				"Docker snapshot of another version left it behind: recover it with that version, or with a newer one",
 		},
 		{
 			"several", errors.Join(errors.New("one"), &snapshot.PinnedError{ID: firstID}),

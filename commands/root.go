@@ -81,6 +81,7 @@ func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Comm
 			if err != nil {
 				return nil, err
 			}
+			config.Plugin = version
 			return connect(dockerCLI, global, config)
 		},
 		clock:   clock{now: time.Now, after: afterFunc}, //nolint:forbidigo // this is where the clock comes from

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
@@ -22,6 +23,7 @@ func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	docker.create(t, "copy", &container.Config{}, &container.HostConfig{Binds: []string{"whole:/data"}})
 	worker := func(name, state, made string) {
 		labels := map[string]string{volumebackup.LabelPurpose: "restore", labelMade: made, "cua.snapshot.worker.frozen": "null"}
+		maps.Copy(labels, volumebackup.JournalLabels("v1"))
 		docker.create(t, "cua-snapshot-"+name, &container.Config{Image: workerImage, Labels: labels}, &container.HostConfig{}).state = state
 	}
 	worker("dead", "exited", `["half", "whole", "gone"]`)

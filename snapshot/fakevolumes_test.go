@@ -79,7 +79,8 @@ func (v *fakeVolumes) worker(name string, journal map[string]string, volumes []s
 	if name == "" {
 		c.name = "cua-snapshot-worker-" + c.id[:8]
 	}
-	c.config = &container.Config{Image: workerImage, Labels: maps.Clone(journal)}
+	c.config = &container.Config{Image: workerImage, Labels: volumebackup.JournalLabels("v1")}
+	maps.Copy(c.config.Labels, journal)
 	for i, volume := range volumes {
 		c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeVolume, Name: volume, Destination: fmt.Sprint("/mnt/", i), RW: !readOnly})
 	}

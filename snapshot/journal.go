@@ -73,7 +73,7 @@ func newJournal(r replacement, safety labels.ID) journal {
 		return j
 	}
 	j.Old, j.OldName = r.old.ID, containerName(*r.old)
-	j.Aside = fmt.Sprintf("%s-replaced-%s", j.OldName, r.old.ID[:6])
+	j.Aside = asideName(j.OldName, j.Old)
 	j.Paused = r.old.State.Paused
 	j.Running = r.old.State.Running || r.old.State.Restarting
 	j.Dead = r.isDead()
@@ -85,6 +85,15 @@ func newJournal(r replacement, safety labels.ID) journal {
 		j.Policy, j.Retries = string(policy.Name), policy.MaximumRetryCount
 	}
 	return j
+}
+
+// asideName is what the old container is called while another has its name.
+func asideName(name, id string) string { return fmt.Sprintf("%s-replaced-%s", name, id[:6]) }
+
+// workerName is the name of the worker that writes the volumes of the operation that
+// takes the snapshot id.
+func (j journal) workerName(id labels.ID) string {
+	return volumebackup.LockName(j.lock()) + "-" + string(id[len(id)-workerDigits:])
 }
 
 // configuredEndpoints are a container's endpoints as they could be made again.
@@ -127,6 +136,9 @@ func (j journal) isOn(volumes []string) bool {
 // so the engine keeps those of a container that it removes when it stops.
 func (j journal) options() (volumebackup.RestoreOptions, error) {
 	present := slices.DeleteFunc(distinct(j.Holds, j.Volumes), func(name string) bool { return slices.Contains(j.Found, name) })
+	if err := j.check(); err != nil {
+		return volumebackup.RestoreOptions{}, fmt.Errorf("write journal: %w", err)
+	}
 	text, err := json.Marshal(j)
 	if err != nil {
 		return volumebackup.RestoreOptions{}, fmt.Errorf("write journal: %w", err)
@@ -164,12 +176,4 @@ func volumesOf(mounts []labels.Mount) []string {
 		}
 	}
 	return distinct(names)
-}
-
-func readJournal(text string) (journal, error) {
-	var j journal
-	if err := json.Unmarshal([]byte(text), &j); err != nil {
-		return journal{}, fmt.Errorf("read journal %q: %w", text, err)
-	}
-	return j, nil
 }

@@ -87,11 +87,10 @@ func (e *Engine) pendingReplacements(ctx context.Context, about concern, p Progr
 func (c concern) choose(workers []worker, p Progress) ([]replacing, error) {
 	var pending []replacing
 	for _, w := range workers {
-		text, ok := w.Labels[labelJournal]
-		if !ok {
+		if _, ok := w.Labels[labelJournal]; !ok {
 			continue
 		}
-		j, err := readJournal(text)
+		j, err := journalOf(w)
 		switch {
 		case err != nil && c.locks(w):
 			return nil, err

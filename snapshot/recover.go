@@ -123,11 +123,10 @@ func (e *Engine) clearCopies(ctx context.Context, p Progress) {
 // recoverWorker puts right what one dead worker stands for. It returns nil if
 // that is another container's business.
 func (e *Engine) recoverWorker(ctx context.Context, w worker, about concern, p Progress) (*Recovery, error) {
-	text, isReplace := w.Labels[labelJournal]
-	if !isReplace {
+	if _, isReplace := w.Labels[labelJournal]; !isReplace {
 		return e.recoverFrozen(ctx, w, about)
 	}
-	j, err := readJournal(text)
+	j, err := journalOf(w)
 	if err != nil && (about.words[0] == "" || about.locks(w)) {
 		return nil, err
 	}

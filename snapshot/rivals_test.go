@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -165,8 +167,9 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 		{labelMade: `["kept"]`},
 		{labelMade: `nonsense`},
 		{labelJournal: `nonsense`},
-		{labelJournal: `{"name":"web","old":"x","worker":"precious","volumes":["data"]}`},
+		{labelJournal: forgedJournal(docker)},
 	} {
+		maps.Copy(journal, volumebackup.JournalLabels("v1"))
 		journal[volumebackup.LabelPurpose] = "create"
 		journal["cua.snapshot.worker.frozen"] = "null"
 		evil := docker.create(t, "evil"+string(rune('0'+i)), &container.Config{Labels: journal}, &container.HostConfig{})
@@ -192,15 +195,18 @@ func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 	web := docker.findContainer("web")
 	docker.service.worker(volumebackup.LockName(web.id)+"-123456", map[string]string{
 		volumebackup.LabelPurpose: "restore", labelJournal: "later", "cua.snapshot.worker.frozen": "null",
+		"cua.snapshot.worker.journal": "2", "cua.snapshot.worker.plugin": "v9",
 	}, nil, false).state = "exited"
 	var got events
 	_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "peer"}, got.progress)
 	assert.NilError(t, err)
 	assert.Assert(t, strings.Contains(strings.Join(got.warnings(), "\n"), "is left alone: read journal"))
 	_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
-	assert.ErrorContains(t, err, `read journal "later"`)
+	assert.ErrorContains(t, err, `read journal: it is of version "2"`)
 	_, err = docker.engine().Replace(t.Context(), replaceOptions(), nil)
-	assert.ErrorContains(t, err, `read journal "later"`)
+	other, ok := errors.AsType[*volumebackup.JournalVersionError](err)
+	assert.Assert(t, ok, "%v", err)
+	assert.Equal(t, other.Plugin, "v9")
 }
 
 // Volumes are not put back under a container that uses them now.
@@ -340,7 +346,7 @@ func (f *fakeDocker) lock(name string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.containers {
-		if j, err := readJournal(c.config.Labels[labelJournal]); err == nil && j.Name == name {
+		if j, err := readJournal(c.config.Labels); err == nil && j.Name == name {
 			return c.name
 		}
 	}

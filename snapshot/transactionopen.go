@@ -26,7 +26,7 @@ func (t *transaction) open(ctx context.Context) (err error) {
 	if t.options.StopTimeout != nil {
 		t.journal.Timeout = max(0, *t.options.StopTimeout)
 	}
-	t.journal.Worker = volumebackup.LockName(t.journal.lock()) + "-" + string(t.when.id[len(t.when.id)-6:])
+	t.journal.Worker = t.journal.workerName(t.when.id)
 	missing := t.plan.missingVolumes()
 	var workers errgroup.Group
 	workers.Go(func() error { return t.takeLock(ctx) })

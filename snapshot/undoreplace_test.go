@@ -321,6 +321,7 @@ func TestStorageThatWasFoundIsSavedAndStays(t *testing.T) {
 	}
 	r := replacement{snapshot: s, name: "web", volumes: (&spec{}).placeVolumes(s, nil)}
 	j := newJournal(r, "")
+	j.Worker = j.workerName(s.ID)
 	assert.DeepEqual(t, j.Volumes, []string{"nfs"})
 	assert.DeepEqual(t, j.Found, []string{"nfs"})
 	assert.DeepEqual(t, j.Made, []string{"memory", "plain"})

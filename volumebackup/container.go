@@ -37,6 +37,7 @@ const removeTimeout = 20 * time.Second
 type containerLauncher struct {
 	docker Docker
 	store  string
+	plugin string // its version, for the journal
 
 	mu    sync.Mutex
 	image string // the worker's, once it has been found
@@ -93,6 +94,7 @@ func (l *containerLauncher) configure(image string, j job) (*container.Config, *
 	journal := map[string]string{
 		labels.KeyVersion: labels.SchemaVersion, LabelPurpose: j.purpose, labelFrozen: string(frozen),
 	}
+	maps.Copy(journal, JournalLabels(l.plugin))
 	if len(j.journal) > 0 {
 		journal[labelKept] = "true"
 		maps.Copy(journal, j.journal)

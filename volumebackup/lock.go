@@ -3,7 +3,6 @@ package volumebackup
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -171,16 +170,6 @@ func (l *containerLauncher) setAside(ctx context.Context, holder container.Inspe
 		return fmt.Errorf("set an interrupted operation aside: %w", err)
 	}
 	return nil
-}
-
-// FrozenBy reads from the labels of a worker which containers are, or were,
-// frozen for it.
-func FrozenBy(worker map[string]string) ([]string, error) {
-	var frozen []string
-	if err := json.Unmarshal([]byte(worker[labelFrozen]), &frozen); err != nil {
-		return nil, fmt.Errorf("read journal %q: %w", worker[labelFrozen], err)
-	}
-	return frozen, nil
 }
 
 // thaw unpauses containers, as far as they are paused.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -106,12 +107,14 @@ func (f *fakeEngine) ContainerUnpause(_ context.Context, word string) error {
 
 // worker is a container in a state; its ID follows from its name.
 func worker(name, status string, created time.Time, labels map[string]string) *container.InspectResponse {
+	journal := JournalLabels("v1")
+	maps.Copy(journal, labels)
 	return &container.InspectResponse{
 		ContainerJSONBase: &container.ContainerJSONBase{
 			ID: fmt.Sprintf("%x", name), Name: "/" + name, Created: created.Format(time.RFC3339Nano),
 			State: &container.State{Status: status, Running: status == "running"},
 		},
-		Config: &container.Config{Labels: labels},
+		Config: &container.Config{Labels: journal},
 	}
 }
 
@@ -282,8 +285,33 @@ func TestLockWithABrokenJournalIsLeftAlone(t *testing.T) {
 	assert.Assert(t, f.containers[testLock] != nil)
 }
 
+func TestJournalOfAnotherVersionIsLeftAlone(t *testing.T) {
+	f := newFakeEngine(paused("web"), worker(testLock, "exited", time.Time{}, map[string]string{
+		LabelPurpose: "create", labelFrozen: `["web"]`, labelJournalVersion: "2", labelPlugin: "v9",
+	}))
+	err := take(t.Context(), f)
+	other, ok := errors.AsType[*JournalVersionError](err)
+	assert.Assert(t, ok, "%v", err)
+	assert.Equal(t, *other, JournalVersionError{Version: "2", Plugin: "v9"})
+	assert.Equal(t, len(f.calls), 0)
+	assert.Assert(t, f.containers[testLock] != nil)
+}
+
+func FuzzFrozenBy(f *testing.F) {
+	f.Add("null")
+	f.Add(`["a","b"]`)
+	f.Add("nonsense")
+	f.Fuzz(func(t *testing.T, text string) {
+		journal := JournalLabels("v1")
+		journal[labelFrozen] = text
+		frozen, err := FrozenBy(journal)
+		assert.Assert(t, err == nil || len(frozen) == 0)
+		assert.Assert(t, len(frozen) <= maxFrozen)
+	})
+}
+
 func TestJournalNamesWhatIsFrozen(t *testing.T) {
-	config, host, err := (&containerLauncher{store: "s"}).configure("image", job{
+	config, host, err := (&containerLauncher{store: "s", plugin: "v1"}).configure("image", job{
 		purpose: "create", frozen: []string{"a", "b"}, mounts: []Mount{{Number: 3, Volume: "v", ReadOnly: true}},
 	})
 	assert.NilError(t, err)

@@ -113,6 +113,7 @@ type Mount struct {
 type Config struct {
 	Store       string        // the store's volume; empty: [DefaultStore]
 	LockTimeout time.Duration // how long to wait for another operation on the same container
+	Plugin      string        // version of this program, which journals name
 }
 
 // New returns a service that works through docker.
@@ -120,7 +121,7 @@ func New(docker Docker, c Config) *Service {
 	if c.Store == "" {
 		c.Store = DefaultStore
 	}
-	l := &containerLauncher{docker: docker, store: c.Store}
+	l := &containerLauncher{docker: docker, store: c.Store, plugin: c.Plugin}
 	return &Service{docker: docker, launch: l.launch, prepare: l.prepare, store: c.Store, lockTimeout: c.LockTimeout}
 }
 

@@ -1,0 +1,167 @@
+package snapshot
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// Bounds of a journal.
+const (
+	maxJournal      = 1 << 20 // bytes
+	maxJournalItems = 10_000  // in each list
+	maxJournalName  = 1024    // bytes of a name
+	maxVolumeName   = 255
+	workerDigits    = 6 // at the end of a worker's name
+)
+
+// readJournal reads the journal of a restore in place from the labels of a worker. It
+// refuses one of another version, and whatever no restore in place writes: who
+// rolls back does what the journal says, and must understand all of it.
+func readJournal(worker map[string]string) (journal, error) {
+	if err := volumebackup.CheckJournal(worker); err != nil {
+		return journal{}, err
+	}
+	j, err := decodeJournal(worker[labelJournal])
+	if err == nil {
+		err = j.check()
+	}
+	if err != nil {
+		return journal{}, fmt.Errorf("read journal %.200q: %w", worker[labelJournal], err)
+	}
+	return j, nil
+}
+
+// journalOf reads the journal of a worker, whose name must be one that the worker of
+// such an operation has.
+func journalOf(w worker) (journal, error) {
+	j, err := readJournal(w.Labels)
+	name := summaryName(w.Summary)
+	if err == nil && !volumebackup.IsLockOf(name, j.lock()) && !volumebackup.IsSettled(name) {
+		err = fmt.Errorf("read journal: worker %s does not lock container %.200q", name, j.Name)
+	}
+	return j, err
+}
+
+func decodeJournal(text string) (j journal, err error) {
+	if len(text) > maxJournal {
+		return journal{}, fmt.Errorf("it has %d bytes", len(text))
+	}
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&j); err != nil {
+		return journal{}, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return journal{}, errors.New("something follows it")
+	}
+	return j, nil
+}
+
+// check refuses a journal that a restore in place cannot have written.
+func (j journal) check() error {
+	if !isName(j.Name) {
+		return fmt.Errorf("name %.200q", j.Name)
+	}
+	if _, err := labels.ParseID(string(j.Snapshot)); err != nil {
+		return err
+	}
+	if j.Safety != "" {
+		if _, err := labels.ParseID(string(j.Safety)); err != nil {
+			return err
+		}
+	}
+	if !j.namesItsWorker() {
+		return fmt.Errorf("worker %.200q", j.Worker)
+	}
+	if j.Retries < 0 || j.Timeout < 0 {
+		return errors.New("a number is negative")
+	}
+	return errors.Join(j.checkOld(), j.checkVolumes(), j.checkOthers())
+}
+
+// namesItsWorker tells whether the worker is one of this very operation.
+func (j journal) namesItsWorker() bool {
+	digits, ok := strings.CutPrefix(j.Worker, volumebackup.LockName(j.lock())+"-")
+	return ok && labels.IsDigits(digits, workerDigits, workerDigits) && (j.Safety == "" || strings.HasSuffix(string(j.Safety), digits))
+}
+
+// checkOld checks what the journal says of the container that is replaced.
+func (j journal) checkOld() error {
+	if j.Old == "" {
+		if j.OldName != "" || j.Aside != "" || j.Running || j.Paused || j.Dead || j.OneShot || j.Policy != "" || len(j.Holds) > 0 {
+			return errors.New("it describes a container that was gone")
+		}
+		return nil
+	}
+	if !isFullID(j.Old) || !isName(j.OldName) || j.Aside != asideName(j.OldName, j.Old) {
+		return fmt.Errorf("container %.200q, %.200q, aside as %.200q", j.Old, j.OldName, j.Aside)
+	}
+	switch container.RestartPolicyMode(j.Policy) {
+	case "", container.RestartPolicyAlways, container.RestartPolicyOnFailure, container.RestartPolicyUnlessStopped:
+		return nil
+	}
+	return fmt.Errorf("restart policy %.200q", j.Policy)
+}
+
+func (j journal) checkVolumes() error {
+	for _, list := range [][]string{j.Volumes, j.Found, j.Made, j.Holds} {
+		if len(list) > maxJournalItems {
+			return fmt.Errorf("%d volumes", len(list))
+		}
+		for _, name := range list {
+			if !isVolumeName(name) {
+				return fmt.Errorf("volume %.200q", name)
+			}
+		}
+	}
+	for _, name := range j.Made {
+		if slices.Contains(j.Volumes, name) || slices.Contains(j.Holds, name) {
+			return fmt.Errorf("volume %.200q was there, and was not", name)
+		}
+	}
+	for _, name := range j.Found {
+		if !slices.Contains(j.Volumes, name) {
+			return fmt.Errorf("volume %.200q is not written", name)
+		}
+	}
+	return nil
+}
+
+func (j journal) checkOthers() error {
+	if len(j.Others) > maxJournalItems || len(j.Endpoints) > maxJournalItems {
+		return fmt.Errorf("%d containers, %d networks", len(j.Others), len(j.Endpoints))
+	}
+	for _, o := range j.Others {
+		if !isFullID(o.ID) || !isName(o.Name) || o.Timeout < 0 || o.ID == j.Old {
+			return fmt.Errorf("container %.200q, %.200q", o.ID, o.Name)
+		}
+	}
+	for name := range j.Endpoints {
+		if name == "" || len(name) > maxJournalName {
+			return fmt.Errorf("network %.200q", name)
+		}
+	}
+	return nil
+}
+
+func isFullID(id string) bool { return labels.IsDigits(id, fullID, fullID) }
+
+func isName(name string) bool { return len(name) <= maxJournalName && labels.IsContainerName(name) }
+
+// isVolumeName tells whether a volume can have that name. Drivers have ideas of their
+// own about it, but a path would be a bind mount.
+func isVolumeName(name string) bool {
+	return name != "" && len(name) <= maxVolumeName && name[0] != '/' && name[0] != '.' && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}

@@ -1,0 +1,76 @@
+package volumebackup
+
+import (
+	"encoding/json"
+	"fmt"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// The labels that say how a worker's other labels are to be read. Every version of
+// the plugin must find these two, so they never change.
+const (
+	labelJournalVersion = labels.Prefix + "worker.journal"
+	labelPlugin         = labels.Prefix + "worker.plugin" // version of the plugin that started the worker, for people
+)
+
+// journalVersion is the version of all that a worker's labels say.
+const journalVersion = "1"
+
+// Bounds of a journal: labels come from the engine, and may be anybody's.
+const (
+	maxFrozen      = 10_000
+	maxFrozenBytes = 1 << 20
+)
+
+// JournalVersionError means that another version of the plugin has started a
+// worker, and that this one does not know how to repair what it left.
+// It is an errdefs failed-precondition error.
+type JournalVersionError struct {
+	Version string // of the journal; empty: it has none
+	Plugin  string // version of the plugin that wrote it
+}
+
+func (e *JournalVersionError) Error() string {
+	return fmt.Sprintf("read journal: it is of version %.20q, and this plugin understands only version %s", e.Version, journalVersion)
+}
+
+// Unwrap gives the error its class.
+func (e *JournalVersionError) Unwrap() error { return cerrdefs.ErrFailedPrecondition }
+
+// JournalLabels are the labels of a worker whose other labels are a journal of this
+// version; plugin is the version of the program.
+func JournalLabels(plugin string) map[string]string {
+	return map[string]string{labelJournalVersion: journalVersion, labelPlugin: plugin}
+}
+
+// CheckJournal refuses the labels of a worker that another version of the plugin has
+// started: what it does not know it must not take for done, or for harmless.
+func CheckJournal(worker map[string]string) error {
+	if version := worker[labelJournalVersion]; version != journalVersion {
+		return &JournalVersionError{Version: version, Plugin: worker[labelPlugin]}
+	}
+	return nil
+}
+
+// FrozenBy reads from the labels of a worker which containers are, or were,
+// frozen for it.
+func FrozenBy(worker map[string]string) ([]string, error) {
+	if err := CheckJournal(worker); err != nil {
+		return nil, err
+	}
+	text := worker[labelFrozen]
+	var frozen []string
+	if len(text) > maxFrozenBytes {
+		return nil, fmt.Errorf("read journal: %d bytes of frozen containers", len(text))
+	}
+	if err := json.Unmarshal([]byte(text), &frozen); err != nil {
+		return nil, fmt.Errorf("read journal %.200q: %w", text, err)
+	}
+	if len(frozen) > maxFrozen {
+		return nil, fmt.Errorf("read journal: %d frozen containers", len(frozen))
+	}
+	return frozen, nil
+}
