@@ -22,6 +22,9 @@ const (
 	maxMetaKey = 256
 )
 
+// containerDigits is how many hex digits the ID of a container has.
+const containerDigits = 64
+
 // ErrAbsent is returned for labels that do not describe a snapshot at all.
 var ErrAbsent = errors.New("no snapshot labels")
 
@@ -64,7 +67,7 @@ func Decode(image map[string]string) (Record, error) {
 		Parent:      d.id(KeyParent),
 		Group:       d.text(KeyGroup),
 		Container: Container{
-			ID:      d.text(KeyContainerID),
+			ID:      d.containerID(),
 			Name:    d.containerName(),
 			State:   oneOf(&d, KeyContainerState, []State{StateRunning, StatePaused, StateExited, StateCreated}),
 			Image:   d.text(KeyContainerImage),
@@ -136,6 +139,16 @@ func (d *decoder) name() string {
 	}
 	if err := CheckName(value); err != nil {
 		d.fail(KeyName, err)
+	}
+	return value
+}
+
+// containerID refuses names: whoever replaces the container that a snapshot was taken
+// of goes by this.
+func (d *decoder) containerID() string {
+	value := d.text(KeyContainerID)
+	if !IsDigits(value, containerDigits, containerDigits) {
+		d.fail(KeyContainerID, fmt.Errorf("not %d hex digits", containerDigits))
 	}
 	return value
 }

@@ -19,9 +19,12 @@ func FuzzDecode(f *testing.F) {
 	for _, record := range []labels.Record{full(), minimal()} {
 		image, err := labels.Encode(record)
 		assert.NilError(f, err)
-		seed, err := json.Marshal(image)
-		assert.NilError(f, err)
-		f.Add(seed)
+		for _, containerID := range []string{record.Container.ID, "web", "../..", record.Container.ID[:12]} {
+			image[labels.KeyContainerID] = containerID
+			seed, err := json.Marshal(image)
+			assert.NilError(f, err)
+			f.Add(seed)
+		}
 	}
 	f.Add([]byte(`{"cua.snapshot.id":"20261121-093015-7be41c","cua.snapshot.version":"1"}`))
 	f.Add([]byte(`{"cua.snapshot.id":"","cua.snapshot.meta.":"x"}`))

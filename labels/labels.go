@@ -118,7 +118,7 @@ type Record struct {
 
 // Container is the container that a snapshot was taken of.
 type Container struct {
-	ID      string
+	ID      string // 64 hex digits
 	Name    string // without the leading slash
 	State   State
 	Image   string // the reference that it ran from

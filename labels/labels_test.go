@@ -66,6 +66,7 @@ func minimal() labels.Record {
 		Created: time.Date(2026, 1, 31, 23, 59, 59, 0, time.UTC),
 		Trigger: labels.TriggerManual,
 		Container: labels.Container{
+			ID:    strings.Repeat("cd", 32),
 			Name:  "web",
 			State: labels.StateRunning,
 		},
@@ -273,6 +274,7 @@ func ExampleDecode() {
 		"cua.snapshot.name":            "before-upgrade",
 		"cua.snapshot.created":         "2026-11-21T09:30:15Z",
 		"cua.snapshot.trigger":         "manual",
+		"cua.snapshot.container.id":    strings.Repeat("5c", 32),
 		"cua.snapshot.container.name":  "db",
 		"cua.snapshot.container.state": "running",
 		"cua.snapshot.config":          `{"Config": {}, "HostConfig": {}}`,

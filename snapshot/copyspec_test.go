@@ -18,7 +18,7 @@ import (
 func captured() Snapshot {
 	return Snapshot{Record: labels.Record{
 		ID: "20260131-120001-000001", Trigger: labels.TriggerManual, Meta: map[string]string{"k": "v"},
-		Container: labels.Container{ID: strings.Repeat("ab", 32), Name: "Web"},
+		Container: labels.Container{ID: strings.Repeat("ab", 32), Name: "web"},
 	}}
 }
 

@@ -30,8 +30,8 @@ func TestCreateRecordsEverything(t *testing.T) {
 	}, nil)
 	assert.NilError(t, err)
 
-	assert.Equal(t, created.Ref(), "cua-snapshot/shop-db:20260131-120001-000001")
-	found, err := docker.engine().Resolve(t.Context(), "shop-db:one")
+	assert.Equal(t, created.Ref(), "cua-snapshot/shop-db--ecd6c612062c6a61:20260131-120001-000001")
+	found, err := docker.engine().Resolve(t.Context(), "Shop-DB:one")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, found, created.Snapshot)
 	want := labels.Record{
@@ -89,13 +89,13 @@ func TestCreateRefuses(t *testing.T) {
 		"a volume it has not":      {CreateOptions{Container: "web", Volumes: VolumeChoice{Only: []string{"data"}}}, "the container mounts no volume data"},
 		"a taken name":             {CreateOptions{Container: "web", Name: "taken"}, "web:taken exists already"},
 		"reuse of a pinned one":    {CreateOptions{Container: "web", Name: "pinned", Reuse: true}, "is pinned"},
-		"reuse of another's":       {CreateOptions{Container: "Web", Name: "taken", Reuse: true}, "web:taken exists already"},
+		"reuse of a user's image":  {CreateOptions{Container: "web", Name: "mine", Reuse: true}, "web:mine exists already, and is not a snapshot"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			docker := newFakeDocker()
 			docker.run(t, "web")
-			docker.run(t, "Web")
+			docker.addImage("cua-snapshot/web:mine", &container.Config{})
 			snapshotOf(t, docker, CreateOptions{Container: "web", Name: "taken"})
 			snapshotOf(t, docker, CreateOptions{Container: "web", Name: "pinned", Pinned: true})
 			before := docker.world()

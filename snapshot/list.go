@@ -132,7 +132,7 @@ func (e *Engine) References(ctx context.Context, prefix string) ([]string, error
 	var words []string
 	for _, s := range all {
 		for _, ref := range s.Refs {
-			words = append(words, strings.TrimPrefix(ref, namespace))
+			words = append(words, s.word(ref[strings.LastIndex(ref, ":")+1:]))
 		}
 		words = append(words, string(s.ID))
 	}

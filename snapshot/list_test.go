@@ -189,7 +189,7 @@ func TestListRefusesWhatIsNoContainerName(t *testing.T) {
 	}
 }
 
-func TestListTellsContainersOfOneRepositoryApart(t *testing.T) {
+func TestListTellsContainersOfSimilarNamesApart(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:small", "Web:large")
 	for name, want := range map[string]string{"web": "small", "Web": "large", "WEB": ""} {
 		list, err := docker.engine().List(t.Context(), ListOptions{Container: name}, nil)

@@ -40,7 +40,7 @@ func (e *Engine) publish(ctx context.Context, s *Snapshot, from source, u *undo)
 		return err
 	}
 	name.from = other.ImageID
-	return &NameTakenError{Ref: strings.TrimPrefix(tagged{repository, s.Name}.String(), namespace), Reuse: true}
+	return &NameTakenError{Ref: s.word(s.Name), Reuse: true}
 }
 
 // namesakeGrace is how long the earlier of two snapshots of the same name waits

@@ -26,48 +26,66 @@ const (
 	fullID  = 64
 )
 
-// illegal is every run of characters that a repository name cannot have between
-// two of its words: the grammar knows '.', '_', '__' and any number of '-'.
-var illegal = regexp.MustCompile(`[^a-z0-9]+`)
+// legal is what repositories may be called, and illegal every run of characters
+// that is not a part of a word: the grammar knows '.', '_', '__' and any number
+// of '-' between two words.
+var (
+	legal   = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*$`)
+	illegal = regexp.MustCompile(`[^a-z0-9]+`)
+)
 
-// Repository is where the snapshots of the container of that name are: the name
-// in lower case, with separators that repository names cannot have made legal.
+// Engines take container names of any length, but repositories of 255 characters,
+// docker.io/ included.
+const (
+	maxRepository = 255 - len("docker.io/") - len(namespace)
+	digestMark    = "--"
+	digestDigits  = 16
+)
+
+// Repository is where the snapshots of the container of that name are, and those
+// of no other container. Most names are repositories as they are. Of the others,
+// which have capitals or separators that repositories cannot have, it is the
+// part that can be had, and a digest of the whole name. No name that is kept as
+// it is ends like that, so no two names meet.
 func Repository(containerName string) string {
-	name := strings.ToLower(strings.TrimPrefix(containerName, "/"))
-	name = illegal.ReplaceAllStringFunc(name, func(separator string) string {
+	name := strings.TrimPrefix(containerName, "/")
+	if len(name) <= maxRepository && legal.MatchString(name) && !hasDigest(name) {
+		return namespace + name
+	}
+	digest := sha256.Sum256([]byte(name))
+	shown := illegal.ReplaceAllStringFunc(strings.ToLower(name), func(separator string) string {
 		if separator == "." || separator == "_" || separator == "__" || strings.Trim(separator, "-") == "" {
 			return separator
 		}
 		return "-"
 	})
-	name = strings.Trim(name, "._-")
-	if len(name) > maxRepository {
-		sum := sha256.Sum256([]byte(name))
-		name = fmt.Sprintf("%s-%x", strings.TrimRight(name[:maxRepository-2*digestBytes-1], "._-"), sum[:digestBytes])
-	}
-	return namespace + name
+	shown = shown[:min(len(shown), maxRepository-len(digestMark)-digestDigits)]
+	return fmt.Sprintf("%s%s%s%x", namespace, strings.Trim(shown, "._-"), digestMark, digest[:digestDigits/2])
 }
 
-// Engines take container names of any length, but repositories of 255 characters,
-// docker.io/ included. A longer name ends in a digest of all of it.
-const (
-	maxRepository = 255 - len("docker.io/") - len(namespace)
-	digestBytes   = 8
-)
+// hasDigest tells whether a name ends as the repositories do that have a digest.
+func hasDigest(name string) bool {
+	at := len(name) - len(digestMark) - digestDigits
+	return at >= 0 && strings.HasPrefix(name[at:], digestMark) && labels.IsDigits(name[at+len(digestMark):], digestDigits, digestDigits)
+}
 
 // tagged is a reference to one tag, as the user or the engine writes it.
 type tagged struct{ repository, tag string }
 
 func (t tagged) String() string { return t.repository + ":" + t.tag }
 
-// parseReference splits "web:name" and "cua-snapshot/web:name". It fails for a
+// parseReference reads "web:name", in which web is a container, and
+// "cua-snapshot/web:name", which is a tag as the engine shows it. It fails for a
 // word without a tag.
 func parseReference(word string) (tagged, bool) {
-	container, tag, found := strings.Cut(strings.TrimPrefix(word, namespace), ":")
-	if !found || !labels.IsTag(tag) || !labels.IsContainerName(container) {
+	container, tag, found := strings.Cut(word, ":")
+	if !found || !labels.IsTag(tag) {
 		return tagged{}, false
 	}
-	return tagged{Repository(container), tag}, true
+	if repository, ok := strings.CutPrefix(container, namespace); ok {
+		return tagged{container, tag}, legal.MatchString(repository)
+	}
+	return tagged{Repository(container), tag}, labels.IsContainerName(container)
 }
 
 // Resolve finds the snapshot that word means: container:name, container:latest,
@@ -76,7 +94,7 @@ func parseReference(word string) (tagged, bool) {
 // takes seconds on a containerd image store.
 func (e *Engine) Resolve(ctx context.Context, word string) (Snapshot, error) {
 	if ref, ok := parseReference(word); ok {
-		return e.lookup(ctx, ref)
+		return e.lookup(ctx, word, ref)
 	}
 	if !labels.IsTag(word) {
 		return Snapshot{}, &NotFoundError{Word: word}
@@ -120,19 +138,19 @@ func (e *Engine) beginningWith(ctx context.Context, word string) ([]Snapshot, er
 	return found, nil
 }
 
-// lookup finds the snapshot behind one tag.
-func (e *Engine) lookup(ctx context.Context, ref tagged) (Snapshot, error) {
-	none := &NotFoundError{Word: strings.TrimPrefix(ref.String(), namespace)}
+// lookup finds the snapshot behind one tag, which is what word means. An image
+// that has the tag but belongs to another container is not found there.
+func (e *Engine) lookup(ctx context.Context, word string, ref tagged) (Snapshot, error) {
 	found, err := e.docker.ImageInspect(ctx, ref.String())
 	if cerrdefs.IsNotFound(err) {
-		return Snapshot{}, none
+		return Snapshot{}, &NotFoundError{Word: word}
 	}
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("inspect image %s: %w", ref, err)
 	}
 	s, err := decodeImage(found)
-	if errors.Is(err, labels.ErrAbsent) {
-		return Snapshot{}, none // an image of the user's own, or one that was built FROM a snapshot
+	if errors.Is(err, labels.ErrAbsent) || err == nil && !slices.Contains(s.Refs, ref.String()) {
+		return Snapshot{}, &NotFoundError{Word: word} // an image of the user's own, or one that was built FROM a snapshot
 	}
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("read snapshot %s: %w", ref, err)
@@ -171,7 +189,7 @@ func pick(word string, all []Snapshot) (Snapshot, error) {
 	}
 	candidates := make([]string, len(matches))
 	for i, s := range matches {
-		candidates[i] = strings.TrimPrefix(s.Ref(), namespace)
+		candidates[i] = s.word(string(s.ID))
 		if s.Name != "" {
 			candidates[i] += " (" + s.Name + ")"
 		}
@@ -179,6 +197,10 @@ func pick(word string, all []Snapshot) (Snapshot, error) {
 	return Snapshot{}, &AmbiguousError{Word: word, Candidates: candidates}
 }
 
+// word is how people name the snapshot by one of its tags.
+func (s Snapshot) word(tag string) string { return s.Container.Name + ":" + tag }
+
+// hasTag tells whether one of the snapshot's tags is that one.
 func (s Snapshot) hasTag(tag string) bool {
 	return slices.ContainsFunc(s.Refs, func(ref string) bool { return strings.HasSuffix(ref, ":"+tag) })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
@@ -18,36 +19,66 @@ func TestRepository(t *testing.T) {
 	for name, want := range map[string]string{
 		"web":                    "cua-snapshot/web",
 		"/web":                   "cua-snapshot/web",
-		"Shop-DB_1":              "cua-snapshot/shop-db_1",
 		"a__b.c--d":              "cua-snapshot/a__b.c--d",
-		"a___b":                  "cua-snapshot/a-b",
-		"a._b":                   "cua-snapshot/a-b",
-		"a..b":                   "cua-snapshot/a-b",
-		"web_":                   "cua-snapshot/web",
-		"0.-_":                   "cua-snapshot/0",
+		"web--0123456789abcde":   "cua-snapshot/web--0123456789abcde",
+		"web--0123456789abcdeg":  "cua-snapshot/web--0123456789abcdeg",
+		"Web":                    "cua-snapshot/web--2975104784a401e3",
+		"Shop-DB_1":              "cua-snapshot/shop-db_1--4b6b61fc79648af9",
+		"a___b":                  "cua-snapshot/a-b--ce178f6c87d9600c",
+		"a._b":                   "cua-snapshot/a-b--dd1c251ab4c153b1",
+		"web_":                   "cua-snapshot/web--a2a7447b6d123522",
+		"web.":                   "cua-snapshot/web--4534c3392c4e2bbe",
+		"0.-_":                   "cua-snapshot/0--a69a4e774d6aab7e",
+		"web--a2a7447b6d123522":  "cua-snapshot/web--a2a7447b6d123522--5cffffe8c1ffdab9", // what the repository of web_ is called
 		strings.Repeat("n", 200): "cua-snapshot/" + strings.Repeat("n", 200),
-		strings.Repeat("N", 300): "cua-snapshot/" + strings.Repeat("n", 215) + "-230b077491957fb4",
+		strings.Repeat("n", 300): "cua-snapshot/" + strings.Repeat("n", 214) + "--230b077491957fb4",
 	} {
-		assert.Equal(t, Repository(name), want)
+		assert.Check(t, is.Equal(Repository(name), want))
 	}
 }
 
-// Whatever name an engine allows, the repository is one that it allows too, and
-// naming the container by its repository's last part comes to the same.
-func TestRepositoryIsAlwaysLegal(t *testing.T) {
-	const letters = "abzAZ019_.-__..--"
+// FuzzRepository has two names: whatever an engine allows, the repository is one that
+// it allows too, and two containers never share one.
+func FuzzRepository(f *testing.F) {
+	f.Add("web", "Web")
+	f.Add("web", "web.")
+	f.Add("a..b", "a-b")
+	f.Add("a_-b", "a-b")
+	f.Add("web_", "web--a2a7447b6d123522")
+	f.Add(strings.Repeat("n", 300), strings.Repeat("n", 301))
+	f.Add(strings.Repeat("n", 232), strings.Repeat("n", 233))
+	f.Fuzz(func(t *testing.T, one, other string) {
+		for _, name := range []string{one, other} {
+			if !labels.IsContainerName(name) {
+				return
+			}
+			repository := Repository(name)
+			parsed, err := reference.ParseNormalizedNamed(repository)
+			assert.NilError(t, err, "%s", name)
+			assert.Equal(t, reference.FamiliarName(parsed), repository)
+			assert.Assert(t, len(parsed.Name()) <= 255)
+		}
+		assert.Equal(t, Repository(one) == Repository(other), one == other)
+	})
+}
+
+// Names that come to the same legal name, and the name of a repository itself,
+// are those of different containers.
+func TestRepositoriesOfDifferentContainersDiffer(t *testing.T) {
+	const letters = "aA0_.-__..--"
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 2_000 {
-		name := []byte{letters[random.IntN(8)]}
-		for range 1 + random.IntN(12)*random.IntN(12)*random.IntN(4) {
+	seen := map[string]string{}
+	for range 5_000 {
+		name := []byte{letters[random.IntN(3)]}
+		for range 1 + random.IntN(5) {
 			name = append(name, letters[random.IntN(len(letters))])
 		}
 		repository := Repository(string(name))
-		parsed, err := reference.ParseNormalizedNamed(repository)
-		assert.NilError(t, err, "%s", name)
-		assert.Equal(t, reference.FamiliarName(parsed), repository)
-		assert.Assert(t, len(parsed.Name()) <= 255)
-		assert.Equal(t, Repository(strings.TrimPrefix(repository, namespace)), repository)
+		for _, container := range []string{string(name), strings.TrimPrefix(repository, namespace)} {
+			other, taken := seen[Repository(container)]
+			assert.Assert(t, !taken || other == container, "%s and %s", other, container)
+			seen[Repository(container)] = container
+		}
 	}
 }
 
@@ -79,15 +110,18 @@ func TestResolve(t *testing.T) {
 	assert.NilError(t, err)
 
 	for word, want := range map[string]labels.ID{
-		"web:one":                         first.ID,
-		"web:two":                         second.ID,
-		"web:latest":                      named.ID,
-		"db:latest":                       fourth.ID,
-		"/web:one":                        "",
-		"cua-snapshot/web:one":            first.ID,
-		"cua-snapshot/db:latest":          fourth.ID,
-		"Shop_DB.1:a":                     fifth.ID,
-		"shop_db.1:a":                     fifth.ID,
+		"web:one":                       first.ID,
+		"web:two":                       second.ID,
+		"web:latest":                    named.ID,
+		"db:latest":                     fourth.ID,
+		"/web:one":                      "",
+		"cua-snapshot/web:one":          first.ID,
+		"cua-snapshot/db:latest":        fourth.ID,
+		"Shop_DB.1:a":                   fifth.ID,
+		"shop_db.1:a":                   "",
+		"Shop_DB.1:" + string(fifth.ID): fifth.ID,
+		strings.TrimPrefix(fifth.Ref(), namespace): "", // there is no container of that name
+		fifth.Ref():                       fifth.ID, // but it is what the engine shows
 		"web:" + string(first.ID):         first.ID,
 		string(first.ID):                  first.ID,
 		string(first.ID)[:20]:             first.ID,
@@ -135,6 +169,22 @@ func TestResolveKnowsEveryTag(t *testing.T) {
 		assert.NilError(t, err)
 		assert.DeepEqual(t, found.Refs, []string{"cua-snapshot/web:" + string(made[0].ID), "cua-snapshot/web:latest", "cua-snapshot/web:one"})
 	}
+}
+
+// Names that differ in case only are those of two containers.
+func TestResolveGoesByTheContainersOwnName(t *testing.T) {
+	docker, made := withSnapshots(t, "app:one")
+	for _, word := range []string{"App:one", "App:latest", "App:" + string(made[0].ID), "app.:one", "app_:latest"} {
+		_, err := docker.engine().Resolve(t.Context(), word)
+		assert.Error(t, err, "no such snapshot: "+word)
+	}
+	// Somebody has given the image of one container a tag of another.
+	assert.NilError(t, docker.ImageTag(t.Context(), made[0].ImageID, "cua-snapshot/web:one"))
+	_, err := docker.engine().Resolve(t.Context(), "web:one")
+	assert.Error(t, err, "no such snapshot: web:one")
+	docker.run(t, "web")
+	_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "web", Name: "one", Reuse: true}, nil)
+	assert.Error(t, err, "web:one exists already, and is not a snapshot of this container that could be replaced")
 }
 
 func TestResolveListsTheCandidatesOfAnAmbiguousWord(t *testing.T) {
@@ -185,14 +235,17 @@ func TestResolveDoesNotTakeWhatInheritedLabelsForASnapshot(t *testing.T) {
 }
 
 func TestReferencesForCompletion(t *testing.T) {
-	docker, made := withSnapshots(t, "web:one", "db")
+	docker, made := withSnapshots(t, "web:one", "db", "Web")
 	words, err := docker.engine().References(t.Context(), "web")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, words, []string{"web:" + string(made[0].ID), "web:latest", "web:one"})
 	words, err = docker.engine().References(t.Context(), string(made[1].ID)[:15])
 	assert.NilError(t, err)
 	assert.DeepEqual(t, words, []string{string(made[1].ID)})
+	words, err = docker.engine().References(t.Context(), "W")
+	assert.NilError(t, err)
+	assert.DeepEqual(t, words, []string{"Web:" + string(made[2].ID), "Web:latest"})
 	names, err := docker.engine().Containers(t.Context())
 	assert.NilError(t, err)
-	assert.DeepEqual(t, names, []string{"web", "db"})
+	assert.DeepEqual(t, names, []string{"web", "db", "Web"})
 }

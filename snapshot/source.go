@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -32,7 +33,7 @@ type source struct {
 // holder is the image that has a tag now.
 type holder struct {
 	imageID  string    // empty: nothing has it
-	snapshot *Snapshot // nil: the image is not a snapshot of ours
+	snapshot *Snapshot // nil: the image is no snapshot of the tag's container
 }
 
 // observe reads the container and everything around it. The calls that do not
@@ -132,9 +133,7 @@ func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) 
 	return calls.Wait()
 }
 
-// observeName finds out who has the name, and refuses what may not be replaced:
-// containers whose names differ in case only share a repository, but a snapshot
-// of one is none of the other's.
+// observeName finds out who has the name, and refuses what may not be replaced.
 func (e *Engine) observeName(ctx context.Context, ref tagged, container string, reuse bool) (holder, error) {
 	h, err := e.holder(ctx, ref)
 	switch {
@@ -143,10 +142,10 @@ func (e *Engine) observeName(ctx context.Context, ref tagged, container string, 
 	case h.imageID == "":
 		return h, nil
 	}
-	isOurs := h.snapshot != nil && h.snapshot.Container.Name == container
+	isSnapshot := h.snapshot != nil
 	switch {
-	case !reuse, !isOurs:
-		return holder{}, &NameTakenError{Ref: strings.TrimPrefix(ref.String(), namespace), Reuse: isOurs}
+	case !reuse, !isSnapshot:
+		return holder{}, &NameTakenError{Ref: container + ":" + ref.tag, Reuse: isSnapshot}
 	case h.snapshot.Pinned:
 		return holder{}, &PinnedError{ID: h.snapshot.ID, Replaced: true}
 	}
@@ -163,7 +162,7 @@ func (e *Engine) holder(ctx context.Context, ref tagged) (holder, error) {
 		return holder{}, fmt.Errorf("inspect image %s: %w", ref, err)
 	}
 	h := holder{imageID: found.ID}
-	if s, err := decodeImage(found); err == nil {
+	if s, err := decodeImage(found); err == nil && slices.Contains(s.Refs, ref.String()) {
 		h.snapshot = &s
 	}
 	return h, nil
