@@ -43,9 +43,9 @@ build_workers() {
 		mkdir -p volumebackup/workers
 		CGO_ENABLED=0 GOOS=linux GOARCH=$architecture go build -trimpath -ldflags '-s -w' \
 			-o "$worker.$$" ./volumebackup/worker/standalone
-		gzip -9 -n -c "$worker.$$" >"$worker.gz.$$"
+		go run ./volumebackup/workerimage/pack "$architecture" "$worker.$$" >"$worker.tar.gz.$$"
 		rm "$worker.$$"
-		mv "$worker.gz.$$" "$worker.gz"
+		mv "$worker.tar.gz.$$" "$worker.tar.gz"
 	done
 }
 

@@ -133,6 +133,7 @@ type archiveDetails struct {
 	Root                   string
 	Entries, Bytes, Stored int64
 	Index                  int
+	Devices, Trusted       bool
 }
 
 type attachmentDetails struct {

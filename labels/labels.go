@@ -153,11 +153,13 @@ type Mount struct {
 
 // Archive describes the stored content of a volume.
 type Archive struct {
-	Root    string `json:"root"`    // SHA-256 Merkle root of the manifest's entries, hex
-	Entries int64  `json:"entries"` // how many
-	Bytes   int64  `json:"bytes"`   // what they hold
-	Stored  int64  `json:"stored"`  // what this snapshot added to the store
-	Index   int    `json:"index"`   // the archive's number within the snapshot
+	Root    string `json:"root"`              // SHA-256 Merkle root of the manifest's entries, hex
+	Entries int64  `json:"entries"`           // how many
+	Bytes   int64  `json:"bytes"`             // what they hold
+	Stored  int64  `json:"stored"`            // what this snapshot added to the store
+	Index   int    `json:"index"`             // the archive's number within the snapshot
+	Devices bool   `json:"devices,omitempty"` // it holds device nodes
+	Trusted bool   `json:"trusted,omitempty"` // it holds trusted.* xattrs, or others that take as much to set
 }
 
 // Attachment is a file that was stored with the snapshot.

@@ -74,7 +74,7 @@ func recordArchives(mounts []labels.Mount, archives []volumebackup.Archive) {
 			continue
 		}
 		a := archives[at]
-		m.Archive = &labels.Archive{Root: a.Root, Entries: a.Entries, Bytes: a.Bytes, Stored: a.Stored, Index: a.Number}
+		m.Archive = &labels.Archive{Root: a.Root, Entries: a.Entries, Bytes: a.Bytes, Stored: a.Stored, Index: a.Number, Devices: a.Devices, Trusted: a.Trusted}
 	}
 }
 
@@ -155,6 +155,9 @@ func volumeEvents(p Progress) volumebackup.Progress {
 }
 
 func describeWarning(w protocol.Warning) string {
+	if w.Volume == "" { // it is about none
+		return w.Message
+	}
 	if w.Path == "" {
 		return fmt.Sprintf("volume %s: %s", w.Volume, w.Message)
 	}

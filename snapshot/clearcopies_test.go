@@ -15,7 +15,7 @@ import (
 // filling. Those that a copy mounts are the copy's; a worker that lives is let be.
 func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	docker := newFakeDocker()
-	docker.addImage(workerImage, &container.Config{Cmd: []string{"worker"}})
+	docker.withVolumes()
 	for _, name := range []string{"half", "whole", "going", "kept"} {
 		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name})
 		assert.NilError(t, err)
@@ -31,7 +31,6 @@ func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	worker("cua-snapshot-012345-settled", "exited", `["kept"]`) // its copy was made, and removed since
 
 	engine := docker.engine()
-	engine.volumes = Archives(&volumebackup.Service{})
 	engine.clearCopies(t.Context(), func(event Event) { t.Error(event.Text) })
 	for name, stays := range map[string]bool{"half": false, "whole": true, "going": true, "kept": true} {
 		_, err := docker.VolumeInspect(t.Context(), name)

@@ -178,6 +178,7 @@ func (f *filled) close() error {
 // returns, also with an error, must be closed.
 func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress) (*filled, error) {
 	var targets []volumebackup.Target
+	var fill volumebackup.Fill
 	for _, v := range r.volumes {
 		p.status("volumes", "creating volume "+v.create.Name)
 		if err := e.createVolume(ctx, v.create, u); err != nil {
@@ -185,6 +186,8 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress
 		}
 		if v.archive != nil {
 			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name})
+			fill.Devices = fill.Devices || v.archive.Devices
+			fill.Trusted = fill.Trusted || v.archive.Trusted
 		}
 	}
 	if len(targets) == 0 {
@@ -197,7 +200,9 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress
 	if err != nil {
 		return nil, fmt.Errorf("write journal: %w", err)
 	}
-	return e.fillVolumes(ctx, r.id, targets, volumebackup.RestoreOptions{Journal: map[string]string{labelMade: string(made)}}, p)
+	return e.fillVolumes(ctx, r.id, targets, volumebackup.RestoreOptions{
+		Journal: map[string]string{labelMade: string(made)}, Fill: &fill,
+	}, p)
 }
 
 // fillVolumes restores volumes that nobody else knows of yet, or that nobody uses, in

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/docker/docker/api/types/container"
@@ -106,6 +107,12 @@ func (v *fakeVolumes) wait(holder *fakeContainer) error {
 	}
 	v.waiting(holder.name)
 	return nil
+}
+
+// IsWorker goes by the image, as far as a fake has a content of it.
+func (v *fakeVolumes) IsWorker(_ context.Context, c container.Summary) (bool, error) {
+	_, labelled := c.Labels[volumebackup.LabelPurpose]
+	return labelled && c.Image == workerImage && strings.HasPrefix(c.Names[0], "/cua-snapshot-"), nil
 }
 
 // Prepare has nothing to look for: the image is there.

@@ -57,7 +57,7 @@ func (e *Engine) writers(ctx context.Context, from source, volumes []string, pau
 		return w, err
 	}
 	w.idle = len(w.running) == 0
-	for _, c := range without(sharing, nil) {
+	for _, c := range sharing {
 		writes := slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool {
 			return m.RW && slices.Contains(volumes, m.Name)
 		})

@@ -29,7 +29,11 @@ func (e *Engine) workers(ctx context.Context, label string) ([]worker, error) {
 	now := sync.OnceValues(func() (time.Time, error) { return e.engineTime(ctx) })
 	var found []worker
 	for _, c := range list {
-		if !volumebackup.IsWorker(c) {
+		is, err := e.isWorker(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if !is {
 			continue
 		}
 		var at time.Time
@@ -41,6 +45,29 @@ func (e *Engine) workers(ctx context.Context, label string) ([]worker, error) {
 		found = append(found, worker{c, volumebackup.IsAlive(c.State, time.Unix(c.Created, 0), at)})
 	}
 	return found, nil
+}
+
+// isWorker tells our workers from containers that only look like one.
+func (e *Engine) isWorker(ctx context.Context, c container.Summary) (bool, error) {
+	if e.volumes == nil {
+		return false, nil
+	}
+	return e.volumes.IsWorker(ctx, c)
+}
+
+// withoutWorkers leaves out our own workers, which come and go.
+func (e *Engine) withoutWorkers(ctx context.Context, containers []container.Summary) ([]container.Summary, error) {
+	var others []container.Summary
+	for _, c := range containers {
+		is, err := e.isWorker(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if !is {
+			others = append(others, c)
+		}
+	}
+	return others, nil
 }
 
 // engineTime is what the engine's clock shows. Times in its answers can be
@@ -183,14 +210,18 @@ func (e *Engine) conclude(ctx context.Context, pending []replacing, p Progress) 
 	return nil
 }
 
-// usersOf lists the containers that run, or stand still, and mount one of the volumes.
+// usersOf lists the containers that run, or stand still, and mount one of the
+// volumes, but for our own workers.
 func (e *Engine) usersOf(ctx context.Context, volumes []string) ([]container.Summary, error) {
 	args := filters.NewArgs(filters.Arg("status", container.StateRunning), filters.Arg("status", container.StatePaused), filters.Arg("status", container.StateRestarting))
 	for _, name := range volumes {
 		args.Add("volume", name)
 	}
 	users, err := e.docker.ContainerList(ctx, container.ListOptions{Filters: args})
-	return users, describe(err, "list containers that share volumes")
+	if err != nil {
+		return nil, fmt.Errorf("list containers that share volumes: %w", err)
+	}
+	return e.withoutWorkers(ctx, users)
 }
 
 // mountedOf are those of the volumes that a container mounts.

@@ -38,8 +38,12 @@ func (e *Engine) look(ctx context.Context, sp *spec, made []newVolume) (surround
 		return describe(err, "list networks")
 	})
 	calls.Go(func() (err error) {
-		s.containers, err = e.docker.ContainerList(ctx, container.ListOptions{All: true})
-		return describe(err, "list containers")
+		all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
+		if err != nil {
+			return fmt.Errorf("list containers: %w", err)
+		}
+		s.containers, err = e.withoutWorkers(ctx, all)
+		return err
 	})
 	calls.Go(func() (err error) {
 		s.noVolume, err = absent(ctx, sp.namedVolumes(made), func(ctx context.Context, name string) error {

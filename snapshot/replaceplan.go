@@ -11,7 +11,6 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // replacement is a restore in place that was thought through.
@@ -198,11 +197,10 @@ func (r *replacement) kept() Plan {
 	return steps
 }
 
-// without is what will be there once the old container has stepped aside. Our
-// own workers come and go.
+// without is what will be there once the old container has stepped aside.
 func without(containers []container.Summary, old *container.InspectResponse) []container.Summary {
 	return slices.DeleteFunc(slices.Clone(containers), func(c container.Summary) bool {
-		return volumebackup.IsWorker(c) || old != nil && c.ID == old.ID
+		return old != nil && c.ID == old.ID
 	})
 }
 

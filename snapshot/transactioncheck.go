@@ -111,7 +111,7 @@ func (t *transaction) checkUnused(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if problems := t.plan.holders(surroundings{containers: without(running, nil)}, false); len(problems) > 0 {
+	if problems := t.plan.holders(surroundings{containers: running}, false); len(problems) > 0 {
 		return &ProblemsError{Problems: problems}
 	}
 	return nil

@@ -259,8 +259,7 @@ func (e *Engine) checkFree(ctx context.Context, j journal) error {
 	}
 	var failed error
 	for _, c := range users {
-		known := c.ID == j.Old || slices.ContainsFunc(j.Others, func(o other) bool { return o.ID == c.ID })
-		if known || volumebackup.IsWorker(c) {
+		if c.ID == j.Old || slices.ContainsFunc(j.Others, func(o other) bool { return o.ID == c.ID }) {
 			continue
 		}
 		for _, name := range mountedOf(c, j.Volumes) {

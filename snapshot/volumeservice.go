@@ -3,6 +3,8 @@ package snapshot
 import (
 	"context"
 
+	"github.com/docker/docker/api/types/container"
+
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -14,6 +16,7 @@ type Volumes interface {
 	Remove(ctx context.Context, o volumebackup.RemoveOptions) (freed int64, err error)
 	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
 	Await(ctx context.Context, workerID string) error
+	IsWorker(ctx context.Context, c container.Summary) (bool, error)
 	Store() string // the volume in which archives are kept
 }
 

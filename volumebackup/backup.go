@@ -38,7 +38,7 @@ func (b *Backup) Close() error {
 
 // Begin starts a worker and opens a backup in it.
 func (s *Service) Begin(ctx context.Context, o BackupOptions, p Progress) (*Backup, error) {
-	j := job{name: LockName(o.Container), purpose: "create " + o.Snapshot, frozen: o.Freezes}
+	j := job{name: LockName(o.Container), purpose: "create " + o.Snapshot, frozen: o.Freezes, rights: toCapture}
 	request := protocol.BeginRequest{Snapshot: o.Snapshot}
 	for _, v := range o.Volumes {
 		j.mounts = append(j.mounts, Mount{Number: v.Number, Volume: v.Name, ReadOnly: true})

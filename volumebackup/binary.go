@@ -1,66 +1,60 @@
 package volumebackup
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"runtime"
 	"sync"
 
 	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/workerimage"
 )
 
-// binary is a worker for the engine.
-type binary struct {
-	ref    string // of its image
-	unpack func() ([]byte, error)
-}
-
-// newBinary names the image after what is packed: the name is needed for every worker, the
-// content only for the first one.
-func newBinary(packed []byte, unpack func([]byte) ([]byte, error)) binary {
-	sum := sha256.Sum256(packed)
-	return binary{
-		ref:    fmt.Sprintf("%s:%x", workerRepository, sum[:6]),
-		unpack: func() ([]byte, error) { return unpack(packed) },
-	}
-}
-
-// asIs unpacks what is not packed.
-func asIs(content []byte) ([]byte, error) { return content, nil }
-
-// ownBinary is this program itself, which is a worker too, read once.
-var ownBinary = sync.OnceValues(func() (binary, error) {
+// ownImage is the image of this program itself, which is a worker too. The
+// program is read once.
+var ownImage = sync.OnceValues(func() (workerimage.Image, error) {
 	content, err := os.ReadFile("/proc/self/exe") // also when the file was replaced meanwhile
 	if err != nil {
-		return binary{}, fmt.Errorf("read this program: %w", err)
+		return workerimage.Image{}, fmt.Errorf("read this program: %w", err)
 	}
-	return newBinary(content, asIs), nil
+	return workerimage.Make(runtime.GOARCH, content)
 })
 
-// localBinary is the worker for engines on this machine's architecture.
-var localBinary = sync.OnceValues(func() (binary, error) {
-	b, err := embeddedWorker(runtime.GOARCH)
+// localImage is the worker's image for engines on this machine's architecture.
+var localImage = sync.OnceValues(func() (workerimage.Image, error) {
+	i, err := embeddedImage(runtime.GOARCH)
 	if cerrdefs.IsNotImplemented(err) && runtime.GOOS == "linux" {
-		return ownBinary()
+		return ownImage()
 	}
-	return b, err
+	return i, err
 })
 
-// hashAhead reads and hashes the worker's binary while the engine is asked which
+// hashAhead reads and hashes the worker's program while the engine is asked which
 // one it needs.
 func hashAhead() {
-	go localBinary() //nolint:errcheck // asked for again when it is needed
+	go localImage() //nolint:errcheck // asked for again when it is needed
 }
 
-// workerFor finds the worker for an engine: one that was built into this
-// program, else the program itself if it runs on the same platform.
-func workerFor(engineOS, arch string) (binary, error) {
+// imageFor finds the worker's image for an engine: one that was built into this
+// program, else one of the program itself if it runs on the same platform.
+func imageFor(engineOS, arch string) (workerimage.Image, error) {
 	if engineOS != "linux" {
-		return binary{}, fmt.Errorf("the volumes of %s engines cannot be archived: %w", engineOS, cerrdefs.ErrNotImplemented)
+		return workerimage.Image{}, fmt.Errorf("the volumes of %s engines cannot be archived: %w", engineOS, cerrdefs.ErrNotImplemented)
 	}
 	if arch == runtime.GOARCH {
-		return localBinary()
+		return localImage()
 	}
-	return embeddedWorker(arch)
+	return embeddedImage(arch)
+}
+
+// isOfThisBuild tells whether an image is one that this program loads into
+// engines of some architecture.
+func isOfThisBuild(imageID string) bool {
+	for _, arch := range []string{"amd64", "arm64", runtime.GOARCH} {
+		if i, err := imageFor("linux", arch); err == nil && i.HasID(imageID) {
+			return true
+		}
+	}
+	return false
 }

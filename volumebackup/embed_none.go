@@ -7,10 +7,12 @@ import (
 	"runtime"
 
 	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/workerimage"
 )
 
-// embeddedWorker fails: this build carries no workers.
-func embeddedWorker(arch string) (binary, error) {
-	return binary{}, fmt.Errorf("this build for %s/%s carries no worker for linux/%s engines, and so cannot archive volumes: build it with install.sh, which adds the workers (%w)",
+// embeddedImage fails: this build carries no workers.
+func embeddedImage(arch string) (workerimage.Image, error) {
+	return workerimage.Image{}, fmt.Errorf("this build for %s/%s carries no worker for linux/%s engines, and so cannot archive volumes: build it with install.sh, which adds the workers (%w)",
 		runtime.GOOS, runtime.GOARCH, arch, cerrdefs.ErrNotImplemented)
 }

@@ -3,8 +3,12 @@
 package volumebackup
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"debug/elf"
+	"io"
+	"strings"
 	"testing"
 
 	"gotest.tools/v3/assert"
@@ -14,11 +18,10 @@ import (
 func TestWorkersAreBuiltIn(t *testing.T) {
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		t.Run(arch, func(t *testing.T) {
-			worker, err := workerFor("linux", arch)
+			image, err := imageFor("linux", arch)
 			assert.NilError(t, err)
-			content, err := worker.unpack()
-			assert.NilError(t, err)
-			program, err := elf.NewFile(bytes.NewReader(content))
+			assert.Assert(t, isOfThisBuild(image.Config) && isOfThisBuild(image.Manifest))
+			program, err := elf.NewFile(bytes.NewReader(programOf(t, image.Open())))
 			assert.NilError(t, err)
 			assert.Equal(t, program.Machine, machine)
 			assert.Equal(t, program.Type, elf.ET_EXEC)
@@ -29,7 +32,27 @@ func TestWorkersAreBuiltIn(t *testing.T) {
 	}
 }
 
+// programOf is the one file in the layer of an image, which comes last.
+func programOf(t *testing.T, packed io.Reader) []byte {
+	t.Helper()
+	content, err := gzip.NewReader(packed)
+	assert.NilError(t, err)
+	for files := tar.NewReader(content); ; {
+		header, err := files.Next()
+		assert.NilError(t, err)
+		if !strings.HasPrefix(header.Name, "blobs/") || header.Size < 1<<20 {
+			continue
+		}
+		layer := tar.NewReader(files)
+		_, err = layer.Next()
+		assert.NilError(t, err)
+		program, err := io.ReadAll(layer)
+		assert.NilError(t, err)
+		return program
+	}
+}
+
 func TestOtherArchitecturesHaveNoWorker(t *testing.T) {
-	_, err := workerFor("linux", "riscv64")
+	_, err := imageFor("linux", "riscv64")
 	assert.ErrorContains(t, err, "carries no worker for linux/riscv64 engines")
 }

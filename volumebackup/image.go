@@ -1,119 +1,128 @@
 package volumebackup
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 
 	cerrdefs "github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/image"
-	"github.com/moby/go-archive"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
 
-	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/workerimage"
 )
 
-// workerRepository holds the worker images, one tag for each build of this program.
-const workerRepository = "cua-snapshot/worker"
+// workerImages knows which images of an engine are those of workers.
+type workerImages struct {
+	docker Docker
 
-// workerPath is where the binary is in the image.
-const workerPath = "docker-snapshot"
+	finding sync.Mutex
+	found   string // ID of the image for new workers, once it has been looked for
 
-// ensureImage returns the reference of the worker's image, which it imports if
-// the engine does not have it yet.
-func (l *containerLauncher) ensureImage(ctx context.Context) (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.image != "" {
-		return l.image, nil
+	judging sync.Mutex
+	judged  map[string]bool // by ID of an image: it is one of a worker
+}
+
+// ensure returns the ID of the worker's image, which it loads into the engine if
+// that does not have it yet. The image's name only leads to it: what the engine
+// has under that name is not used unless its content is known.
+func (w *workerImages) ensure(ctx context.Context, tell func(string)) (string, error) {
+	w.finding.Lock()
+	defer w.finding.Unlock()
+	if w.found != "" {
+		return w.found, nil
 	}
-	b, there, err := l.findImage(ctx)
+	image, id, err := w.find(ctx)
 	if err != nil {
 		return "", err
 	}
-	if !there {
-		if err := l.importImage(ctx, b); err != nil {
-			return "", fmt.Errorf("import image %s: %w", b.ref, err)
+	if !image.HasID(id) {
+		if id != "" {
+			tell(fmt.Sprintf("image %s is not the worker of this program: it is not used, and loses that name", image.Ref()))
+		}
+		if id, err = w.load(ctx, image); err != nil {
+			return "", fmt.Errorf("load image %s: %w", image.Ref(), err)
 		}
 	}
-	l.image = b.ref
-	return l.image, nil
+	w.found = id
+	return id, nil
 }
 
 // prepare looks for the image before a worker needs it. What fails is tried again
 // then.
-func (l *containerLauncher) prepare(ctx context.Context) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.image != "" {
+func (w *workerImages) prepare(ctx context.Context) {
+	w.finding.Lock()
+	defer w.finding.Unlock()
+	if w.found != "" {
 		return
 	}
-	if b, there, err := l.findImage(ctx); err == nil && there {
-		l.image = b.ref
+	if image, id, err := w.find(ctx); err == nil && image.HasID(id) {
+		w.found = id
 	}
 }
 
-func (l *containerLauncher) forgetImage() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.image = ""
+func (w *workerImages) forget() {
+	w.finding.Lock()
+	defer w.finding.Unlock()
+	w.found = ""
 }
 
-// findImage finds out which worker the engine needs, and whether it has it.
-func (l *containerLauncher) findImage(ctx context.Context) (b binary, there bool, err error) {
+// find finds out which image the engine needs, and the ID of what it has under
+// the name of that image.
+func (w *workerImages) find(ctx context.Context) (image workerimage.Image, id string, err error) {
 	hashAhead()
-	engine, err := l.docker.ServerVersion(ctx)
+	engine, err := w.docker.ServerVersion(ctx)
 	if err != nil {
-		return binary{}, false, fmt.Errorf("ask for the engine's architecture: %w", err)
+		return image, "", fmt.Errorf("ask for the engine's architecture: %w", err)
 	}
-	if b, err = workerFor(engine.Os, engine.Arch); err != nil {
-		return binary{}, false, err
+	if image, err = imageFor(engine.Os, engine.Arch); err != nil {
+		return image, "", err
 	}
-	_, err = l.docker.ImageInspect(ctx, b.ref)
+	id, err = w.idOf(ctx, image.Ref())
+	return image, id, err
+}
+
+// idOf is the ID of an image; none if there is no such image.
+func (w *workerImages) idOf(ctx context.Context, ref string) (string, error) {
+	found, err := w.docker.ImageInspect(ctx, ref)
 	if cerrdefs.IsNotFound(err) {
-		return b, false, nil
+		return "", nil
 	}
 	if err != nil {
-		return binary{}, false, fmt.Errorf("inspect image %s: %w", b.ref, err)
+		return "", fmt.Errorf("inspect image %s: %w", ref, err)
 	}
-	return b, true, nil
+	return found.ID, nil
 }
 
-func (l *containerLauncher) importImage(ctx context.Context, b binary) error {
-	content, err := b.unpack()
+// load brings an image to the engine and returns the ID that it has there. It is
+// looked for by its ID: somebody else may use the name meanwhile.
+func (w *workerImages) load(ctx context.Context, image workerimage.Image) (string, error) {
+	content := image.Open()
+	defer content.Close()
+	answer, err := w.docker.ImageLoad(ctx, content, client.ImageLoadWithQuiet(true))
 	if err != nil {
-		return err
+		return "", err
 	}
-	files := workerTar(content)
-	defer files.Close()
-	answer, err := l.docker.ImageImport(ctx, image.ImportSource{Source: files, SourceName: "-"}, b.ref, image.ImportOptions{
-		Changes: []string{
-			`ENTRYPOINT ["/` + workerPath + `", "worker"]`,
-			"LABEL " + labels.KeyVersion + "=" + labels.SchemaVersion,
-		},
-	})
-	if err != nil {
-		return err
+	defer answer.Body.Close()
+	if err := loadError(answer.Body); err != nil {
+		return "", err
 	}
-	defer answer.Close()
-	return importError(answer)
+	for _, digest := range []string{image.Manifest, image.Config} {
+		if id, err := w.idOf(ctx, digest); err != nil || image.HasID(id) {
+			return id, err
+		}
+	}
+	return "", errors.New("the engine has made another image of it")
 }
 
-// workerTar is the image's filesystem: one executable file.
-func workerTar(content []byte) io.ReadCloser {
-	var empty bytes.Buffer
-	_ = tar.NewWriter(&empty).Close() // writes to memory
-	executable := func(string, *tar.Header, io.Reader) (*tar.Header, []byte, error) {
-		return &tar.Header{Typeflag: tar.TypeReg, Mode: 0o755}, content, nil
-	}
-	return archive.ReplaceFileTarWrapper(io.NopCloser(&empty), map[string]archive.TarModifierFunc{workerPath: executable})
-}
-
-// importError finds an error in the stream of an import's messages.
-func importError(messages io.Reader) error {
+// loadError finds an error in the stream of a load's messages.
+func loadError(messages io.Reader) error {
 	for decoder := json.NewDecoder(messages); ; {
 		var message struct {
 			Error string `json:"error"`
@@ -127,4 +136,72 @@ func importError(messages io.Reader) error {
 			return errors.New(message.Error)
 		}
 	}
+}
+
+// isWorker tells our workers from containers that only look like one. A name is
+// given by who makes a container, but labels may come with the image. So the image
+// must be one of this build, or, of another build, one that has no labels to give.
+func (w *workerImages) isWorker(ctx context.Context, c container.Summary) (bool, error) {
+	if _, labelled := c.Labels[LabelPurpose]; !labelled {
+		return false, nil
+	}
+	if !slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+namePrefix) }) {
+		return false, nil
+	}
+	return w.judge(ctx, c.ImageID)
+}
+
+// judge tells whether an image is that of a worker, of this build or another.
+func (w *workerImages) judge(ctx context.Context, imageID string) (bool, error) {
+	w.judging.Lock()
+	defer w.judging.Unlock()
+	if is, known := w.judged[imageID]; known {
+		return is, nil
+	}
+	is := isOfThisBuild(imageID)
+	if !is {
+		found, err := w.docker.ImageInspect(ctx, imageID)
+		if err != nil && !cerrdefs.IsNotFound(err) {
+			return false, fmt.Errorf("inspect image %s: %w", imageID, err)
+		}
+		is = err == nil && found.Config != nil && len(found.RootFS.Layers) == 1 && isPlain(found.Config)
+	}
+	if w.judged == nil {
+		w.judged = map[string]bool{}
+	}
+	w.judged[imageID] = is
+	return is, nil
+}
+
+// isPlain tells whether a configuration says what to run and our version, and
+// nothing else, in whatever fields it has.
+func isPlain(config any) bool {
+	encoded, err := json.Marshal(config)
+	if err != nil {
+		return false
+	}
+	var fields map[string]any
+	var own struct {
+		Entrypoint []string
+		Labels     map[string]string
+	}
+	if json.Unmarshal(encoded, &fields) != nil || json.Unmarshal(encoded, &own) != nil {
+		return false
+	}
+	for name, value := range fields {
+		if name != "Entrypoint" && name != "Labels" && !isEmpty(value) {
+			return false
+		}
+	}
+	return slices.Equal(own.Entrypoint, workerimage.Entrypoint()) && maps.Equal(own.Labels, workerimage.Labels())
+}
+
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return value == nil || value == "" || value == false || value == 0.0
 }

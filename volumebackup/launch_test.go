@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,12 +18,24 @@ import (
 	"github.com/docker/docker/client"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// imageEngine is a fakeEngine that may have the worker's image.
+// imageEngine is a fakeEngine that may have the worker's image, or somebody else's
+// under its name.
 type imageEngine struct {
 	*fakeEngine
-	has bool
+	id   string // of what bears the name; empty: nothing does
+	used string // of the image that the last container was made from
+}
+
+// ours is the ID that an engine gives to the image of these tests' own program.
+func ours(t *testing.T) string {
+	t.Helper()
+	i, err := imageFor("linux", runtime.GOARCH)
+	assert.NilError(t, err)
+	return i.Manifest
 }
 
 func (f *imageEngine) ServerVersion(context.Context) (types.Version, error) {
@@ -30,25 +43,29 @@ func (f *imageEngine) ServerVersion(context.Context) (types.Version, error) {
 	return types.Version{Os: "linux", Arch: runtime.GOARCH}, nil
 }
 
-func (f *imageEngine) ImageInspect(_ context.Context, id string, _ ...client.ImageInspectOption) (image.InspectResponse, error) {
+func (f *imageEngine) ImageInspect(_ context.Context, word string, _ ...client.ImageInspectOption) (image.InspectResponse, error) {
 	f.calls = append(f.calls, "inspect image")
-	if !f.has {
-		return image.InspectResponse{}, fmt.Errorf("no such image: %s: %w", id, cerrdefs.ErrNotFound)
+	if f.id == "" || word != f.id && strings.HasPrefix(word, "sha256:") {
+		return image.InspectResponse{}, fmt.Errorf("no such image: %s: %w", word, cerrdefs.ErrNotFound)
 	}
-	return image.InspectResponse{}, nil
+	return image.InspectResponse{ID: f.id}, nil
 }
 
-func (f *imageEngine) ImageImport(_ context.Context, source image.ImportSource, _ string, _ image.ImportOptions) (io.ReadCloser, error) {
-	f.calls = append(f.calls, "import")
-	f.has = true
-	_, err := io.Copy(io.Discard, source.Source)
-	return io.NopCloser(strings.NewReader("")), err
+func (f *imageEngine) ImageLoad(_ context.Context, content io.Reader, _ ...client.ImageLoadOption) (image.LoadResponse, error) {
+	f.calls = append(f.calls, "load")
+	i, err := imageFor("linux", runtime.GOARCH)
+	f.id = i.Manifest
+	if err == nil {
+		_, err = io.Copy(io.Discard, content)
+	}
+	return image.LoadResponse{Body: io.NopCloser(strings.NewReader(""))}, err
 }
 
 func (f *imageEngine) ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, n *network.NetworkingConfig, p *ocispec.Platform, name string) (container.CreateResponse, error) {
-	if !f.has {
+	if config.Image != f.id {
 		return container.CreateResponse{}, fmt.Errorf("no such image: %s: %w", config.Image, cerrdefs.ErrNotFound)
 	}
+	f.used = config.Image
 	return f.fakeEngine.ContainerCreate(ctx, config, host, n, p, name)
 }
 
@@ -57,28 +74,38 @@ func (f *imageEngine) ContainerAttach(context.Context, string, container.AttachO
 	return types.HijackedResponse{}, cerrdefs.ErrNotImplemented
 }
 
-func TestTheImageIsLookedForOnceAndImportedIfItIsMissing(t *testing.T) {
+// The container is made from the ID of an image whose content is known: somebody
+// else may have given its name to another.
+func TestTheImageIsLookedForOnceAndLoadedUnlessItIsOurs(t *testing.T) {
 	look := []string{"version", "inspect image"}
+	load := append(slices.Clone(look), "load", "inspect image")
 	for _, tc := range []struct {
 		name    string
-		has     bool
+		there   string
 		between func(*imageEngine)
 		want    []string
+		told    int
 	}{
-		{"it is there", true, func(*imageEngine) {}, look},
-		{"it is not", false, func(*imageEngine) {}, append(append([]string{}, look...), "version", "inspect image", "import")},
-		{"it was removed after it had been found", true, func(f *imageEngine) { f.has = false }, append(append([]string{}, look...), "version", "inspect image", "import")},
+		{name: "it is there", there: ours(t), want: look},
+		{name: "it is not", want: slices.Concat(look, load)},
+		{name: "it was removed after it had been found", there: ours(t), between: func(f *imageEngine) { f.id = "" }, want: slices.Concat(look, load)},
+		{name: "somebody else's has its name", there: "sha256:evil", want: slices.Concat(look, load), told: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := &imageEngine{fakeEngine: newFakeEngine(), has: tc.has}
-			l := &containerLauncher{docker: f}
-			l.prepare(t.Context())
-			tc.between(f)
+			f := &imageEngine{fakeEngine: newFakeEngine(), id: tc.there}
+			l := &containerLauncher{docker: f, images: workerImages{docker: f}}
+			l.images.prepare(t.Context())
+			if tc.between != nil {
+				tc.between(f)
+			}
+			told := 0
 			for range 2 {
-				_, err := l.launch(t.Context(), job{name: testLock, wait: time.Second})
+				_, err := l.launch(t.Context(), job{name: testLock, wait: time.Second, tell: func(protocol.Event) { told++ }})
 				assert.ErrorContains(t, err, "attach")
+				assert.Equal(t, f.used, ours(t))
 			}
 			assert.DeepEqual(t, f.calls, append(tc.want, "remove "+testLock, "remove "+testLock))
+			assert.Equal(t, told, tc.told)
 		})
 	}
 }

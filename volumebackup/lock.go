@@ -24,14 +24,23 @@ const (
 type LockedError struct {
 	Holder  string // the worker's container name
 	Purpose string // what it is doing
+	Paused  bool   // somebody has paused it
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("another snapshot operation is under way (%s, in container %s)", e.Purpose, e.Holder)
+	state := ""
+	if e.Paused {
+		state = ", which is paused"
+	}
+	return fmt.Sprintf("another snapshot operation is under way (%s, in container %s%s)", e.Purpose, e.Holder, state)
 }
 
 // Unwrap gives the error its class.
 func (e *LockedError) Unwrap() error { return cerrdefs.ErrConflict }
+
+// maxRepairs bounds how often what dead workers left is put right before the lock
+// must be free.
+const maxRepairs = 1000
 
 // create makes the worker's container, whose name is the lock. It waits for an
 // operation that holds it, and repairs what a dead one left.
@@ -39,11 +48,11 @@ func (l *containerLauncher) create(ctx context.Context, config *container.Config
 	deadline := time.NewTimer(j.wait)
 	defer deadline.Stop()
 	name := cmp.Or(j.name, fmt.Sprintf("%sworker-%08x", namePrefix, rand.Uint32())) //nolint:gosec // it only has to be another each time
-	for {
-		// Not cancelled midway: the engine would go on, and the ID be unknown.
-		created, err := l.docker.ContainerCreate(context.WithoutCancel(ctx), config, host, nil, nil, name)
+	told := LockedError{}
+	for repairs := 0; ; {
+		id, err := l.createOnce(ctx, config, host, name)
 		if err == nil {
-			return created.ID, nil
+			return id, nil
 		}
 		if !cerrdefs.IsConflict(err) || j.name == "" {
 			return "", fmt.Errorf("create: %w", err)
@@ -52,16 +61,74 @@ func (l *containerLauncher) create(ctx context.Context, config *container.Config
 		if err != nil {
 			return "", err
 		}
-		poll := lockPoll
-		if holder == nil {
-			poll, holder = repairPoll, &LockedError{Holder: j.name, Purpose: "cleaning up"}
+		poll, timeout := lockPoll, deadline.C
+		if holder == nil { // a repair is not a wait: also who does not want to wait gets the lock then
+			repairs++
+			poll, timeout, holder = repairPoll, nil, &LockedError{Holder: j.name, Purpose: "cleaning up"}
+			if repairs == maxRepairs {
+				return "", holder
+			}
+		} else if *holder != told {
+			j.tell.status("waiting: " + holder.Error())
+			told = *holder
 		}
 		select {
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
-		case <-deadline.C:
+		case <-timeout:
 			return "", holder
 		case <-time.After(poll):
+		}
+	}
+}
+
+// createOnce makes the container. The call is not cancelled midway: the engine
+// would go on, and the ID be unknown. But it ends some time after ctx has ended.
+func (l *containerLauncher) createOnce(ctx context.Context, config *container.Config, host *container.HostConfig, name string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", context.Cause(ctx)
+	}
+	call, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(removeTimeout, cancel) })
+	defer stop()
+	created, err := l.docker.ContainerCreate(call, config, host, nil, nil, name)
+	if err == nil {
+		return created.ID, nil
+	}
+	if isAnswer(err) {
+		return "", err
+	}
+	return "", errors.Join(err, l.removeUnanswered(context.WithoutCancel(ctx), config.Labels[labelOperation], name))
+}
+
+// isAnswer tells an engine's refusal from a connection that broke.
+func isAnswer(err error) bool {
+	return cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) || cerrdefs.IsInvalidArgument(err) || cerrdefs.IsInternal(err) ||
+		cerrdefs.IsPermissionDenied(err) || cerrdefs.IsUnauthorized(err)
+}
+
+// unansweredGrace is how long the container of a create call that was not answered
+// is looked for.
+const unansweredGrace = 2 * time.Second
+
+// removeUnanswered removes what a create call has made, or is about to make,
+// although nobody was told.
+func (l *containerLauncher) removeUnanswered(ctx context.Context, operation, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, unansweredGrace)
+	defer cancel()
+	for {
+		c, err := l.docker.ContainerInspect(ctx, name)
+		if err == nil {
+			if c.Config.Labels[labelOperation] != operation {
+				return nil // somebody else's
+			}
+			return removeWorker(ctx, l.docker, c.ID)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lockPoll):
 		}
 	}
 }
@@ -79,12 +146,19 @@ func (l *containerLauncher) repair(ctx context.Context, name string) (*LockedErr
 	if err != nil {
 		return nil, fmt.Errorf("look who holds %s: %w", name, err)
 	}
+	is, err := l.images.isWorker(ctx, container.Summary{Names: []string{holder.Name}, ImageID: holder.Image, Labels: holder.Config.Labels})
+	if err != nil {
+		return nil, err
+	}
+	if !is {
+		return nil, fmt.Errorf("container %s, which is none of ours, has the name that locks the container: rename or remove it", name)
+	}
 	alive, err := isAlive(ctx, l.docker, holder)
 	if err != nil {
 		return nil, err
 	}
 	if alive {
-		return &LockedError{Holder: name, Purpose: holder.Config.Labels[LabelPurpose]}, nil
+		return lockedBy(holder), nil
 	}
 	frozen, err := FrozenBy(holder.Config.Labels)
 	if err != nil {
@@ -100,6 +174,13 @@ func (l *containerLauncher) repair(ctx context.Context, name string) (*LockedErr
 		return nil, fmt.Errorf("repair after an interrupted operation: %w", err)
 	}
 	return nil, nil
+}
+
+// lockedBy is the error that a worker at work stands for.
+func lockedBy(worker container.InspectResponse) *LockedError {
+	return &LockedError{
+		Holder: strings.TrimPrefix(worker.Name, "/"), Purpose: worker.Config.Labels[LabelPurpose], Paused: worker.State.Status == container.StatePaused,
+	}
 }
 
 // Await waits until a worker is not at work any more, for as long as a lock would
@@ -123,7 +204,7 @@ func (s *Service) Await(ctx context.Context, workerID string) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-deadline.C:
-			return &LockedError{Holder: strings.TrimPrefix(worker.Name, "/"), Purpose: worker.Config.Labels[LabelPurpose]}
+			return lockedBy(worker)
 		case <-time.After(lockPoll):
 		}
 	}
@@ -182,8 +263,22 @@ func (l *containerLauncher) thaw(ctx context.Context, frozen []string) error {
 		case err != nil:
 			failed = errors.Join(failed, err)
 		case c.State.Paused:
-			failed = errors.Join(failed, l.docker.ContainerUnpause(ctx, id))
+			failed = errors.Join(failed, l.unpause(ctx, id))
 		}
+	}
+	return failed
+}
+
+// unpause unpauses a container. That somebody else has done so, or removed it
+// meanwhile, is as good.
+func (l *containerLauncher) unpause(ctx context.Context, id string) error {
+	failed := l.docker.ContainerUnpause(ctx, id)
+	if failed == nil {
+		return nil
+	}
+	c, err := l.docker.ContainerInspect(ctx, id)
+	if cerrdefs.IsNotFound(err) || err == nil && !c.State.Paused {
+		return nil
 	}
 	return failed
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/docker/docker/api/types/system"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 // fakeEngine holds containers by name, as far as locking needs them.
@@ -28,6 +30,8 @@ type fakeEngine struct {
 	busy       int                                   // removals that end in a conflict: somebody else removes it
 	behind     time.Duration                         // what its clock shows less than ours
 	lost       int                                   // renames whose answer is lost
+	unanswered int                                   // create calls whose answer is lost
+	thawed     int                                   // containers that somebody else thaws at the same moment
 	calls      []string
 }
 
@@ -57,6 +61,9 @@ func (f *fakeEngine) ContainerCreate(_ context.Context, config *container.Config
 		return container.CreateResponse{}, fmt.Errorf("the name %s is in use: %w", name, cerrdefs.ErrConflict)
 	}
 	f.containers[name] = worker(name, "created", time.Now(), config.Labels)
+	if f.unanswered--; f.unanswered >= 0 {
+		return container.CreateResponse{}, errors.New("the connection broke")
+	}
 	return container.CreateResponse{ID: f.containers[name].ID}, nil
 }
 
@@ -101,17 +108,28 @@ func (f *fakeEngine) ContainerUnpause(_ context.Context, word string) error {
 		return err
 	}
 	c.State.Paused = false
+	if f.thawed--; f.thawed >= 0 {
+		return fmt.Errorf("container %s is not paused", word)
+	}
 	f.calls = append(f.calls, "unpause "+name)
 	return nil
+}
+
+// testImage is the ID of an image that launcherOn takes for a worker's.
+const testImage = "sha256:worker"
+
+func launcherOn(f *fakeEngine) *containerLauncher {
+	return &containerLauncher{docker: f, images: workerImages{docker: f, judged: map[string]bool{testImage: true, "sha256:other": false}}}
 }
 
 // worker is a container in a state; its ID follows from its name.
 func worker(name, status string, created time.Time, labels map[string]string) *container.InspectResponse {
 	journal := JournalLabels("v1")
+	journal[LabelPurpose] = "test"
 	maps.Copy(journal, labels)
 	return &container.InspectResponse{
 		ContainerJSONBase: &container.ContainerJSONBase{
-			ID: fmt.Sprintf("%x", name), Name: "/" + name, Created: created.Format(time.RFC3339Nano),
+			ID: fmt.Sprintf("%x", name), Image: testImage, Name: "/" + name, Created: created.Format(time.RFC3339Nano),
 			State: &container.State{Status: status, Running: status == "running"},
 		},
 		Config: &container.Config{Labels: journal},
@@ -128,7 +146,7 @@ const testLock = "cua-snapshot-web"
 
 // take tries to take the lock, for a minute.
 func take(ctx context.Context, f *fakeEngine) error {
-	_, err := (&containerLauncher{docker: f}).create(ctx, &container.Config{}, nil, job{name: testLock, wait: time.Minute})
+	_, err := launcherOn(f).create(ctx, &container.Config{}, nil, job{name: testLock, wait: time.Minute})
 	return err
 }
 
@@ -218,7 +236,7 @@ func TestAgeIsMeasuredOnTheEnginesClock(t *testing.T) {
 				holder := worker(testLock, "created", time.Now().Add(-tc.behind-tc.age), map[string]string{labelFrozen: "null"})
 				f := newFakeEngine(holder)
 				f.behind = tc.behind
-				_, err := (&containerLauncher{docker: f}).create(t.Context(), &container.Config{}, nil, job{name: testLock, wait: time.Second})
+				_, err := launcherOn(f).create(t.Context(), &container.Config{}, nil, job{name: testLock, wait: time.Second})
 				assert.Equal(t, err == nil, tc.isDead, "%v", err)
 				f.containers[testLock] = holder
 				err = (&Service{docker: f, lockTimeout: time.Second}).Await(t.Context(), holder.ID)
@@ -251,23 +269,6 @@ func TestLockIsLostWithItsWorker(t *testing.T) {
 	delete(f.containers, testLock)
 	assert.ErrorIs(t, w.Held(t.Context()), ErrLost)
 	assert.ErrorContains(t, w.Release(t.Context()), "no such container")
-}
-
-func TestWorkersAreKnownByWhatNoImageCanSay(t *testing.T) {
-	ours := map[string]string{LabelPurpose: "create"}
-	for _, tc := range []struct {
-		name     string
-		c        container.Summary
-		isWorker bool
-	}{
-		{"a worker", container.Summary{Image: "cua-snapshot/worker:0123456789ab", Names: []string{"/cua-snapshot-0123456789ab"}, Labels: ours}, true},
-		{"a worker whose tag has moved", container.Summary{Image: "sha256:0123", Names: []string{"/cua-snapshot-worker-01234567"}, Labels: ours}, true},
-		{"of an image with a worker's labels", container.Summary{Image: "evil", Names: []string{"/cua-snapshot-0123456789ab"}, Labels: ours}, false},
-		{"of such an image without a tag", container.Summary{Image: "sha256:0123", Names: []string{"/web"}, Labels: ours}, false},
-		{"of a snapshot of a container named worker", container.Summary{Image: "cua-snapshot/worker:one", Names: []string{"/web"}, Labels: ours}, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) { assert.Equal(t, IsWorker(tc.c), tc.isWorker) })
-	}
 }
 
 func TestLockIsWaitedForUntilCtrlC(t *testing.T) {
@@ -324,5 +325,87 @@ func TestJournalNamesWhatIsFrozen(t *testing.T) {
 	assert.Assert(t, at >= 0 && host.Mounts[at].ReadOnly && host.Mounts[at].Source == "v")
 	for _, m := range host.Mounts {
 		assert.Equal(t, string(m.Type), "volume", "nothing of a host is mounted")
+	}
+}
+
+// What dead workers left is put right also for who does not want to wait.
+func TestARepairIsNotAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeEngine(paused("web"), worker(testLock, "exited", time.Time{}, map[string]string{labelFrozen: `["web"]`}))
+		f.busy = 3 // somebody else is still removing it
+		_, err := launcherOn(f).create(t.Context(), &container.Config{}, nil, job{name: testLock})
+		assert.NilError(t, err)
+	})
+}
+
+func TestWhatSomebodyElseThawsIsThawed(t *testing.T) {
+	f := newFakeEngine(paused("web"), worker(testLock, "exited", time.Time{}, map[string]string{labelFrozen: `["web"]`}))
+	f.thawed = 1
+	assert.NilError(t, take(t.Context(), f))
+}
+
+func TestWhoWaitsSaysForWhat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeEngine(worker(testLock, "paused", time.Now(), map[string]string{LabelPurpose: "create 1", labelFrozen: "null"}))
+		var told []string
+		_, err := launcherOn(f).create(t.Context(), &container.Config{}, nil, job{name: testLock, wait: time.Minute, tell: func(e protocol.Event) {
+			told = append(told, e.Progress.Phase)
+		}})
+		want := "another snapshot operation is under way (create 1, in container " + testLock + ", which is paused)"
+		assert.Error(t, err, want)
+		assert.DeepEqual(t, told, []string{"waiting: " + want})
+	})
+}
+
+// A name alone makes no worker: what its labels say is not done.
+func TestLockIsNotTakenFromAStranger(t *testing.T) {
+	stranger := worker(testLock, "exited", time.Time{}, map[string]string{labelFrozen: `["web"]`})
+	stranger.Image = "sha256:other"
+	f := newFakeEngine(paused("web"), stranger)
+	assert.ErrorContains(t, take(t.Context(), f), "none of ours")
+	assert.Equal(t, len(f.calls), 0)
+}
+
+// A create call that was not answered leaves nothing; a container that somebody else
+// has made under the name stays.
+func TestAWorkerWhoseAnswerIsLostIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeEngine()
+		f.unanswered = 1
+		config := &container.Config{Labels: map[string]string{labelOperation: "this one"}}
+		_, err := launcherOn(f).create(t.Context(), config, nil, job{name: testLock, wait: time.Minute})
+		assert.ErrorContains(t, err, "the connection broke")
+		assert.DeepEqual(t, f.calls, []string{"remove " + testLock})
+	})
+	f := newFakeEngine(worker(testLock, "running", time.Now(), map[string]string{labelOperation: "another one"}))
+	assert.NilError(t, launcherOn(f).removeUnanswered(t.Context(), "this one", testLock))
+	assert.Equal(t, len(f.calls), 0)
+}
+
+func TestWorkersMayOnlyWhatTheirJobNeeds(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		rights   rights
+		readOnly bool // the store
+		want     string
+	}{
+		{"look", toLook, true, "DAC_OVERRIDE"},
+		{"tidy", toTidy, false, "DAC_OVERRIDE"},
+		{"compare", RestoreOptions{Volumes: []string{"v"}, ReadOnly: true}.rights(), true, "DAC_OVERRIDE DAC_READ_SEARCH FOWNER SYS_ADMIN"},
+		{"capture", toCapture, false, "DAC_OVERRIDE DAC_READ_SEARCH FOWNER SYS_ADMIN"},
+		{"fill", RestoreOptions{Volumes: []string{"v"}, Fill: &Fill{}}.rights(), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID SETFCAP"},
+		{"fill with devices", toFill(true, false), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID MKNOD SETFCAP"},
+		{"fill with trusted xattrs", toFill(false, true), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID SETFCAP SYS_ADMIN"},
+		{"replace", RestoreOptions{Volumes: []string{"v"}}.rights(), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID MKNOD SETFCAP SYS_ADMIN"},
+		{"lock", RestoreOptions{Lock: "id"}.rights(), true, "DAC_OVERRIDE"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, host, err := (&containerLauncher{store: "s"}).configure("image", job{rights: tc.rights})
+			assert.NilError(t, err)
+			assert.DeepEqual(t, []string(host.CapAdd), strings.Fields(tc.want))
+			assert.DeepEqual(t, []string(host.CapDrop), []string{"ALL"})
+			assert.Equal(t, host.Mounts[0].ReadOnly, tc.readOnly)
+			assert.Equal(t, host.Memory, int64(memoryLimit))
+		})
 	}
 }

@@ -17,6 +17,27 @@ type RestoreOptions struct {
 	Freezes  []string          // IDs of containers that may be paused while it lives
 	Volumes  []string
 	ReadOnly bool // nothing will be applied
+	// Fill is set if the volumes are new, and only archives of which it is known what is in them are applied.
+	Fill *Fill
+}
+
+// Fill says what comes into new volumes. What is not said cannot be made there.
+type Fill struct {
+	Devices bool // device nodes
+	Trusted bool // trusted.* xattrs, and most of security.*
+}
+
+// rights are what the worker has to be able to do.
+func (o RestoreOptions) rights() rights {
+	switch {
+	case len(o.Volumes) == 0:
+		return toLook
+	case o.ReadOnly:
+		return toCompare
+	case o.Fill != nil:
+		return toFill(o.Fill.Devices, o.Fill.Trusted)
+	}
+	return toReplace
 }
 
 // Target is a volume that becomes what an archive says.
@@ -40,7 +61,7 @@ type Restore struct {
 // OpenRestore starts a worker for restoring volumes. While it lives, the engine
 // keeps the volumes, whatever happens to the containers that mount them.
 func (s *Service) OpenRestore(ctx context.Context, o RestoreOptions, p Progress) (*Restore, error) {
-	j := job{name: o.Worker, purpose: o.Purpose, journal: o.Journal, frozen: o.Freezes}
+	j := job{name: o.Worker, purpose: o.Purpose, journal: o.Journal, frozen: o.Freezes, rights: o.rights()}
 	if o.Lock != "" {
 		j.name = LockName(o.Lock)
 	}

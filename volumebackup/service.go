@@ -42,8 +42,8 @@ type Workers interface {
 // Host is the part about everything around them.
 type Host interface {
 	Info(ctx context.Context) (system.Info, error)
-	ImageImport(ctx context.Context, source image.ImportSource, ref string, options image.ImportOptions) (io.ReadCloser, error)
 	ImageInspect(ctx context.Context, id string, options ...client.ImageInspectOption) (image.InspectResponse, error)
+	ImageLoad(ctx context.Context, content io.Reader, options ...client.ImageLoadOption) (image.LoadResponse, error)
 	ServerVersion(ctx context.Context) (types.Version, error)
 	VolumeInspect(ctx context.Context, name string) (volume.Volume, error)
 }
@@ -66,11 +66,25 @@ func (p Progress) naming(volumes map[int]string) Progress {
 	}
 }
 
+// status tells what is being waited for.
+func (p Progress) status(text string) {
+	if p != nil {
+		p(protocol.Event{Type: protocol.TypeProgress, Progress: &protocol.Progress{Phase: text}})
+	}
+}
+
+// warn tells of something that is not about a volume.
+func (p Progress) warn(text string) {
+	if p != nil {
+		p(protocol.Event{Type: protocol.TypeWarning, Warning: &protocol.Warning{Message: text}})
+	}
+}
+
 // Service archives volumes and brings them back.
 type Service struct {
 	docker      Docker
 	launch      launcher
-	prepare     func(ctx context.Context)
+	images      *workerImages
 	store       string
 	lockTimeout time.Duration
 }
@@ -99,7 +113,9 @@ type job struct {
 	frozen  []string          // containers that are paused while it works
 	journal map[string]string // more labels
 	mounts  []Mount
+	rights  rights
 	wait    time.Duration // for the lock
+	tell    Progress
 }
 
 // Mount is a volume that a worker sees.
@@ -121,13 +137,19 @@ func New(docker Docker, c Config) *Service {
 	if c.Store == "" {
 		c.Store = DefaultStore
 	}
-	l := &containerLauncher{docker: docker, store: c.Store, plugin: c.Plugin}
-	return &Service{docker: docker, launch: l.launch, prepare: l.prepare, store: c.Store, lockTimeout: c.LockTimeout}
+	l := &containerLauncher{docker: docker, store: c.Store, plugin: c.Plugin, images: workerImages{docker: docker}}
+	return &Service{docker: docker, launch: l.launch, images: &l.images, store: c.Store, lockTimeout: c.LockTimeout}
 }
 
 // Prepare looks, in the background, for what the next worker needs, so that it
 // need not be waited for then.
-func (s *Service) Prepare(ctx context.Context) { go s.prepare(ctx) }
+func (s *Service) Prepare(ctx context.Context) { go s.images.prepare(ctx) }
+
+// IsWorker tells our workers, of this build and of others, from containers that
+// only look like one.
+func (s *Service) IsWorker(ctx context.Context, c container.Summary) (bool, error) {
+	return s.images.isWorker(ctx, c)
+}
 
 // Store is the name of the volume in which archives are kept.
 func (s *Service) Store() string { return s.store }
@@ -170,7 +192,7 @@ type session struct {
 }
 
 func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error) {
-	j.wait = s.lockTimeout
+	j.wait, j.tell = s.lockTimeout, p
 	c, err := s.launch(ctx, j)
 	if err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)

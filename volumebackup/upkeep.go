@@ -30,7 +30,7 @@ func (s *Service) Remove(ctx context.Context, o RemoveOptions) (freed int64, err
 	if err := s.keepForeign(ctx, &o); err != nil {
 		return 0, err
 	}
-	err = s.alone(ctx, "remove "+o.Snapshot, nil, func(session *session) error {
+	err = s.alone(ctx, job{purpose: "remove " + o.Snapshot, rights: toTidy}, func(session *session) error {
 		result, err := session.client.Remove(ctx, protocol.RemoveRequest{
 			Snapshots: []string{o.Snapshot}, Existing: o.Existing, LockTimeoutMillis: s.lockTimeout.Milliseconds(),
 		}, session.emit)
@@ -61,7 +61,7 @@ func (s *Service) keepForeign(ctx context.Context, o *RemoveOptions) error {
 
 // Entries hands every entry of an archive to visit, sorted by path.
 func (s *Service) Entries(ctx context.Context, snapshot string, archive int, root string, visit func(Entry)) error {
-	err := s.alone(ctx, "list "+snapshot, nil, func(session *session) error {
+	err := s.alone(ctx, job{purpose: "list " + snapshot, rights: toLook}, func(session *session) error {
 		_, err := session.client.List(ctx, protocol.ListRequest{Snapshot: snapshot, Archive: archive, Root: root}, visit)
 		return err
 	})
@@ -73,8 +73,8 @@ func (s *Service) Entries(ctx context.Context, snapshot string, archive int, roo
 
 // alone runs f with a worker that sees the store only. It has no lock: the store
 // has its own.
-func (s *Service) alone(ctx context.Context, purpose string, p Progress, f func(*session) error) error {
-	session, err := s.start(ctx, job{purpose: purpose}, p)
+func (s *Service) alone(ctx context.Context, j job, f func(*session) error) error {
+	session, err := s.start(ctx, j, nil)
 	if err != nil {
 		return err
 	}

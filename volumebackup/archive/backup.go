@@ -50,6 +50,7 @@ type volume struct {
 	noHead    bool         // the head is damaged
 	toldLost  bool         // the reporter has heard of the head's lost packs
 	read      int64        // bytes, in all passes
+	needs     Needs        // of the last pass
 	buffers   buffers
 }
 
@@ -117,6 +118,7 @@ func isDamage(err error) bool {
 type PassResult struct {
 	store.Summary
 	Mount
+	Needs  Needs
 	Read   int64
 	Stored int64 // what the archive takes in the store by now
 }
@@ -139,7 +141,7 @@ func (b *Backup) Pass(ctx context.Context, mode Mode, reporter Reporter, counter
 		if err != nil {
 			return nil, fmt.Errorf("archive volume %s: %w", v.Volume, err)
 		}
-		results = append(results, PassResult{Summary: summary, Mount: v.Mount, Read: read, Stored: stored})
+		results = append(results, PassResult{Summary: summary, Mount: v.Mount, Needs: v.needs, Read: read, Stored: stored})
 	}
 	return results, nil
 }
@@ -223,6 +225,7 @@ func (b *Backup) passOver(ctx context.Context, v *volume, mode Mode, base *store
 
 func (b *Backup) newPass(v *volume, mode Mode, base *store.ManifestReader, counter *Counter) *pass {
 	v.notes.clear()
+	v.needs = Needs{}
 	return &pass{
 		volume: v, mode: mode, base: newCursor(base), index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
 		printer: b.printer, links: map[uint64]string{}, gone: map[string]string{}, large: carried{short: -1},

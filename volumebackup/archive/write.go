@@ -75,6 +75,7 @@ func (p *pass) append(e *store.Entry, out *store.ManifestWriter) error {
 		p.leaveOut(e, "left out: "+err.Error())
 		return nil
 	}
+	p.needs.add(e)
 	return err
 }
 

@@ -93,6 +93,9 @@ type Archive struct {
 	Entries int64  `json:"entries"`
 	Bytes   int64  `json:"bytes"`
 	Stored  int64  `json:"stored"` // what the store grew by
+	// A pass says whether the volume has entries that only a worker with more rights can make again.
+	Devices bool `json:"devices,omitempty"` // device nodes
+	Trusted bool `json:"trusted,omitempty"` // trusted.* xattrs, and most of security.*
 	// Skipped is how many entries could not be captured exactly; a warning told of each of the first ones.
 	Skipped int64 `json:"skipped,omitempty"`
 }

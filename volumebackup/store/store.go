@@ -62,7 +62,11 @@ func OpenFaulty(root string, fault func(op, path string) error) (*Store, error) 
 	}
 	s := &Store{root: root, disk: disk{fault: fault}, packs: newPackTable()}
 	s.files.store = s
-	if err := s.checkFormat(); err != nil {
+	err := s.checkFormat()
+	if errors.Is(err, unix.EROFS) { // who may only read makes no store
+		return nil, fmt.Errorf("open store: there is nothing in it: %w", errdefs.ErrNotFound)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, dir := range []string{"snapshots", "volumes", "tmp"} {

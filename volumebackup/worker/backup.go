@@ -50,7 +50,7 @@ func (s *session) pass(ctx context.Context, r *protocol.PassRequest, e *emitter)
 		result.Mounts[i] = protocol.PassMount{Number: f.Number, Entries: f.Entries, Bytes: f.Bytes, Read: f.Read}
 		result.Archives[i] = protocol.Archive{
 			Number: f.Number, Volume: f.Volume, Root: hex.EncodeToString(f.Root[:]),
-			Entries: f.Entries, Bytes: f.Bytes, Stored: f.Stored,
+			Entries: f.Entries, Bytes: f.Bytes, Stored: f.Stored, Devices: f.Needs.Devices, Trusted: f.Needs.Trusted,
 		}
 	}
 	return protocol.Result{Pass: &result}, nil

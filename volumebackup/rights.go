@@ -1,0 +1,66 @@
+package volumebackup
+
+import "slices"
+
+// rights are what a worker may do, besides reading what is mounted for it.
+type rights struct {
+	writesStore   bool
+	readsVolumes  bool
+	writesVolumes bool
+	makesDevices  bool // device nodes in volumes
+	setsTrusted   bool // trusted.* xattrs in volumes
+}
+
+// keepsStore tells whether the store is mounted read-only.
+func (r rights) keepsStore() bool { return !r.writesStore }
+
+// The rights of workers.
+var (
+	// toLook is for what is in the store.
+	toLook = rights{}
+	// toTidy is for removing from the store.
+	toTidy = rights{writesStore: true}
+	// toCompare is for what restoring a volume would do.
+	toCompare = rights{readsVolumes: true}
+	// toCapture is for archiving volumes.
+	toCapture = rights{readsVolumes: true, writesStore: true}
+	// toReplace is for volumes that are captured first, and put back if need be:
+	// what is in them is not known.
+	toReplace = rights{readsVolumes: true, writesVolumes: true, makesDevices: true, setsTrusted: true, writesStore: true}
+)
+
+// toFill is for new volumes, of which is known what comes into them. The store is
+// written to: it notes there what the volume holds, without which the next snapshot
+// would store everything once more.
+func toFill(devices, trusted bool) rights {
+	return rights{readsVolumes: true, writesVolumes: true, makesDevices: devices, setsTrusted: trusted, writesStore: true}
+}
+
+// capabilities are those that the rights need. The worker's user owns the store,
+// unless that is a folder which somebody has brought.
+func (j job) capabilities() []string {
+	needed := []string{"DAC_OVERRIDE"} // reading and writing what others own
+	if j.rights.readsVolumes {
+		needed = append(needed,
+			"DAC_READ_SEARCH", // directories that only their owner may search
+			"FOWNER",          // modes, times and xattrs of what others own, and reading without a trace
+		)
+	}
+	if j.rights.writesVolumes {
+		needed = append(needed,
+			"CHOWN",   // owners
+			"FSETID",  // setuid and setgid bits
+			"SETFCAP", // file capabilities
+		)
+	}
+	if j.rights.makesDevices {
+		needed = append(needed, "MKNOD")
+	}
+	// Without it the kernel hides trusted.* xattrs from those who read.
+	fillsOnly := j.rights.writesVolumes && !j.rights.setsTrusted
+	if j.rights.readsVolumes && !fillsOnly {
+		needed = append(needed, "SYS_ADMIN")
+	}
+	slices.Sort(needed)
+	return needed
+}
