@@ -23,6 +23,7 @@ import (
 type fakeVolumes struct {
 	docker   *fakeDocker
 	archives map[string][]string // by snapshot: what its volumes held
+	rotten   error               // what a look at the way back finds
 	before   func()              // called before a worker is made; nil: nothing
 	waiting  func(holder string) // called when somebody waits for that worker; nil: nobody does for long
 }
@@ -204,6 +205,19 @@ func (w *fakeWorker) Check(ctx context.Context, snapshot string, t volumebackup.
 
 func (w *fakeWorker) Plan(context.Context, string, []volumebackup.Target) ([]volumebackup.RestoreResult, error) {
 	panic("nobody looks ahead here")
+}
+
+// Secure finds what was said to be damaged.
+func (w *fakeWorker) Secure(ctx context.Context, safety string, now []volumebackup.Target, _ string, targets []volumebackup.Target) error {
+	return w.request(ctx, "secure", func() error {
+		for _, t := range targets {
+			at := slices.IndexFunc(now, func(n volumebackup.Target) bool { return n.Volume == t.Volume })
+			if at >= 0 && len(w.service.archives[safety]) <= now[at].Archive {
+				return fmt.Errorf("archive %d of %s: %w", now[at].Archive, safety, protocol.NotFound)
+			}
+		}
+		return w.service.rotten
+	})
 }
 
 // Apply writes a volume in two steps: in between there is a mixture.

@@ -2,12 +2,15 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 // withTwo is an engine with a container web and its volume data, of which there is
@@ -135,4 +138,27 @@ func checkReplaced(t *testing.T, o outcome, old fakeContainer) {
 	assert.Assert(t, web != nil, docker.world())
 	assert.Equal(t, web.id+web.state, old.id+old.state)
 	assert.Equal(t, web.host.RestartPolicy.Name, old.host.RestartPolicy.Name)
+}
+
+// TestReplaceChangesNothingWithoutAWayBack has the store lose what the volume would be put back from.
+func TestReplaceChangesNothingWithoutAWayBack(t *testing.T) {
+	docker := withTwo(t)
+	old := docker.findContainer("web").id
+	docker.service.rotten = &protocol.Error{Class: protocol.Damaged, Message: `the copy of "file" is damaged`, Path: "file"}
+	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	assert.ErrorIs(t, err, protocol.Damaged)
+	assert.ErrorContains(t, err, `the copy of "file" is damaged`)
+	assert.ErrorContains(t, err, "everything was put back")
+	web := docker.findContainer("web")
+	assert.Equal(t, web.id+" "+web.state+" "+docker.data(), old+" running two")
+	for _, call := range docker.calls {
+		assert.Assert(t, !strings.HasPrefix(call, "apply"), "%v", docker.calls)
+	}
+
+	o := replaceOptions()
+	o.NoSafety = true // asks for no way back
+	docker.service.rotten = errors.New("nobody looks")
+	_, err = docker.engine().Replace(t.Context(), o, nil)
+	assert.NilError(t, err)
+	assertReplaced(t, docker, old)
 }

@@ -124,6 +124,9 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 	targets := t.targets()
 	if len(targets) > 0 {
 		t.p.status("volumes", "restoring volumes")
+		if err := t.secure(ctx, targets); err != nil {
+			return err
+		}
 		if err := t.checkUnused(ctx); err != nil {
 			return err
 		}
@@ -143,6 +146,14 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 	}
 	t.endWorker()
 	return context.Cause(ctx)
+}
+
+// secure makes sure that the volumes can be made again what the safety snapshot says, while they still hold it.
+func (t *transaction) secure(ctx context.Context, targets []volumebackup.Target) error {
+	if t.safety == nil {
+		return nil
+	}
+	return t.worker.Secure(ctx, string(t.safety.ID), t.safety.archivesOf(t.journal.Volumes), string(t.plan.snapshot.ID), targets)
 }
 
 // make creates the new container, and sees to it that it comes up.

@@ -220,18 +220,24 @@ func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectRespo
 	case safety == nil:
 		return fmt.Errorf("safety snapshot: %w", &NotFoundError{Word: string(j.Safety)})
 	}
-	var targets []volumebackup.Target
-	for _, m := range safety.Mounts {
-		known := slices.ContainsFunc(targets, func(t volumebackup.Target) bool { return t.Volume == m.Name })
-		if m.Archive != nil && slices.Contains(j.Volumes, m.Name) && !known {
-			targets = append(targets, volumebackup.Target{Archive: m.Archive.Index, Root: m.Archive.Root, Volume: m.Name})
-		}
-	}
+	targets := safety.archivesOf(j.Volumes)
 	if len(targets) == 0 {
 		return nil
 	}
 	volumes, err := e.fillVolumes(ctx, safety.ID, targets, volumebackup.RestoreOptions{Worker: j.Worker}, p) // what is lost was lost before
 	return errors.Join(err, volumes.close())
+}
+
+// archivesOf are the archives that a snapshot holds of some volumes, one for each.
+func (s *Snapshot) archivesOf(volumes []string) []volumebackup.Target {
+	var targets []volumebackup.Target
+	for _, m := range s.Mounts {
+		known := slices.ContainsFunc(targets, func(t volumebackup.Target) bool { return t.Volume == m.Name })
+		if m.Archive != nil && slices.Contains(volumes, m.Name) && !known {
+			targets = append(targets, volumebackup.Target{Archive: m.Archive.Index, Root: m.Archive.Root, Volume: m.Name})
+		}
+	}
+	return targets
 }
 
 // abandon ends the worker that holds the lock, but leaves its container: the

@@ -33,6 +33,7 @@ type VolumeWorker interface {
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error)
 	Check(ctx context.Context, snapshot string, t volumebackup.Target) error
 	Plan(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
+	Secure(ctx context.Context, safety string, now []volumebackup.Target, snapshot string, targets []volumebackup.Target) error
 	Apply(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
 	Held(ctx context.Context) error
 	Release(ctx context.Context) error

@@ -115,6 +115,26 @@ func (r *Restore) Plan(ctx context.Context, snapshot string, targets []Target) (
 	return r.each(ctx, snapshot, targets, true)
 }
 
+// Secure makes sure that what Apply is going to do to the targets can be undone: that they can be made again what
+// they hold now, which the archives now, of the snapshot safety, say. It may take repairs in the store.
+func (r *Restore) Secure(ctx context.Context, safety string, now []Target, snapshot string, targets []Target) error {
+	for _, t := range targets {
+		at := slices.IndexFunc(now, func(n Target) bool { return n.Volume == t.Volume })
+		if at < 0 {
+			continue // it was not there, or is not in the safety snapshot
+		}
+		_, err := r.client.Secure(ctx, protocol.SecureRequest{
+			Now:   protocol.ArchiveRef{Snapshot: safety, Archive: now[at].Archive, Root: now[at].Root},
+			Next:  protocol.ArchiveRef{Snapshot: snapshot, Archive: t.Archive, Root: t.Root},
+			Mount: protocol.Mount{Number: slices.Index(r.volumes, t.Volume), Volume: t.Volume},
+		}, r.emit)
+		if err != nil {
+			return fmt.Errorf("make sure that volume %s can be put back: %w", t.Volume, r.explain(err))
+		}
+	}
+	return nil
+}
+
 // Apply makes every target what its archive says. Of several, all are checked
 // before the first is touched.
 func (r *Restore) Apply(ctx context.Context, snapshot string, targets []Target) ([]RestoreResult, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -46,11 +47,7 @@ func (s *step) needed(e *store.Entry) []store.Piece {
 	case actCreate:
 		return e.Pieces
 	case actUpdate:
-		pieces := make([]store.Piece, len(s.pieces))
-		for i, n := range s.pieces {
-			pieces[i] = e.Pieces[n]
-		}
-		return pieces
+		return piecesAt(e, s.pieces)
 	default:
 		return nil
 	}
@@ -61,6 +58,25 @@ const checkBatch = 64
 
 // checkPieces reads everything that the plan needs before anything is touched.
 func (r *restore) checkPieces(ctx context.Context) error {
+	return checkAll(ctx, r.checkSome, func(need needPieces) error {
+		return r.eachStep(func(e *store.Entry, s *step) error { return need(e, s.needed(e)) })
+	})
+}
+
+func (r *restore) checkSome(e *store.Entry, pieces []store.Piece, b *store.Buffer) error {
+	for i := range pieces {
+		if _, err := r.store.ReadPiece(&pieces[i], e.Path, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needPieces asks for some pieces of a file to be checked.
+type needPieces func(e *store.Entry, pieces []store.Piece) error
+
+// checkAll has several goroutines check what find asks for.
+func checkAll(ctx context.Context, check func(*store.Entry, []store.Piece, *store.Buffer) error, find func(needPieces) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	work := make(chan func(*store.Buffer) error, batchesAhead)
 	for range runtime.GOMAXPROCS(0) + 1 {
@@ -76,13 +92,10 @@ func (r *restore) checkPieces(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer close(work)
-		return r.eachStep(func(e *store.Entry, s *step) error {
-			for pieces := s.needed(e); len(pieces) > 0; {
-				n := min(len(pieces), checkBatch)
-				some := pieces[:n]
-				pieces = pieces[n:]
+		return find(func(e *store.Entry, pieces []store.Piece) error {
+			for some := range slices.Chunk(pieces, checkBatch) {
 				select {
-				case work <- func(b *store.Buffer) error { return r.checkSome(e.Path, some, b) }:
+				case work <- func(b *store.Buffer) error { return check(e, some, b) }:
 				case <-ctx.Done():
 					return context.Cause(ctx)
 				}
@@ -91,13 +104,4 @@ func (r *restore) checkPieces(ctx context.Context) error {
 		})
 	})
 	return group.Wait()
-}
-
-func (r *restore) checkSome(path string, pieces []store.Piece, b *store.Buffer) error {
-	for i := range pieces {
-		if _, err := r.store.ReadPiece(&pieces[i], path, b); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -96,7 +96,7 @@ func overlaps(holes []store.Range, p *store.Piece) bool {
 
 // compare reads a file of the volume to find out what differs.
 func (p *planner) compare(s *seen, e *store.Entry, ordinal int64, adjust bool) error {
-	fd, err := p.tree.open(s.path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	fd, err := p.tree.openFile(s.path)
 	if err != nil {
 		return pathError("compare", s.path, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
 // compressor compresses pieces, one at a time. Most of the time that zstd takes at its fastest level
@@ -22,6 +24,22 @@ const (
 	probeLength = 16 << 10
 	probeFrom   = 4 * probeLength
 )
+
+// encode compresses a piece in place if that pays.
+func (c *compressor) encode(content []byte) (store.Codec, []byte, error) {
+	if len(content) <= tarBlock {
+		return store.Raw, content, nil
+	}
+	compressed, err := c.compress(content)
+	if err != nil {
+		return store.Raw, nil, err
+	}
+	saved := len(content) - len(compressed)
+	if saved < len(content)/worthwhile || roundUp(len(compressed)) >= roundUp(len(content)) {
+		return store.Raw, content, nil
+	}
+	return store.Zstd, append(content[:0], compressed...), nil
+}
 
 // compress returns a piece as a zstd frame. It is valid until the next call.
 func (c *compressor) compress(piece []byte) ([]byte, error) {

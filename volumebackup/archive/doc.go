@@ -38,6 +38,13 @@
 // the check in advance, as there is nothing in it to harm; if a piece turns out to be damaged what was
 // made is removed again. A restore that is cut short is repaired by doing it again: what differs is found without the head.
 //
+// # The way back
+//
+// Before a volume is changed that an archive has been made of, Secure walks that archive and the one to be restored
+// in step. It reads the pieces of the former that the latter does not have at the same place: these are what going back takes. Of a
+// file with several names it reads all of them if any name comes or goes. What is damaged it stores again from the
+// volume, in one more pack of the snapshot, and puts a manifest in the place of the old one that differs only in where things are.
+//
 // # What is not kept
 //
 // Access and change times, inode numbers and flags (immutable, append only), SELinux labels, and space that is

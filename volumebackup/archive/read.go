@@ -57,7 +57,7 @@ func (r *reader) readItem(it *item) error {
 		return r.checkUnchanged(it, it.file.fd)
 	}
 	e := it.entry
-	fd, err := r.tree.open(e.Path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	fd, err := r.tree.openFile(e.Path)
 	if err != nil {
 		return err
 	}
@@ -127,18 +127,8 @@ func (r *reader) encode(p *store.Piece, content []byte) (storedPiece, error) {
 		r.buffers.put(content)
 		return storedPiece{known: true}, nil
 	}
-	if len(content) <= tarBlock {
-		return storedPiece{stored: content}, nil
-	}
-	compressed, err := r.compress(content)
-	if err != nil {
-		return storedPiece{}, err
-	}
-	saved := len(content) - len(compressed)
-	if saved < len(content)/worthwhile || roundUp(len(compressed)) >= roundUp(len(content)) {
-		return storedPiece{stored: content}, nil
-	}
-	return storedPiece{codec: store.Zstd, stored: append(content[:0], compressed...)}, nil
+	codec, stored, err := r.compressor.encode(content)
+	return storedPiece{codec: codec, stored: stored}, err
 }
 
 func roundUp(n int) int { return (n + tarBlock - 1) / tarBlock * tarBlock }

@@ -46,6 +46,11 @@ func (t *tree) fd() int { return int(t.root.Fd()) }
 
 func (t *tree) close() error { return t.root.Close() }
 
+// openFile opens a file to read it.
+func (t *tree) openFile(path string) (int, error) {
+	return t.open(path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+}
+
 // open opens an entry beneath the root. The root itself has the path "".
 func (t *tree) open(path string, flags int, mode uint32) (int, error) {
 	if path == "" {

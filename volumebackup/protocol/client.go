@@ -146,6 +146,11 @@ func (c *Client) Check(ctx context.Context, r CheckRequest) error {
 	return err
 }
 
+// Secure makes sure that a restore can be undone.
+func (c *Client) Secure(ctx context.Context, r SecureRequest, emit func(Event)) (SecureResult, error) {
+	return answer(c, ctx, Request{Op: OpSecure, Secure: &r}, emit, func(r Result) *SecureResult { return r.Secure })
+}
+
 // Restore makes a volume what it was.
 func (c *Client) Restore(ctx context.Context, r RestoreRequest, emit func(Event)) (RestoreResult, error) {
 	return answer(c, ctx, Request{Op: OpRestore, Restore: &r}, emit, func(r Result) *RestoreResult { return r.Restore })

@@ -57,6 +57,7 @@ type Warning struct {
 type Result struct {
 	Pass    *PassResult    `json:"pass,omitempty"`
 	Publish *PublishResult `json:"publish,omitempty"`
+	Secure  *SecureResult  `json:"secure,omitempty"`
 	Restore *RestoreResult `json:"restore,omitempty"`
 	Verify  *VerifyResult  `json:"verify,omitempty"`
 	Remove  *RemoveResult  `json:"remove,omitempty"`
@@ -137,6 +138,12 @@ type EntryChange struct {
 	Change Change `json:"change"`
 	Path   Path   `json:"path"`
 	Bytes  int64  `json:"bytes"`
+}
+
+// SecureResult says what was read, and what was stored anew.
+type SecureResult struct {
+	Checked  int64 `json:"checked"`            // bytes
+	Repaired int64 `json:"repaired,omitempty"` // pieces; a warning says where they were
 }
 
 // VerifyResult lists the damage that was found.

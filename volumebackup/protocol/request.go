@@ -27,6 +27,7 @@ const (
 	OpPublish Op = "publish" // make the backup durable and visible
 	OpDiscard Op = "discard" // drop the backup
 	OpCheck   Op = "check"   // can a volume be made what it was?
+	OpSecure  Op = "secure"  // check, and repair, what it takes to undo a restore
 	OpRestore Op = "restore" // make one volume what it was, or say what that would take
 	OpVerify  Op = "verify"  // check every stored byte
 	OpRemove  Op = "remove"  // delete snapshots, free what nothing refers to
@@ -41,6 +42,7 @@ type Request struct {
 	Begin   *BeginRequest   `json:"begin,omitempty"`
 	Pass    *PassRequest    `json:"pass,omitempty"`
 	Check   *CheckRequest   `json:"check,omitempty"`
+	Secure  *SecureRequest  `json:"secure,omitempty"`
 	Restore *RestoreRequest `json:"restore,omitempty"`
 	Verify  *VerifyRequest  `json:"verify,omitempty"`
 	Remove  *RemoveRequest  `json:"remove,omitempty"`
@@ -108,6 +110,22 @@ type RestoreRequest struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
+// SecureRequest asks whether the volume that is mounted as Mount, and holds what the archive Now says, could
+// be made that again after it has become what the archive Next says. What the store has lost of it by then is
+// stored anew from the volume.
+type SecureRequest struct {
+	Now   ArchiveRef `json:"now"`
+	Next  ArchiveRef `json:"next"`
+	Mount Mount      `json:"mount"`
+}
+
+// ArchiveRef names an archive. Root is what the snapshot's label says of it; empty skips the comparison.
+type ArchiveRef struct {
+	Snapshot string `json:"snapshot"`
+	Archive  int    `json:"archive"`
+	Root     string `json:"root,omitempty"`
+}
+
 // VerifyRequest checks snapshots; none means all that the store holds.
 type VerifyRequest struct {
 	Snapshots []VerifySnapshot `json:"snapshots,omitempty"`
@@ -147,7 +165,7 @@ type ForgetRequest struct {
 // Validate reports whether the arguments fit the operation.
 func (r *Request) Validate() error {
 	present := map[Op]bool{
-		OpBegin: r.Begin != nil, OpPass: r.Pass != nil, OpCheck: r.Check != nil, OpRestore: r.Restore != nil, OpVerify: r.Verify != nil,
+		OpBegin: r.Begin != nil, OpPass: r.Pass != nil, OpCheck: r.Check != nil, OpSecure: r.Secure != nil, OpRestore: r.Restore != nil, OpVerify: r.Verify != nil,
 		OpRemove: r.Remove != nil, OpList: r.List != nil, OpForget: r.Forget != nil,
 	}
 	switch r.Op {

@@ -6,6 +6,7 @@
 //
 //	format                         "cua-store 1\n"; also the file that locks are taken on
 //	snapshots/<id>/<n>.tar         pack: the bytes that this snapshot added for its archive n
+//	snapshots/<id>/9999.tar …      packs with what was damaged elsewhere, counted from the end
 //	snapshots/<id>/<n>.man         manifest: every entry, and where each of its bytes is
 //	volumes/<volume>/head          manifest that the live volume last matched; names that a
 //	                               directory cannot have are ~<SHA-256>

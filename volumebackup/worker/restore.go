@@ -29,6 +29,28 @@ func (s *session) check(ctx context.Context, r *protocol.CheckRequest) error {
 	return archive.Check(ctx, s.store, o)
 }
 
+// secure makes sure that a restore can be undone.
+func (s *session) secure(ctx context.Context, r *protocol.SecureRequest, e *emitter) (protocol.Result, error) {
+	now, err := archiveRef(r.Now)
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	next, err := archiveRef(r.Next)
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	done, err := archive.Secure(ctx, s.store, archive.SecureOptions{Now: now, Next: next, Mount: s.mount(r.Mount)}, e, &e.counter)
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	return protocol.Result{Secure: &protocol.SecureResult{Checked: done.Checked, Repaired: done.Repaired}}, nil
+}
+
+func archiveRef(r protocol.ArchiveRef) (archive.Ref, error) {
+	root, err := parseRoot(r.Root)
+	return archive.Ref{Snapshot: r.Snapshot, Archive: r.Archive, Root: root}, err
+}
+
 func (s *session) restore(ctx context.Context, r *protocol.RestoreRequest, e *emitter) (protocol.Result, error) {
 	root, err := parseRoot(r.Root)
 	if err != nil {

@@ -94,6 +94,8 @@ func (s *session) handle(ctx context.Context, r protocol.Request, emit func(prot
 		return protocol.Result{}, s.discard()
 	case protocol.OpCheck:
 		return protocol.Result{}, s.check(ctx, r.Check)
+	case protocol.OpSecure:
+		return s.secure(ctx, r.Secure, e)
 	case protocol.OpRestore:
 		return s.restore(ctx, r.Restore, e)
 	case protocol.OpVerify:
