@@ -90,7 +90,7 @@ func connectionError(err error) error {
 var solutions = map[snapshot.ProblemKind]string{
 	snapshot.ProblemNameTaken:    "use another --name",
 	snapshot.ProblemNoNetwork:    "create it, use --network to join another, or --skip-missing to leave it out",
-	snapshot.ProblemNoBindSource: "create it, or use --skip-missing to leave it out",
+	snapshot.ProblemNoBindSource: "create it, or use --skip-missing to leave it out (a copy takes --binds none, too)",
 	snapshot.ProblemNoDevice:     "use --skip-missing to leave it out",
 	snapshot.ProblemNoRuntime:    "use --skip-missing for the engine's default",
 	snapshot.ProblemNoContainer:  "start or restore that one first, or use --skip-missing to do without",

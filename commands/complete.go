@@ -93,6 +93,7 @@ func completeFlags(root *cobra.Command, d deps) {
 		"progress": progressModes.complete,
 		"pause":    pauseChoices.complete,
 		"volumes":  volumeChoices.complete,
+		"binds":    bindChoices.complete,
 	}
 	for _, cmd := range root.Commands() {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {

@@ -14,7 +14,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// The ways to show progress. All of them write to stderr, and all show warnings.
+// The ways to show progress. All of them write to stderr, and all show warnings;
+// quiet shows nothing else.
 const (
 	progressAuto  = "auto" // tty on a terminal, else plain
 	progressTTY   = "tty"
@@ -50,7 +51,7 @@ type progressOptions struct {
 
 func (o *progressOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Var(checked{&o.mode, progressModes.check}, "progress", "Show progress as 'auto', 'tty', 'plain', 'quiet' or 'json'")
-	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Show no progress")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Show no progress and no notes, only warnings")
 }
 
 // call dials the engine and has f use it, with progress shown until f returns.
@@ -123,10 +124,7 @@ func (j *jsonDisplay) show(e snapshot.Event) {
 	if j.quiet && e.Level != snapshot.LevelWarning {
 		return
 	}
-	level := "status"
-	if e.Level == snapshot.LevelWarning {
-		level = "warning"
-	}
+	level := map[snapshot.Level]string{snapshot.LevelStatus: "status", snapshot.LevelNote: "note", snapshot.LevelWarning: "warning"}[e.Level]
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	encoder := json.NewEncoder(j.out)
@@ -166,10 +164,16 @@ type line interface {
 func (l *liveDisplay) show(e snapshot.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.Level == snapshot.LevelWarning {
+	switch e.Level {
+	case snapshot.LevelWarning:
 		l.line.clear()
 		warnings{l.out}.show(e)
 		return
+	case snapshot.LevelNote:
+		l.line.clear()
+		_, _ = fmt.Fprintln(l.out, e.Text)
+		return
+	case snapshot.LevelStatus:
 	}
 	if e.Phase == l.phase.event.Phase && l.stop != nil {
 		l.phase.update(e, l.clock.now())

@@ -37,6 +37,10 @@ func warning(text string) snapshot.Event {
 	return snapshot.Event{Level: snapshot.LevelWarning, Phase: "volumes", Text: text}
 }
 
+func note(text string) snapshot.Event {
+	return snapshot.Event{Level: snapshot.LevelNote, Phase: "inspect", Text: text}
+}
+
 func TestPlainProgress(t *testing.T) {
 	const mb = 1_000_000
 	for _, tc := range []struct {
@@ -57,6 +61,7 @@ func TestPlainProgress(t *testing.T) {
 			[]any{status("commit"), 2 * time.Second, status("tag"), 2 * time.Second},
 			[]string{"doing commit  1.0s", "doing tag  1.0s"},
 		},
+		{"notes are told at once", []any{status("inspect"), note("good to know")}, []string{"good to know"}},
 		{"warnings are told at once", []any{status("inspect"), warning("careful")}, []string{"WARNING: careful"}},
 		{
 			"bytes, files, rate and time left",

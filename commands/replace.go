@@ -46,11 +46,16 @@ func (o *replaceOptions) addFlags(flags *pflag.FlagSet) {
 // replaceOnly are the flags that mean nothing without --replace.
 var replaceOnly = []string{"force", "no-safety", "stop-others", "timeout", "wait", "settle", "health-timeout"}
 
+// copyOnly are the flags that mean nothing with --replace.
+var copyOnly = []string{"volumes", "binds"}
+
 // parse checks that the options go together.
 func (o *replaceOptions) parse(flags *pflag.FlagSet) error {
 	if o.replace {
-		if flags.Changed("volumes") {
-			return errors.New("conflicting options: --replace and --volumes")
+		for _, name := range copyOnly {
+			if flags.Changed(name) {
+				return fmt.Errorf("conflicting options: --replace and --%s", name)
+			}
 		}
 		return nil
 	}

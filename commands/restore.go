@@ -23,7 +23,7 @@ type restoreOptions struct {
 	env, labels    opts.ListOpts
 	memory         opts.MemBytes
 	cpus           opts.NanoCPUs
-	volumes        string
+	volumes, binds string
 	progress       progressOptions
 	printer        printer
 }
@@ -38,7 +38,9 @@ func newRestoreCommand(d deps) *cobra.Command {
 The container that the snapshot was taken of is not touched. The new one has its
 whole configuration, except for what only one of the two can have: addresses,
 network aliases, a hostname that other containers find it by, captured host
-ports that are taken. It is started if the original was running.
+ports that are taken. It is started if the original was running. Bind mounts
+belong to the host: their content is not in the snapshot, and the new container
+may only read it, unless --binds says otherwise.
 
 With --replace the container itself becomes what it was, and so do its volumes.
 Everything is checked before anything is touched, and a snapshot is taken first.
@@ -76,6 +78,7 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	flags.VarP(&o.memory, "memory", "m", "Memory limit; 0: none")
 	flags.Var(&o.cpus, "cpus", "Number of CPUs; 0: all")
 	flags.Var(checked{&o.volumes, volumeChoices.check}, "volumes", "Give it 'new' volumes with the captured content, the original's 'shared' ones, or empty ones: 'none' (default new)")
+	flags.Var(checked{&o.binds, bindChoices.check}, "binds", "Give it the original's bind mounts read-only ('ro'), as they were ('shared'), or 'none' of them (default ro)")
 	flags.BoolVar(&o.engine.AllowHostAccess, "allow-host-access", false, "Accept a snapshot from elsewhere that asks for power over the host")
 	flags.BoolVar(&o.engine.SkipMissing, "skip-missing", false, "Leave out networks, bind mounts, devices and runtimes that the engine does not have")
 	flags.BoolVar(&o.engine.DryRun, "dry-run", false, "Show what would be done, and do nothing")
@@ -84,6 +87,8 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
 }
+
+var bindChoices = choicesOf(snapshot.BindsReadOnly, snapshot.BindsShared, snapshot.BindsNone)
 
 var volumeChoices = choicesOf(snapshot.VolumesNew, snapshot.VolumesShared, snapshot.VolumesNone)
 
@@ -118,6 +123,7 @@ func (o *restoreOptions) parse(args []string, flags *pflag.FlagSet) error {
 		return errors.New("invalid --memory or --cpus: it cannot be negative; 0 means no limit")
 	}
 	o.engine.Volumes = snapshot.CopyVolumes(o.volumes)
+	o.engine.Binds = snapshot.CopyBinds(o.binds)
 	return nil
 }
 
@@ -165,6 +171,7 @@ func newRestored(d deps, restored snapshot.Restored) result {
 	r.Incomplete = restored.Incomplete
 	r.Plan = restored.Plan
 	r.TimingsMillis = millis(restored.Timings)
+	r.NotCaptured = listNotCaptured(restored.Snapshot.Mounts)
 	return r
 }
 

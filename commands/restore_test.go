@@ -62,11 +62,11 @@ func TestRestoreOptions(t *testing.T) {
 			"the rest",
 			[]string{
 				"--name", "copy", "--network", "n1", "--network", "n2", "-m", "64m", "--cpus", "1.5",
-				"--allow-host-access", "--skip-missing", "--volumes", "shared", "x",
+				"--allow-host-access", "--skip-missing", "--volumes", "shared", "--binds", "none", "x",
 			},
 			snapshot.RestoreOptions{
 				Snapshot: "x", Name: "copy", Networks: []string{"n1", "n2"}, Memory: new(int64(64 << 20)), NanoCPUs: new(int64(1_500_000_000)),
-				AllowHostAccess: true, SkipMissing: true, Volumes: snapshot.VolumesShared,
+				AllowHostAccess: true, SkipMissing: true, Volumes: snapshot.VolumesShared, Binds: snapshot.BindsNone,
 			},
 		},
 	} {
@@ -112,6 +112,8 @@ func TestRestoreRefusesWithoutAskingTheEngine(t *testing.T) {
 		{"negative CPUs", "--cpus", []string{"--cpus", "-1", "a"}, 125},
 		{"negative CPUs in place", "--cpus", []string{"--cpus", "-0.5", "--replace", "--force", "a"}, 125},
 		{"volumes", "use one of new, shared, none", []string{"--volumes", "all", "a"}, 125},
+		{"bind mounts", "use one of ro, shared, none", []string{"--binds", "rw", "a"}, 125},
+		{"bind mounts in place", "--replace and --binds", []string{"--replace", "--binds", "ro", "a"}, 125},
 		{"memory", "--memory", []string{"-m", "much", "a"}, 125},
 		{"cpus", "--cpus", []string{"--cpus", "many", "a"}, 125},
 	} {

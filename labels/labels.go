@@ -51,10 +51,19 @@ const (
 	KeyPinned           = Prefix + "pinned"      // "true" or empty
 	PrefixMeta          = Prefix + "meta."       // followed by the user's own key
 
+	// PrefixPolicy begins labels that users give their own containers: how this
+	// program is to treat them.
+	PrefixPolicy   = Prefix + "policy."
+	KeyPolicyBinds = PrefixPolicy + "binds" // [PolicyBindsKnown], or nothing
+
 	// KeyRestoredFrom is not part of an image's record: it stands on containers
 	// and volumes that a restore made, and holds the ID of their snapshot.
 	KeyRestoredFrom = Prefix + "restored-from"
 )
+
+// PolicyBindsKnown says that the owner of a container knows of its bind mounts,
+// and need not be told that their content is not in a snapshot.
+const PolicyBindsKnown = "known"
 
 // Trigger says why a snapshot was taken.
 type Trigger string

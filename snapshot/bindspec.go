@@ -41,6 +41,12 @@ func (b bindSpec) isPath() bool { return strings.HasPrefix(b.source, "/") }
 // has tells whether the entry has an option.
 func (b bindSpec) has(option string) bool { return slices.Contains(b.options, option) }
 
+// without is the entry without an option.
+func (b bindSpec) without(option string) bindSpec {
+	b.options = slices.DeleteFunc(slices.Clone(b.options), func(o string) bool { return o == option })
+	return b
+}
+
 // with is the entry with an option, once.
 func (b bindSpec) with(option string) bindSpec {
 	if !b.has(option) {

@@ -150,6 +150,9 @@ func (a *archiving) warnSkipped() {
 // capture archives the volumes and makes the snapshot's image.
 func (a *archiving) capture(ctx context.Context, o CreateOptions, u *undo) (string, error) {
 	a.warnSkipped()
+	if a.begin == nil { // a part of another operation has its own notes
+		noteCaptured(a.record.Mounts, a.from.container.Config.Labels, a.p)
+	}
 	volumes := chooseVolumes(a.record.Mounts, o.Volumes)
 	if len(volumes) == 0 {
 		return a.commitOnly(ctx, o, u)

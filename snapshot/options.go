@@ -53,6 +53,7 @@ type RestoreOptions struct {
 	SkipMissing     bool              // leave out what this engine does not have: networks, bind sources, devices …
 	DryRun          bool              // plan only
 	Volumes         CopyVolumes       // empty: new
+	Binds           CopyBinds         // empty: read-only
 }
 
 // Restored says what a restore made, or with DryRun would make.

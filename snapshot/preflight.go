@@ -118,28 +118,6 @@ func (e *Engine) checkHostPath(ctx context.Context, path string) error {
 	return err
 }
 
-// bind is one bind mount of a configuration.
-type bind struct {
-	source, destination string
-	createsSource       bool // the engine makes a missing source
-}
-
-// binds are the bind mounts of the configuration, in both of its forms.
-func (sp *spec) binds() []bind {
-	var found []bind
-	for _, text := range sp.host.Binds {
-		if b, ok := parseBind(text); ok && b.isPath() {
-			found = append(found, bind{source: b.source, destination: b.destination})
-		}
-	}
-	for _, m := range sp.host.Mounts {
-		if m.Type == mount.TypeBind {
-			found = append(found, bind{source: m.Source, destination: m.Target, createsSource: m.BindOptions != nil && m.BindOptions.CreateMountpoint})
-		}
-	}
-	return found
-}
-
 // requiredPaths are the host's paths that must exist: a missing source of a
 // bind would silently become an empty directory.
 func (sp *spec) requiredPaths() []string {

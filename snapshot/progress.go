@@ -6,6 +6,7 @@ type Level int
 // The levels.
 const (
 	LevelStatus  Level = iota // what is being done now
+	LevelNote                 // what is good to know
 	LevelWarning              // what the user has to know afterwards
 )
 
@@ -13,7 +14,7 @@ const (
 type Event struct {
 	Level   Level
 	Phase   string // a fixed word: inspect, commit, flatten, tag, create, start, volumes …
-	Text    string // for people; a warning's whole message
+	Text    string // for people; the whole message of a note or a warning
 	Current int64  // bytes done, if the phase counts bytes
 	Total   int64  // bytes in all; 0: not known
 	Files   int64  // entries done, if the phase counts them
@@ -31,5 +32,11 @@ func (p Progress) status(phase, text string) {
 func (p Progress) warn(phase, text string) {
 	if p != nil {
 		p(Event{Level: LevelWarning, Phase: phase, Text: text})
+	}
+}
+
+func (p Progress) note(phase, text string) {
+	if p != nil {
+		p(Event{Level: LevelNote, Phase: phase, Text: text})
 	}
 }

@@ -47,6 +47,9 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch,
 	if err := plan.checkSelf(ownMounts()); err != nil {
 		return Replaced{}, err
 	}
+	if len(plan.problems) == 0 {
+		plan.noteKept(p)
+	}
 	t := &transaction{engine: e, plan: plan, options: o, p: p, watch: watch}
 	defer t.close()
 	if o.DryRun || len(plan.problems) > 0 {

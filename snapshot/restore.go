@@ -29,6 +29,7 @@ func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p Progress) (Res
 		return Restored{}, err
 	}
 	watch.lap("check")
+	r.noteBinds(p)
 	result := Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
 	if o.DryRun {
 		result.Timings = watch.done()
@@ -55,6 +56,8 @@ type restore struct {
 	start   bool
 	foreign bool // the snapshot was made on another engine
 	plan    Plan
+
+	bindNotes []string // what is good to know of bind mounts
 }
 
 // planRestore decides everything, and makes nothing.
@@ -75,7 +78,7 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 		return restore{}, err
 	}
 	notes := sp.forCopy(s)
-	volumes, volumeSteps := sp.planVolumes(s, o.Volumes, suffix)
+	volumes, volumeSteps, bindNotes := sp.planMounts(s, o, suffix)
 	notes = sp.override(o, notes)
 	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
 		p.warn("check", "the engine's API does not know "+field+", it is left out")
@@ -86,7 +89,7 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	}
 	r := restore{
 		id: s.ID, spec: &sp, volumes: volumes, name: name, publish: o.Publish,
-		start: s.startAfterRestore(o.Start), foreign: s.EngineID != around.info.ID,
+		start: s.startAfterRestore(o.Start), foreign: s.EngineID != around.info.ID, bindNotes: bindNotes,
 	}
 	problems := around.problems(&sp, name)
 	replaced := sp.freeTakenPorts(heldPorts(around.containers), o.Publish)

@@ -209,7 +209,8 @@ func (s source) check() error {
 
 // captureConfig takes the configuration out of the engine's answer as it is.
 // Only our own labels are left out: a restored container inherits those of its
-// image, and each snapshot of it would hold all the older ones.
+// image, and each snapshot of it would hold all the older ones. Policies are the
+// user's, and stay.
 func captureConfig(inspect []byte) (labels.Config, error) {
 	var answer struct {
 		Config          map[string]json.RawMessage
@@ -224,7 +225,9 @@ func captureConfig(inspect []byte) (labels.Config, error) {
 		if err := json.Unmarshal(raw, &own); err != nil {
 			return labels.Config{}, err
 		}
-		maps.DeleteFunc(own, func(key, _ string) bool { return strings.HasPrefix(key, labels.Prefix) })
+		maps.DeleteFunc(own, func(key, _ string) bool {
+			return strings.HasPrefix(key, labels.Prefix) && !strings.HasPrefix(key, labels.PrefixPolicy)
+		})
 		stripped, err := json.Marshal(own)
 		if err != nil {
 			return labels.Config{}, err

@@ -1,0 +1,151 @@
+package snapshot
+
+import (
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+func (e *events) notes() []string {
+	texts := []string{}
+	for _, event := range e.all {
+		if event.Level == LevelNote {
+			texts = append(texts, event.Text)
+		}
+	}
+	return texts
+}
+
+// withBinds is an engine with a container web that has bind mounts in every form,
+// of which there is a snapshot web:one.
+func withBinds(t *testing.T, own map[string]string) *fakeDocker {
+	t.Helper()
+	docker := newFakeDocker()
+	docker.withVolumes()
+	for _, path := range []string{"/srv/a", "/srv/b", "/srv/c"} {
+		docker.hostPaths[path] = true
+	}
+	docker.create(t, "web", &container.Config{Labels: own}, &container.HostConfig{
+		Binds: []string{"data:/data", "/srv/a:/a:rw,z,rslave", "/srv/b:/b:ro,Z"},
+		Mounts: []mount.Mount{
+			{Type: mount.TypeBind, Source: "/srv/c", Target: "/c", BindOptions: &mount.BindOptions{Propagation: mount.PropagationRShared, NonRecursive: true}},
+			{Type: mount.TypeVolume, Source: "more", Target: "/more"},
+			{Type: mount.TypeVolume, Target: "/anonymous"},
+		},
+	})
+	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+	return docker
+}
+
+func TestCreateSaysThatBindMountsAreNotInTheSnapshot(t *testing.T) {
+	var got events
+	_, err := withBinds(t, nil).engine().Create(t.Context(), CreateOptions{Container: "web"}, got.progress)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, got.notes(), []string{
+		"bind mount /srv/a on /a: its content is not in the snapshot",
+		"bind mount /srv/b on /b: its content is not in the snapshot",
+		"bind mount /srv/c on /c: its content is not in the snapshot",
+	})
+}
+
+// What a copy writes must not reach the original's data.
+func TestACopyMayOnlyReadBindMounts(t *testing.T) {
+	for _, tc := range []struct {
+		choice CopyBinds
+		binds  []string
+		mounts []bool // read-only, of the bind mounts in that form
+		notes  []string
+	}{
+		{"", []string{"/srv/a:/a:z,rslave,ro", "/srv/b:/b:ro,Z"}, []bool{true}, []string{
+			"bind mount /srv/a on /a: its content is not in the snapshot; it is read-only in the copy (--binds shared: writable)",
+			"bind mount /srv/b on /b: its content is not in the snapshot",
+			"bind mount /srv/c on /c: its content is not in the snapshot; it is read-only in the copy (--binds shared: writable)",
+		}},
+		{BindsShared, []string{"/srv/a:/a:rw,z,rslave", "/srv/b:/b:ro,Z"}, []bool{false}, []string{
+			"bind mount /srv/a on /a: its content is not in the snapshot; the copy writes to the same files as the original",
+			"bind mount /srv/b on /b: its content is not in the snapshot",
+			"bind mount /srv/c on /c: its content is not in the snapshot; the copy writes to the same files as the original",
+		}},
+		{BindsNone, nil, nil, []string{
+			"bind mount /srv/a on /a: its content is not in the snapshot; the copy does not have it",
+			"bind mount /srv/b on /b: its content is not in the snapshot; the copy does not have it",
+			"bind mount /srv/c on /c: its content is not in the snapshot; the copy does not have it",
+		}},
+	} {
+		t.Run("--binds "+string(tc.choice), func(t *testing.T) {
+			docker := withBinds(t, nil)
+			var got events
+			o := RestoreOptions{Snapshot: "web:one", Binds: tc.choice, DryRun: true}
+			_, err := docker.engine().Restore(t.Context(), o, got.progress)
+			assert.NilError(t, err)
+			assert.DeepEqual(t, got.notes(), tc.notes)
+
+			got = events{}
+			o.DryRun = false
+			restored, err := docker.engine().Restore(t.Context(), o, got.progress)
+			assert.NilError(t, err)
+			assert.DeepEqual(t, got.notes(), tc.notes)
+			host := docker.findContainer(restored.ContainerID).host
+			var binds []string
+			var mounts []bool
+			for _, text := range host.Binds {
+				if b, _ := parseBind(text); b.isPath() {
+					binds = append(binds, text)
+				} else {
+					assert.Assert(t, b.destination == "/data" && !b.has("ro"), text)
+				}
+			}
+			for _, m := range host.Mounts {
+				if m.Type == mount.TypeBind {
+					mounts = append(mounts, m.ReadOnly)
+					assert.DeepEqual(t, m.BindOptions, &mount.BindOptions{Propagation: mount.PropagationRShared, NonRecursive: true})
+				} else {
+					assert.Assert(t, !m.ReadOnly, m.Target)
+				}
+			}
+			assert.DeepEqual(t, binds, tc.binds)
+			assert.DeepEqual(t, mounts, tc.mounts)
+		})
+	}
+}
+
+func TestReplaceKeepsBindMountsAndSaysSo(t *testing.T) {
+	docker := withBinds(t, nil)
+	before := docker.findContainer("web").host
+	var got events
+	_, err := docker.engine().Replace(t.Context(), replaceOptions(), got.progress)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, got.notes(), []string{
+		"bind mount /srv/a on /a: its content is not in the snapshot and stays as it is",
+		"bind mount /srv/b on /b: its content is not in the snapshot and stays as it is",
+		"bind mount /srv/c on /c: its content is not in the snapshot and stays as it is",
+	})
+	after := docker.findContainer("web").host
+	assert.DeepEqual(t, after.Binds[1:3], before.Binds[1:3])
+	assert.DeepEqual(t, after.Mounts[0], before.Mounts[0])
+}
+
+// Who knows of the bind mounts says so once, on the container.
+func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
+	docker := withBinds(t, map[string]string{labels.KeyPolicyBinds: labels.PolicyBindsKnown})
+	var got events
+	_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, got.progress)
+	assert.NilError(t, err)
+	restored, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one"}, got.progress)
+	assert.NilError(t, err)
+	_, err = docker.engine().Replace(t.Context(), replaceOptions(), got.progress)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, got.notes(), []string{})
+	for _, name := range []string{restored.ContainerID, "web"} {
+		assert.Equal(t, docker.findContainer(name).config.Labels[labels.KeyPolicyBinds], labels.PolicyBindsKnown)
+	}
+
+	docker.info.ID, docker.randomness = "another", 200
+	_, err = docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one", Name: "stranger", AllowHostAccess: true}, got.progress)
+	assert.NilError(t, err)
+	assert.Equal(t, len(got.notes()), 3, "a stranger silences nothing")
+}
