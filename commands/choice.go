@@ -2,10 +2,13 @@ package commands
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/docker/cli/cli"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // choices are the words that an option takes.
@@ -48,3 +51,16 @@ func (c checked) Set(word string) error {
 }
 
 func (checked) Type() string { return "string" }
+
+// flagError reports a wrong option as docker does, and names the values of one that
+// was given none.
+func flagError(cmd *cobra.Command, err error) error {
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		if option, ok := missing.GetFlag().Value.(checked); ok {
+			if unfit := option.check(""); unfit != nil {
+				err = fmt.Errorf("%w: %w", err, unfit)
+			}
+		}
+	}
+	return cli.FlagErrorFunc(cmd, err)
+}

@@ -66,7 +66,6 @@ func (o *createOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.engine.Pinned, "pin", false, "Protect it from being removed without --force")
 	flags.BoolVar(&o.engine.Reuse, "reuse", false, "Replace the snapshot of that name, once the new one is whole")
 	flags.Var(checked{&o.pause, checkPause}, "pause", "Pause 'all' containers that write to its volumes, the 'target' only, or 'none' (default all)")
-	flags.Lookup("pause").NoOptDefVal = string(snapshot.PauseAll)
 	flags.BoolVar(&o.engine.NoPause, "no-pause", false, "The same as --pause=none: what is captured may be torn")
 	flags.BoolVar(&o.engine.Volumes.None, "no-volumes", false, "Leave out the content of all volumes")
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Only, nil), "volume", "Of the volumes, capture only this one")
@@ -76,7 +75,9 @@ func (o *createOptions) addFlags(flags *pflag.FlagSet) {
 	o.progress.addFlags(flags)
 }
 
-// pauses are the values of --pause. docker commit had it for years as a switch.
+// pauses are the values of --pause. docker commit had it for years as a switch, of
+// which --pause=true and --pause=false are left; the bare --pause would not know
+// whether the next word is its value.
 var pauses = map[string]snapshot.Pause{
 	"all": snapshot.PauseAll, "target": snapshot.PauseTarget, "none": snapshot.PauseNone,
 	"true": snapshot.PauseAll, "false": snapshot.PauseNone,

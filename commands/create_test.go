@@ -37,7 +37,8 @@ func TestCreateOptions(t *testing.T) {
 		{"pause the target", []string{"--pause=target", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseTarget}},
 		{"old spelling", []string{"--pause=false", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseNone}},
 		{"old default", []string{"--pause=true", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseAll}},
-		{"old switch", []string{"--pause", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseAll}},
+		{"the value apart", []string{"--pause", "none", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseNone}},
+		{"the value apart, behind", []string{"web", "--pause", "target", "before"}, snapshot.CreateOptions{Container: "web", Name: "before", Pause: snapshot.PauseTarget}},
 		{
 			"volumes",
 			[]string{"--volume", "a", "--volume", "b", "--exclude-volume", "c", "web"},
@@ -76,6 +77,8 @@ func TestCreateRefusesWithoutAskingTheEngine(t *testing.T) {
 		{"meta without value", "create --meta k web", "use key=value", 125},
 		{"meta with an illegal key", "create --meta =v web", "invalid key", 125},
 		{"pause something else", "create --pause=some web", "use one of all, target, none", 125},
+		{"pause without a value", "create web --pause", "flag needs an argument: --pause: use one of all, target, none", 125},
+		{"a container for a value", "create --pause web", `invalid argument "web" for "--pause" flag: use one of all, target, none`, 125},
 		{"pause or not", "create --pause=target --no-pause web", "--no-pause and --pause=target", 125},
 		{"volumes or not", "create --volume a --no-volumes web", "--no-volumes and --volume", 125},
 		{"empty tag", "create --tag= web", "invalid --tag", 125},

@@ -130,6 +130,7 @@ overrides them, and an option overrides both:
 			return command.ShowHelp(d.err)(cmd, args)
 		},
 	}
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newCreateCommand(d),
 		newRestoreCommand(d),

@@ -37,6 +37,8 @@ func TestConventionsOfCommands(t *testing.T) {
 			cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 				assert.Assert(t, flag.Usage != "", flag.Name)
 				_, completes := cmd.GetFlagCompletionFunc(flag.Name)
+				// Else it would take the word behind it for an argument.
+				assert.Assert(t, flag.NoOptDefVal == "" || flag.Value.Type() == "bool", "%s takes a value only sometimes", flag.Name)
 				assert.Assert(t, completes || flag.Value.Type() == "bool", flag.Name)
 			})
 		})
