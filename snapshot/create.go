@@ -109,7 +109,7 @@ func (e *Engine) capture(ctx context.Context, from source, when occasion, o Crea
 	if err != nil {
 		return Created{}, err
 	}
-	e.retire(ctx, from.named.snapshot, p)
+	e.retire(ctx, from.named.snapshot, from.engine, p)
 	return Created{Snapshot: s, Frozen: a.frozen, Incomplete: a.lost}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -18,6 +19,7 @@ import (
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/volume"
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
+	"gotest.tools/v3/assert"
 )
 
 // fakeVolume is a volume of a [fakeDocker].
@@ -177,6 +179,15 @@ func (c *fakeContainer) ports() []hostPort {
 }
 
 func (f *fakeDocker) ClientVersion() string { return f.apiVersion }
+
+// infoNow is what the engine says of itself now.
+func (f *fakeDocker) infoNow(t *testing.T) engineInfo {
+	t.Helper()
+	info, err := f.engine().askEngine(t.Context())
+	assert.NilError(t, err)
+	f.calls = f.calls[:len(f.calls)-1]
+	return info
+}
 
 func (f *fakeDocker) Info(ctx context.Context) (info system.Info, err error) {
 	err = f.do(ctx, "Info", func() error {

@@ -24,6 +24,8 @@ type fakeVolumes struct {
 	docker   *fakeDocker
 	archives map[string][]string // by snapshot: what its volumes held
 	rotten   error               // what a look at the way back finds
+	origins  map[string]volumebackup.Origin
+	seen     []volumebackup.Seen // what removals were told
 	before   func()              // called before a worker is made; nil: nothing
 	waiting  func(holder string) // called when somebody waits for that worker; nil: nobody does for long
 }
@@ -34,14 +36,14 @@ const workerImage = "cua-snapshot/worker:0123456789ab"
 // withVolumes has an engine's volumes archived.
 func (f *fakeDocker) withVolumes() *fakeVolumes {
 	f.addImage(workerImage, &container.Config{Cmd: []string{"worker"}})
-	f.service = &fakeVolumes{docker: f, archives: map[string][]string{}}
+	f.service = &fakeVolumes{docker: f, archives: map[string][]string{}, origins: map[string]volumebackup.Origin{}}
 	return f.service
 }
 
 // after are the same volumes, for a client of which something is done before it makes
 // its first worker.
 func (v *fakeVolumes) after(do func()) *fakeVolumes {
-	return &fakeVolumes{docker: v.docker, archives: v.archives, before: sync.OnceFunc(do), waiting: v.waiting}
+	return &fakeVolumes{docker: v.docker, archives: v.archives, origins: v.origins, before: sync.OnceFunc(do), waiting: v.waiting}
 }
 
 // launch makes a worker that runs. A lock is taken from the dead.
@@ -161,11 +163,25 @@ func (v *fakeVolumes) OpenRestore(ctx context.Context, o volumebackup.RestoreOpt
 	return w, nil
 }
 
-func (v *fakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) (int64, error) {
-	return 0, v.docker.do(ctx, "remove archives", func() error {
-		delete(v.archives, o.Snapshot)
+// Remove refuses a claim that is not by the container whose archives they are.
+func (v *fakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) (removed volumebackup.Removed, err error) {
+	err = v.docker.do(ctx, "remove archives", func() error {
+		id := o.Claim.Snapshot
+		if o.Seen != nil {
+			v.seen = append(v.seen, *o.Seen)
+		}
+		switch origin, ok := v.origins[id]; {
+		case !ok:
+		case origin.Container != o.Claim.Container || origin.ContainerName != o.Claim.ContainerName:
+			removed.Foreign = []string{id}
+		default:
+			delete(v.archives, id)
+			delete(v.origins, id)
+			removed.Removed = []string{id}
+		}
 		return nil
 	})
+	return removed, err
 }
 
 func (v *fakeVolumes) Entries(context.Context, string, int, string, func(volumebackup.Entry)) error {
@@ -301,9 +317,10 @@ func (b *fakeBackup) Pass(ctx context.Context, _ volumebackup.Mode) (archives []
 	return archives, err
 }
 
-func (b *fakeBackup) Publish(ctx context.Context) ([]volumebackup.Archive, error) {
+func (b *fakeBackup) Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error) {
 	return nil, b.worker.request(ctx, "publish", func() error {
 		b.worker.service.archives[b.o.Snapshot] = slices.Clone(b.read)
+		b.worker.service.origins[b.o.Snapshot] = o
 		return nil
 	})
 }

@@ -179,11 +179,11 @@ func assertOnlySweepableIsLeft(t *testing.T, o outcome) {
 		return
 	}
 	engine := o.docker.engine()
-	engine.sweep(t.Context(), func(event Event) { t.Error(event.Text) })
+	engine.sweep(t.Context(), o.docker.infoNow(t), func(event Event) { t.Error(event.Text) })
 	assert.Equal(t, o.docker.world(), o.after, "swept too early")
 	o.docker.clock = o.docker.clock.Add(orphanAge + time.Minute)
-	engine.sweep(t.Context(), func(event Event) { t.Error(event.Text) })
-	engine.sweep(t.Context(), func(event Event) { t.Error(event.Text) }) // what stood on what was swept
+	engine.sweep(t.Context(), o.docker.infoNow(t), func(event Event) { t.Error(event.Text) })
+	engine.sweep(t.Context(), o.docker.infoNow(t), func(event Event) { t.Error(event.Text) }) // what stood on what was swept
 	assert.Equal(t, o.docker.world(), o.before)
 }
 
@@ -303,11 +303,12 @@ func TestSweepLeavesAlone(t *testing.T) {
 	docker.create(t, scratchPrefix+"new", &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
 	before := docker.world()
 
-	docker.engine().sweep(t.Context(), func(event Event) { t.Error(event.Text) })
+	docker.engine().sweep(t.Context(), docker.infoNow(t), func(event Event) { t.Error(event.Text) })
 
 	assert.Equal(t, docker.world(), before)
+	now := docker.infoNow(t)
 	docker.fault = fault{at: len(docker.calls) + 1, kind: faultRefuse}
 	var got events
-	docker.engine().sweep(t.Context(), got.progress)
+	docker.engine().sweep(t.Context(), now, got.progress)
 	assert.Equal(t, len(got.warnings()), 1)
 }

@@ -70,15 +70,13 @@ func (e *Engine) withoutWorkers(ctx context.Context, containers []container.Summ
 	return others, nil
 }
 
-// engineTime is what the engine's clock shows. Times in its answers can be
-// compared with no other.
+// engineTime is what the engine's clock shows.
 func (e *Engine) engineTime(ctx context.Context) (time.Time, error) {
-	info, err := e.docker.Info(ctx)
+	info, err := e.askEngine(ctx)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask the engine for the time: %w", err)
+		return time.Time{}, err
 	}
-	now, err := time.Parse(time.RFC3339Nano, info.SystemTime)
-	return now, describe(err, "read the engine's time")
+	return info.now()
 }
 
 // replacing is a restore in place that is under way, or was interrupted.

@@ -108,7 +108,7 @@ func (e *Engine) retag(ctx context.Context, ref, imageID string) error {
 
 // retire removes the snapshot whose name the new one has taken over. The new
 // one is whole by now: that the old one stays is worth a warning, not a failure.
-func (e *Engine) retire(ctx context.Context, old *Snapshot, p Progress) {
+func (e *Engine) retire(ctx context.Context, old *Snapshot, engine engineInfo, p Progress) {
 	if old == nil {
 		return
 	}
@@ -116,7 +116,7 @@ func (e *Engine) retire(ctx context.Context, old *Snapshot, p Progress) {
 	defer cancel()
 	err := e.removeImage(ctx, old.Ref())
 	if err == nil {
-		err = e.removeArchives(ctx, *old)
+		err = e.removeArchives(ctx, *old, &engine, p)
 	}
 	if err != nil {
 		p.warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.ID, err))

@@ -96,7 +96,7 @@ func (r *reading) finish(ctx context.Context, who writers, u *undo) (string, err
 		if !stored {
 			return nil
 		}
-		_, err := r.engine.volumes.Remove(ctx, volumebackup.RemoveOptions{Snapshot: string(r.id)})
+		_, err := r.engine.volumes.Remove(ctx, volumebackup.RemoveOptions{Claim: claimOf(*r.record)})
 		return err
 	})
 	made, err := r.readFrozen(ctx, who)
@@ -112,7 +112,9 @@ func (r *reading) finish(ctx context.Context, who writers, u *undo) (string, err
 	}
 	r.p.status("store", "writing to the store")
 	stored = true
-	archives, err := r.backup.Publish(ctx)
+	archives, err := r.backup.Publish(ctx, volumebackup.Origin{
+		Engine: r.from.engine.id, ImageStore: r.from.engine.imageStore, Container: r.record.Container.ID, ContainerName: r.record.Container.Name,
+	})
 	for _, archive := range archives {
 		r.lost = r.lost || archive.Skipped > 0
 	}

@@ -29,6 +29,9 @@ func (e *Engine) Remove(ctx context.Context, word string, o RemoveOptions, p Pro
 	if s.Pinned && !o.Force {
 		return s, &PinnedError{ID: s.ID}
 	}
+	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ahead := e.askAhead(asking)
 	if err := e.checkUnused(ctx, s); err != nil {
 		return s, err
 	}
@@ -36,7 +39,12 @@ func (e *Engine) Remove(ctx context.Context, word string, o RemoveOptions, p Pro
 		return s, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err = e.removeArchives(ctx, s)
+	engine, err := ahead.engine()
+	if err != nil {
+		p.warn("sweep", "what is unfinished stays: "+err.Error())
+		return s, e.removeArchives(ctx, s, nil, p)
+	}
+	err = e.removeArchives(ctx, s, &engine, p)
 	if cerrdefs.IsConflict(err) { // backups and restores that go on and on keep the store
 		p.warn("remove", fmt.Sprintf("the space of %s is freed by the next docker snapshot rm: %v", s.ID, err))
 		err = nil
@@ -44,7 +52,7 @@ func (e *Engine) Remove(ctx context.Context, word string, o RemoveOptions, p Pro
 	if err != nil {
 		return s, err
 	}
-	e.sweep(ctx, p)
+	e.sweep(ctx, engine, p)
 	return s, nil
 }
 
@@ -68,18 +76,36 @@ func (e *Engine) untag(ctx context.Context, s Snapshot) (err error) {
 }
 
 // removeArchives frees what the store keeps for a snapshot whose image is gone,
-// and for others without one, if they are old: removed by docker image prune, or
-// never finished.
-func (e *Engine) removeArchives(ctx context.Context, s Snapshot) error {
+// and for others of this engine whose images were removed long ago, with docker image
+// prune for one. If the engine is not known, those stay.
+func (e *Engine) removeArchives(ctx context.Context, s Snapshot, engine *engineInfo, p Progress) error {
 	if e.volumes == nil || s.ArchivedVolumes() == 0 {
 		return nil
 	}
-	existing, err := e.existing(ctx)
-	if err != nil {
-		return err
+	o := volumebackup.RemoveOptions{Claim: claimOf(s.Record)}
+	if engine != nil {
+		existing, err := e.existing(ctx)
+		if err != nil {
+			return err
+		}
+		o.Seen = &volumebackup.Seen{Engine: engine.id, ImageStore: engine.imageStore, Snapshots: existing}
 	}
-	_, err = e.volumes.Remove(ctx, volumebackup.RemoveOptions{Snapshot: string(s.ID), Existing: existing})
+	removed, err := e.volumes.Remove(ctx, o)
+	if slices.Contains(removed.Foreign, string(s.ID)) {
+		p.warn("remove", fmt.Sprintf("the archives of %s stay: they belong to a snapshot of another container", s.ID))
+	}
 	return err
+}
+
+// claimOf is what a snapshot knows of its archives. Any image can have its ID.
+func claimOf(r labels.Record) volumebackup.Claim {
+	claim := volumebackup.Claim{Snapshot: string(r.ID), Container: r.Container.ID, ContainerName: r.Container.Name, Roots: map[int]string{}}
+	for _, m := range r.Mounts {
+		if m.Archive != nil {
+			claim.Roots[m.Archive.Index] = m.Archive.Root
+		}
+	}
+	return claim
 }
 
 // existing lists the IDs of all snapshots that have an image. It goes by the
@@ -158,39 +184,43 @@ func comment(id labels.ID) string { return "docker snapshot " + string(id) }
 // sweep removes what nobody will finish: images of ours without a tag, and the
 // containers that making a flat image needs, if they are old. A client that made
 // them was killed. Removing is not a hot path, so it is done there.
-func (e *Engine) sweep(ctx context.Context, p Progress) {
-	err := errors.Join(e.sweepScratch(ctx), e.sweepImages(ctx))
+func (e *Engine) sweep(ctx context.Context, engine engineInfo, p Progress) {
+	now, err := engine.now()
+	if err == nil {
+		err = errors.Join(e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
+	}
 	if err != nil {
 		p.warn("sweep", "what is unfinished could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
 
-func (e *Engine) sweepScratch(ctx context.Context) error {
+func (e *Engine) sweepScratch(ctx context.Context, now time.Time) error {
 	scratch, err := e.docker.ContainerList(ctx, container.ListOptions{
 		All: true, Filters: filters.NewArgs(filters.Arg("name", scratchPrefix), filters.Arg("label", labels.KeyVersion)),
 	})
 	for _, c := range scratch {
-		if e.isOld(c.Created) && strings.HasPrefix(summaryName(c), scratchPrefix) {
+		if isOld(c.Created, now) && strings.HasPrefix(summaryName(c), scratchPrefix) {
 			err = errors.Join(err, e.removeContainer(ctx, c.ID))
 		}
 	}
 	return err
 }
 
-func (e *Engine) sweepImages(ctx context.Context) error {
+func (e *Engine) sweepImages(ctx context.Context, now time.Time) error {
 	untagged, err := e.docker.ImageList(ctx, image.ListOptions{
 		Filters: filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", labels.KeyVersion)),
 	})
 	for _, summary := range untagged {
-		if e.isOld(summary.Created) {
+		if isOld(summary.Created, now) {
 			err = errors.Join(err, e.removeOrphan(ctx, summary.ID))
 		}
 	}
 	return err
 }
 
-// isOld tells whether what was made at that Unix time is taken for an orphan.
-func (e *Engine) isOld(created int64) bool { return e.now().Sub(time.Unix(created, 0)) >= orphanAge }
+// isOld tells whether what was made at that Unix time is taken for an orphan. Both
+// times are the engine's.
+func isOld(created int64, now time.Time) bool { return now.Sub(time.Unix(created, 0)) >= orphanAge }
 
 func (e *Engine) removeOrphan(ctx context.Context, id string) error {
 	found, err := e.docker.ImageInspect(ctx, id)

@@ -2,12 +2,18 @@ package snapshot
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 func remove(t *testing.T, docker *fakeDocker, word string) Snapshot {
@@ -106,4 +112,69 @@ func TestRemoveLeavesImagesThatWereBuiltFromIt(t *testing.T) {
 	remove(t, docker, "one")
 	assert.Assert(t, docker.findImage("mine") != nil)
 	assert.Assert(t, !strings.Contains(docker.world(), "cua-snapshot"))
+}
+
+// A stranger's image can claim the ID of a snapshot from here.
+func TestRemoveOfAnotherImageOfThatIDKeepsTheArchives(t *testing.T) {
+	docker := newFakeDocker()
+	service := docker.withVolumes()
+	web := docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	made := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	stolen := maps.Clone(docker.findImage(made.ImageID).config.Labels)
+	stolen[labels.KeyContainerName] = "evil"
+	docker.addImage("cua-snapshot/evil:"+string(made.ID), &container.Config{Labels: stolen})
+
+	_, err := docker.engine().Remove(t.Context(), string(made.ID), RemoveOptions{Force: true}, nil)
+	var ambiguous *AmbiguousError
+	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
+	assert.DeepEqual(t, slices.Sorted(slices.Values(ambiguous.Candidates)), []string{"evil:" + string(made.ID), "web:" + string(made.ID)})
+
+	var got events
+	_, err = docker.engine().Remove(t.Context(), "evil:"+string(made.ID), RemoveOptions{}, got.progress)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, got.warnings(), []string{"the archives of " + string(made.ID) + " stay: they belong to a snapshot of another container"})
+	assert.Equal(t, len(service.archives[string(made.ID)]), 1)
+	assert.Assert(t, !strings.Contains(docker.world(), "evil"))
+
+	assert.Equal(t, service.origins[string(made.ID)].Container, web.id)
+	remove(t, docker, string(made.ID))
+	assert.Equal(t, len(service.archives), 0)
+}
+
+// The engine's image store may have been switched, which hides the images of the other.
+func TestRemoveTellsTheStoreWhereItHasLooked(t *testing.T) {
+	docker := newFakeDocker()
+	service := docker.withVolumes()
+	docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	docker.info.Driver = "overlay2"
+	docker.info.DriverStatus = [][2]string{{"Backing Filesystem", "extfs"}}
+	old := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	docker.info.Driver = "overlayfs"
+	docker.info.DriverStatus = [][2]string{{"driver-type", "io.containerd.snapshotter.v1"}}
+	recent := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	assert.Equal(t, service.origins[string(old.ID)].ImageStore, "overlay2")
+	assert.Equal(t, service.origins[string(recent.ID)].ImageStore, "overlayfs/io.containerd.snapshotter.v1")
+
+	remove(t, docker, string(recent.ID))
+
+	assert.DeepEqual(t, service.seen, []volumebackup.Seen{{
+		Engine: "engine-1", ImageStore: "overlayfs/io.containerd.snapshotter.v1", Snapshots: []string{string(old.ID)},
+	}})
+}
+
+// The client's clock is not compared with the engine's times.
+func TestSweepGoesByTheEnginesClock(t *testing.T) {
+	docker, made := withSnapshots(t, "web:one", "web:two")
+	orphan := docker.addImage("", &container.Config{Labels: docker.findImage(made[0].ImageID).config.Labels})
+	orphan.comment = comment(made[0].ID)
+	client := docker.engine()
+	client.now = func() time.Time { return docker.clock.Add(1000 * orphanAge) }
+	_, err := client.Remove(t.Context(), "one", RemoveOptions{}, nil)
+	assert.NilError(t, err)
+	assert.Assert(t, docker.findImage(orphan.id) != nil)
+	docker.clock = docker.clock.Add(orphanAge)
+	client.now = func() time.Time { return time.Unix(0, 0) }
+	_, err = client.Remove(t.Context(), "two", RemoveOptions{}, nil)
+	assert.NilError(t, err)
+	assert.Assert(t, docker.findImage(orphan.id) == nil)
 }

@@ -22,7 +22,7 @@ type source struct {
 	container container.InspectResponse
 	config    labels.Config
 	image     *image.InspectResponse // that it runs from; nil if it is gone
-	engineID  string
+	engine    engineInfo
 	size      int64 // bytes in its writable layer
 	parent    labels.ID
 	mounts    []labels.Mount
@@ -43,7 +43,7 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead inquiry) (s
 	var s source
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
-		s.engineID, err = ahead.engineID()
+		s.engine, err = ahead.engine()
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -84,25 +84,25 @@ func (e *Engine) writableSize(ctx context.Context, container string) (int64, err
 // inquiry is what is asked of the engine beside everything else, before the answers
 // are needed.
 type inquiry struct {
-	ctx      context.Context //nolint:containedctx // of the operation, which outlives its steps
-	engineID func() (string, error)
+	ctx    context.Context //nolint:containedctx // of the operation, which outlives its steps
+	engine func() (engineInfo, error)
 }
 
 // askAhead asks the engine who it is. One with the containerd image store takes
 // longer for that than for all else that has to be known, so it is asked first.
 func (e *Engine) askAhead(ctx context.Context) inquiry {
 	type answer struct {
-		id  string
-		err error
+		info engineInfo
+		err  error
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		info, err := e.docker.Info(ctx)
-		answered <- answer{info.ID, describe(err, "ask the engine who it is")}
+		info, err := e.askEngine(ctx)
+		answered <- answer{info, err}
 	}()
-	return inquiry{ctx: ctx, engineID: sync.OnceValues(func() (string, error) {
+	return inquiry{ctx: ctx, engine: sync.OnceValues(func() (engineInfo, error) {
 		a := <-answered
-		return a.id, a.err
+		return a.info, a.err
 	})}
 }
 
@@ -258,7 +258,7 @@ func (s source) record(id labels.ID, o CreateOptions) labels.Record {
 		Container: labels.Container{
 			ID: c.ID, Name: containerName(c), State: containerState(c.State), Image: c.Config.Image, ImageID: c.Image,
 		},
-		EngineID: s.engineID, Platform: s.platform(), Config: s.config, Mounts: s.mounts,
+		EngineID: s.engine.id, Platform: s.platform(), Config: s.config, Mounts: s.mounts,
 		Size: s.size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
 	}
 }

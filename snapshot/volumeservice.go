@@ -13,7 +13,7 @@ type Volumes interface {
 	Prepare(ctx context.Context)
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error)
 	OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (VolumeWorker, error)
-	Remove(ctx context.Context, o volumebackup.RemoveOptions) (freed int64, err error)
+	Remove(ctx context.Context, o volumebackup.RemoveOptions) (volumebackup.Removed, error)
 	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
 	Await(ctx context.Context, workerID string) error
 	IsWorker(ctx context.Context, c container.Summary) (bool, error)
@@ -23,7 +23,7 @@ type Volumes interface {
 // VolumeBackup is a backup under way; [volumebackup.Backup] is one.
 type VolumeBackup interface {
 	Pass(ctx context.Context, mode volumebackup.Mode) ([]volumebackup.Archive, error)
-	Publish(ctx context.Context) ([]volumebackup.Archive, error)
+	Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error)
 	Close() error
 }
 

@@ -65,9 +65,12 @@ func (b *Backup) Pass(ctx context.Context, mode Mode) ([]Archive, error) {
 	return result.Archives, nil
 }
 
+// Origin says of which container, engine and image store a snapshot is.
+type Origin = protocol.PublishRequest
+
 // Publish makes the archives durable and gives them their place in the store.
-func (b *Backup) Publish(ctx context.Context) ([]Archive, error) {
-	result, err := b.client.Publish(ctx, b.emit)
+func (b *Backup) Publish(ctx context.Context, o Origin) ([]Archive, error) {
+	result, err := b.client.Publish(ctx, o, b.emit)
 	if err != nil {
 		return nil, fmt.Errorf("store volumes: %w", b.explain(err))
 	}

@@ -16,31 +16,38 @@ type Entry = protocol.Entry
 // Damage is one place in the store that is not what it should be.
 type Damage = protocol.Damage
 
+// Claim says whose archives are to be deleted: the ID alone is only what an image claims.
+type Claim = protocol.Claim
+
+// Seen is what one image store of one engine has.
+type Seen = protocol.Seen
+
+// Removed says what a removal did.
+type Removed = protocol.RemoveResult
+
 // RemoveOptions says which archives to delete.
 type RemoveOptions struct {
-	Snapshot string
-	// Existing lists every snapshot that the engine still has. The archives of
-	// others are deleted once they are an hour old. Nil keeps them.
-	Existing []string
+	Claim Claim
+	// Seen is what the engine has. Archives that belong to it, but have had no image
+	// there for a week, are deleted as well. Nil keeps them.
+	Seen *Seen
 }
 
-// Remove deletes archives, and frees what no other refers to. It returns the
-// bytes that were freed.
-func (s *Service) Remove(ctx context.Context, o RemoveOptions) (freed int64, err error) {
+// Remove deletes archives, and frees what no other refers to.
+func (s *Service) Remove(ctx context.Context, o RemoveOptions) (removed Removed, err error) {
 	if err := s.keepForeign(ctx, &o); err != nil {
-		return 0, err
+		return Removed{}, err
 	}
-	err = s.alone(ctx, job{purpose: "remove " + o.Snapshot, rights: toTidy}, func(session *session) error {
-		result, err := session.client.Remove(ctx, protocol.RemoveRequest{
-			Snapshots: []string{o.Snapshot}, Existing: o.Existing, LockTimeoutMillis: s.lockTimeout.Milliseconds(),
+	err = s.alone(ctx, job{purpose: "remove " + o.Claim.Snapshot, rights: toTidy}, func(session *session) error {
+		removed, err = session.client.Remove(ctx, protocol.RemoveRequest{
+			Snapshots: []Claim{o.Claim}, Seen: o.Seen, LockTimeoutMillis: s.lockTimeout.Milliseconds(),
 		}, session.emit)
-		freed = result.Freed
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("remove archives of %s: %w", o.Snapshot, err)
+		return Removed{}, fmt.Errorf("remove archives of %s: %w", o.Claim.Snapshot, err)
 	}
-	return freed, nil
+	return removed, nil
 }
 
 // keepForeign leaves alone what this engine does not know if the store may
@@ -54,7 +61,7 @@ func (s *Service) keepForeign(ctx context.Context, o *RemoveOptions) error {
 		return fmt.Errorf("inspect volume %s: %w", s.store, err)
 	}
 	if store.Driver != "local" || store.Options["device"] != "" {
-		o.Existing = nil
+		o.Seen = nil
 	}
 	return nil
 }

@@ -239,6 +239,9 @@ type Archive struct {
 	Skipped int64
 }
 
+// Describe says where the snapshot is from, before it is published.
+func (b *Backup) Describe(o store.Origin) { b.draft.Describe(o) }
+
 // Publish makes the snapshot durable and visible. The reporter hears what the last pass could not capture exactly.
 func (b *Backup) Publish(reporter Reporter) ([]Archive, error) {
 	volumes := map[int]string{}

@@ -158,7 +158,7 @@ func TestRemovalCanStopAnywhere(t *testing.T) {
 			third, _ := w.snapshot()
 			s, err := open(w)
 			if err == nil {
-				_, err = s.Remove(t.Context(), store.Removal{Snapshots: []string{first, third}, Wait: time.Second})
+				_, err = s.Remove(t.Context(), store.Removal{Snapshots: []store.Claim{{Snapshot: first}, {Snapshot: third}}, Wait: time.Second})
 				assert.NilError(t, s.Close())
 			}
 			w.checkStore(second, want)

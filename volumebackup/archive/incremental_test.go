@@ -259,7 +259,11 @@ func TestRemovedSnapshotIsNotReferredTo(t *testing.T) {
 
 func (w *world) remove(ids ...string) store.Removed {
 	w.t.Helper()
-	removed, err := w.store.Remove(w.t.Context(), store.Removal{Snapshots: ids, Wait: time.Second})
+	var claims []store.Claim
+	for _, id := range ids {
+		claims = append(claims, store.Claim{Snapshot: id})
+	}
+	removed, err := w.store.Remove(w.t.Context(), store.Removal{Snapshots: claims, Wait: time.Second})
 	assert.NilError(w.t, err)
 	return removed
 }

@@ -130,8 +130,8 @@ func (c *Client) Pass(ctx context.Context, mode Mode, emit func(Event)) (PassRes
 }
 
 // Publish makes the backup durable and visible.
-func (c *Client) Publish(ctx context.Context, emit func(Event)) (PublishResult, error) {
-	return answer(c, ctx, Request{Op: OpPublish}, emit, func(r Result) *PublishResult { return r.Publish })
+func (c *Client) Publish(ctx context.Context, r PublishRequest, emit func(Event)) (PublishResult, error) {
+	return answer(c, ctx, Request{Op: OpPublish, Publish: &r}, emit, func(r Result) *PublishResult { return r.Publish })
 }
 
 // Discard drops the backup.

@@ -168,6 +168,8 @@ type Damage struct {
 // RemoveResult says what removing freed.
 type RemoveResult struct {
 	Removed []string `json:"removed,omitempty"`
+	// Foreign lists what was named, but is in the store as another snapshot of that ID.
+	Foreign []string `json:"foreign,omitempty"`
 	Freed   int64    `json:"freed"`
 }
 

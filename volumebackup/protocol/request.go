@@ -41,6 +41,7 @@ type Request struct {
 	Op      Op              `json:"op"`
 	Begin   *BeginRequest   `json:"begin,omitempty"`
 	Pass    *PassRequest    `json:"pass,omitempty"`
+	Publish *PublishRequest `json:"publish,omitempty"`
 	Check   *CheckRequest   `json:"check,omitempty"`
 	Secure  *SecureRequest  `json:"secure,omitempty"`
 	Restore *RestoreRequest `json:"restore,omitempty"`
@@ -83,6 +84,17 @@ const (
 // PassRequest reads what changed since the pass before, or since the head.
 type PassRequest struct {
 	Mode Mode `json:"mode"`
+}
+
+// PublishRequest makes the backup durable and visible, with where it is from.
+type PublishRequest struct {
+	// Engine is the engine's ID, and ImageStore which of its image stores has the
+	// snapshot's image.
+	Engine     string `json:"engine"`
+	ImageStore string `json:"image_store"`
+	// Container is the ID of the container, and ContainerName its name.
+	Container     string `json:"container"`
+	ContainerName string `json:"container_name"`
 }
 
 // CheckRequest asks whether the archive Snapshot/Archive is there and sound, as far
@@ -141,13 +153,29 @@ type VerifySnapshot struct {
 // RemoveRequest deletes snapshots and frees what no other refers to. With no
 // snapshots named it only sweeps.
 type RemoveRequest struct {
-	Snapshots []string `json:"snapshots,omitempty"`
-	// Existing, if not nil, lists every snapshot that still has an image; others
-	// are deleted once they are an hour old.
-	Existing []string `json:"existing"`
+	Snapshots []Claim `json:"snapshots,omitempty"`
+	// Seen, if not nil, is what the engine has; what has been missing there for a
+	// week is deleted as well.
+	Seen *Seen `json:"seen,omitempty"`
 	// LockTimeoutMillis is how long to wait for backups and restores that are
 	// under way; zero stands for ten seconds.
 	LockTimeoutMillis int64 `json:"lock_timeout_ms,omitempty"`
+}
+
+// Claim names a snapshot, and says what its image tells of it: only if the store has
+// the same, its archives are those of this image.
+type Claim struct {
+	Snapshot      string         `json:"snapshot"`
+	Container     string         `json:"container"`
+	ContainerName string         `json:"container_name"`
+	Roots         map[int]string `json:"roots,omitempty"` // of the archives, by number
+}
+
+// Seen is what one image store of one engine has.
+type Seen struct {
+	Engine     string   `json:"engine"`
+	ImageStore string   `json:"image_store"`
+	Snapshots  []string `json:"snapshots"`
 }
 
 // ListRequest asks for the entries of one archive; they come as events.
@@ -165,11 +193,12 @@ type ForgetRequest struct {
 // Validate reports whether the arguments fit the operation.
 func (r *Request) Validate() error {
 	present := map[Op]bool{
-		OpBegin: r.Begin != nil, OpPass: r.Pass != nil, OpCheck: r.Check != nil, OpSecure: r.Secure != nil, OpRestore: r.Restore != nil, OpVerify: r.Verify != nil,
+		OpBegin: r.Begin != nil, OpPass: r.Pass != nil, OpPublish: r.Publish != nil, OpCheck: r.Check != nil, OpSecure: r.Secure != nil,
+		OpRestore: r.Restore != nil, OpVerify: r.Verify != nil,
 		OpRemove: r.Remove != nil, OpList: r.List != nil, OpForget: r.Forget != nil,
 	}
 	switch r.Op {
-	case OpPublish, OpDiscard, OpUsage:
+	case OpDiscard, OpUsage:
 	default:
 		if !present[r.Op] {
 			return fmt.Errorf("request %q without its arguments: %w", r.Op, errdefs.ErrInvalidArgument)
@@ -197,7 +226,10 @@ func (r *Request) validateArguments() error {
 	case OpVerify:
 		count = len(r.Verify.Snapshots)
 	case OpRemove:
-		count = max(len(r.Remove.Snapshots), len(r.Remove.Existing))
+		count = len(r.Remove.Snapshots)
+		if r.Remove.Seen != nil {
+			count = max(count, len(r.Remove.Seen.Snapshots))
+		}
 	case OpForget:
 		count = len(r.Forget.Volumes)
 	default:

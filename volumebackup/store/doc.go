@@ -8,6 +8,9 @@
 //	snapshots/<id>/<n>.tar         pack: the bytes that this snapshot added for its archive n
 //	snapshots/<id>/9999.tar …      packs with what was damaged elsewhere, counted from the end
 //	snapshots/<id>/<n>.man         manifest: every entry, and where each of its bytes is
+//	snapshots/<id>/origin          where the snapshot is from, in JSON: engine, image_store, container,
+//	                               container_name, published; readers skip what they do not know
+//	snapshots/<id>/missed          when its image was first found to be gone (RFC 3339)
 //	volumes/<volume>/head          manifest that the live volume last matched; names that a
 //	                               directory cannot have are ~<SHA-256>
 //	tmp/<operation>/               unfinished work
@@ -82,6 +85,10 @@
 // A store is not believed in other ways either: no symlink in it is followed, and only regular files are opened.
 //
 // # Decided because
+//
+// An ID is only what an image claims, so who wants archives removed says of which container they are and what
+// roots they have, and is refused if the store knows better. Archives without an image go after a week, and only
+// when who looks is on the engine and image store that had it: the images of another image store are hidden, not gone.
 //
 // Publishing is one rename of a directory, so a snapshot is whole or not there.
 // Removal drops manifests, then trims heads, then frees: a head may be stale, but it never names bytes that are

@@ -20,6 +20,7 @@ type Draft struct {
 	store    *Store
 	id       string
 	dir      string
+	origin   Origin
 	archives map[int]*draftArchive
 	unlock   func()
 }
@@ -183,6 +184,9 @@ func (d *Draft) Publish(volumes map[int]string) (map[int]Published, error) {
 			return nil, fmt.Errorf("publish archive %d: %w", n, err)
 		}
 		published[n] = Published{Summary: a.summary, Stored: stored}
+	}
+	if err := d.writeOrigin(); err != nil {
+		return nil, err
 	}
 	if err := d.reveal(); err != nil {
 		return nil, err

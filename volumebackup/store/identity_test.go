@@ -108,7 +108,7 @@ func TestFreeingKeepsTheIdentity(t *testing.T) {
 	assert.NilError(t, err)
 	first := publish(t, s, "first", texts(10))
 	publish(t, s, "second", nil, first[3])
-	removed, err := s.Remove(t.Context(), Removal{Snapshots: []string{"first"}, Wait: time.Second})
+	removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "first"}}, Wait: time.Second})
 	assert.NilError(t, err)
 	assert.Assert(t, removed.Freed > 50_000, "%d", removed.Freed)
 	assert.NilError(t, s.checkPack(first[3].At.Pack))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,18 +15,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// orphanAge is how long a snapshot without an image is left alone: its image may be about to be tagged.
-const orphanAge = time.Hour
+// vanishedAge is how long archives are kept after their image was first missed.
+const vanishedAge = 7 * 24 * time.Hour
 
 // Removal says what to remove.
 type Removal struct {
-	Snapshots []string
-	// Existing, if not nil, lists all that still have an image.
-	Existing []string
-	// Now is the time by which orphans are old enough.
+	Snapshots []Claim
+	// Seen, if not nil, is what is there: archives whose image has vanished are removed after a while.
+	Seen *Seen
+	// Now is the time by which that while is over.
 	Now time.Time
 	// Wait is how long others may take to finish what they are doing.
 	Wait time.Duration
+}
+
+// Seen is what was found in one image store of one engine. Nothing follows from it for
+// archives whose images are elsewhere.
+type Seen struct {
+	Engine     string
+	ImageStore string
+	Snapshots  []string // all that have an image
 }
 
 var errBusy = fmt.Errorf("a backup or restore is under way: %w", errdefs.ErrConflict)
@@ -35,6 +42,7 @@ var errBusy = fmt.Errorf("a backup or restore is under way: %w", errdefs.ErrConf
 // Removed says what a removal did.
 type Removed struct {
 	Snapshots []string
+	Foreign   []string // claimed, but what the store has is of another snapshot
 	Freed     int64
 }
 
@@ -55,7 +63,7 @@ func (s *Store) removeLocked(ctx context.Context, r Removal) (Removed, error) {
 	if err := s.clearTmp(); err != nil {
 		return Removed{}, err
 	}
-	victims, err := s.victims(r)
+	victims, foreign, err := s.victims(r)
 	if err != nil {
 		return Removed{}, err
 	}
@@ -71,7 +79,7 @@ func (s *Store) removeLocked(ctx context.Context, r Removal) (Removed, error) {
 		return Removed{}, err
 	}
 	after, err := s.packBytes()
-	return Removed{Snapshots: victims, Freed: before - after}, err
+	return Removed{Snapshots: victims, Foreign: foreign, Freed: before - after}, err
 }
 
 // clearTmp removes what nobody works on any more.
@@ -88,58 +96,39 @@ func (s *Store) clearTmp() error {
 	return nil
 }
 
-// victims are the snapshots that are asked for, as far as they are there, and the orphans.
-func (s *Store) victims(r Removal) ([]string, error) {
-	for _, id := range r.Snapshots {
-		if err := CheckID(id); err != nil {
-			return nil, err
+// victims are the snapshots that are claimed by their owners, as far as they are there,
+// and those that have been without an image for long.
+func (s *Store) victims(r Removal) (victims, foreign []string, err error) {
+	claimed := make(map[string]Claim, len(r.Snapshots))
+	for _, c := range r.Snapshots {
+		if err := CheckID(c.Snapshot); err != nil {
+			return nil, nil, err
 		}
+		claimed[c.Snapshot] = c
 	}
 	all, err := os.ReadDir(s.path("snapshots"))
 	if err != nil {
-		return nil, fmt.Errorf("list snapshots: %w", err)
+		return nil, nil, fmt.Errorf("list snapshots: %w", err)
 	}
-	var victims []string
 	for _, dir := range all {
 		id := dir.Name()
-		if !dir.IsDir() {
+		if !dir.IsDir() || CheckID(id) != nil {
 			continue
 		}
-		if slices.Contains(r.Snapshots, id) {
-			victims = append(victims, id)
-			continue
+		goes := false
+		if claim, ok := claimed[id]; !ok {
+			goes, err = s.hasVanished(id, r)
+		} else if goes, err = s.holds(claim); !goes {
+			foreign = append(foreign, id)
 		}
-		if r.Existing == nil || slices.Contains(r.Existing, id) || CheckID(id) != nil {
-			continue
-		}
-		old, err := s.isOld(id, r.Now)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if old {
+		if goes {
 			victims = append(victims, id)
 		}
 	}
-	return victims, nil
-}
-
-// isOld says whether a snapshot was published long enough ago to be an orphan. Without a manifest
-// it is no snapshot any more, only packs that others need.
-func (s *Store) isOld(id string, now time.Time) (bool, error) {
-	manifests, err := filepath.Glob(s.path("snapshots", id, "*.man"))
-	if err != nil {
-		return false, err
-	}
-	for _, m := range manifests {
-		info, err := os.Lstat(m)
-		if err != nil {
-			return false, fmt.Errorf("list snapshots: %w", err)
-		}
-		if now.Sub(info.ModTime()) < orphanAge {
-			return false, nil
-		}
-	}
-	return len(manifests) > 0, nil
+	return victims, foreign, nil
 }
 
 // dropManifests ends the existence of snapshots. It returns the packs that may have

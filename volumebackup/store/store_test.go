@@ -295,7 +295,7 @@ func TestNamesAreChecked(t *testing.T) {
 		head, err := s.OpenHead(bad)
 		assert.Assert(t, head == nil && err == nil, "%q: %v", bad, err)
 		assert.Equal(t, filepath.Dir(filepath.Dir(s.headPath(bad))), s.path("volumes"))
-		_, err = s.Remove(t.Context(), Removal{Snapshots: []string{bad}, Wait: time.Second})
+		_, err = s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: bad}}, Wait: time.Second})
 		assert.Assert(t, errdefs.IsInvalidArgument(err), "%q: %v", bad, err)
 		assert.Assert(t, checkPackName(bad+"/0") != nil)
 	}
@@ -304,30 +304,4 @@ func TestNamesAreChecked(t *testing.T) {
 	}
 	_, err = s.OpenManifest("id", 0)
 	assert.Assert(t, errdefs.IsNotFound(err), "%v", err)
-}
-
-func TestOrphansAreSweptWhenOld(t *testing.T) {
-	s, err := Open(t.TempDir())
-	assert.NilError(t, err)
-	for _, id := range []string{"kept", "orphan"} {
-		d, err := s.Begin(t.Context(), id)
-		assert.NilError(t, err)
-		_, err = d.WriteManifest(0, func(w *ManifestWriter) error { return w.Append(&Entry{Kind: Directory}) })
-		assert.NilError(t, err)
-		_, err = d.Publish(map[int]string{0: "vol"})
-		assert.NilError(t, err)
-	}
-	now := time.Now()
-	removed, err := s.Remove(t.Context(), Removal{Existing: []string{"kept"}, Now: now.Add(59 * time.Minute), Wait: time.Second})
-	assert.NilError(t, err)
-	assert.Equal(t, len(removed.Snapshots), 0)
-	removed, err = s.Remove(t.Context(), Removal{Existing: []string{"kept"}, Now: now.Add(61 * time.Minute), Wait: time.Second})
-	assert.NilError(t, err)
-	assert.DeepEqual(t, removed.Snapshots, []string{"orphan"})
-	ids, err := s.Snapshots()
-	assert.NilError(t, err)
-	assert.DeepEqual(t, ids, []string{"kept"})
-	left, err := filepath.Glob(s.path("snapshots", "*"))
-	assert.NilError(t, err)
-	assert.Equal(t, len(left), 1)
 }

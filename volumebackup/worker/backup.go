@@ -12,6 +12,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
 var errNoBackup = fmt.Errorf("no backup was begun: %w", errdefs.ErrInvalidArgument)
@@ -56,10 +57,13 @@ func (s *session) pass(ctx context.Context, r *protocol.PassRequest, e *emitter)
 	return protocol.Result{Pass: &result}, nil
 }
 
-func (s *session) publish(e *emitter) (protocol.Result, error) {
+func (s *session) publish(r *protocol.PublishRequest, e *emitter) (protocol.Result, error) {
 	if s.backup == nil {
 		return protocol.Result{}, errNoBackup
 	}
+	s.backup.Describe(store.Origin{
+		Engine: r.Engine, ImageStore: r.ImageStore, Container: r.Container, ContainerName: r.ContainerName, Published: s.options.Now().UTC(),
+	})
 	archives, err := s.backup.Publish(e)
 	if err = errors.Join(err, s.discard()); err != nil {
 		return protocol.Result{}, err

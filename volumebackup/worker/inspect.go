@@ -193,13 +193,36 @@ func (s *session) remove(ctx context.Context, r *protocol.RemoveRequest) (protoc
 	if wait <= 0 {
 		wait = lockTimeout
 	}
-	removed, err := s.store.Remove(ctx, store.Removal{
-		Snapshots: r.Snapshots, Existing: r.Existing, Now: s.options.Now(), Wait: wait,
-	})
+	removal := store.Removal{Now: s.options.Now(), Wait: wait}
+	if r.Seen != nil {
+		removal.Seen = &store.Seen{Engine: r.Seen.Engine, ImageStore: r.Seen.ImageStore, Snapshots: r.Seen.Snapshots}
+	}
+	for _, c := range r.Snapshots {
+		claim, err := parseClaim(c)
+		if err != nil {
+			return protocol.Result{}, err
+		}
+		removal.Snapshots = append(removal.Snapshots, claim)
+	}
+	removed, err := s.store.Remove(ctx, removal)
 	if err != nil {
 		return protocol.Result{}, err
 	}
-	return protocol.Result{Remove: &protocol.RemoveResult{Removed: removed.Snapshots, Freed: removed.Freed}}, nil
+	return protocol.Result{Remove: &protocol.RemoveResult{Removed: removed.Snapshots, Foreign: removed.Foreign, Freed: removed.Freed}}, nil
+}
+
+func parseClaim(c protocol.Claim) (store.Claim, error) {
+	claim := store.Claim{Snapshot: c.Snapshot, Container: c.Container, ContainerName: c.ContainerName, Roots: map[int]store.Sum{}}
+	for n, text := range c.Roots {
+		root, err := parseRoot(text)
+		if err != nil {
+			return store.Claim{}, err
+		}
+		if root != nil {
+			claim.Roots[n] = *root
+		}
+	}
+	return claim, nil
 }
 
 func (s *session) usage(ctx context.Context) (protocol.Result, error) {

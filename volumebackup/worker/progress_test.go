@@ -31,7 +31,7 @@ func TestProgressTellsTheTotal(t *testing.T) {
 		assert.NilError(t, c.Begin(t.Context(), protocol.BeginRequest{Snapshot: id, Mounts: []protocol.Mount{mount}}, nil))
 		found, err := c.Pass(t.Context(), protocol.Idle, emit)
 		assert.NilError(t, err)
-		_, err = c.Publish(t.Context(), nil)
+		_, err = c.Publish(t.Context(), protocol.PublishRequest{}, nil)
 		assert.NilError(t, err)
 		return found.Mounts[0].Read
 	}

@@ -109,7 +109,7 @@ func (r *round) take(id, live string) {
 	_, err := r.client.Pass(ctx, mode, nil)
 	assert.NilError(r.t, err)
 	r.want[id] = archivetest.Describe(r.t, live)
-	_, err = r.client.Publish(ctx, nil)
+	_, err = r.client.Publish(ctx, protocol.PublishRequest{}, nil)
 	assert.NilError(r.t, err)
 	r.ids = append(r.ids, id)
 }
@@ -121,7 +121,7 @@ func (r *round) drop() {
 	id := r.ids[i]
 	r.ids = append(r.ids[:i], r.ids[i+1:]...)
 	delete(r.want, id)
-	result, err := r.client.Remove(r.t.Context(), protocol.RemoveRequest{Snapshots: []string{id}}, nil)
+	result, err := r.client.Remove(r.t.Context(), protocol.RemoveRequest{Snapshots: []protocol.Claim{{Snapshot: id}}}, nil)
 	assert.NilError(r.t, err)
 	assert.DeepEqual(r.t, result.Removed, []string{id})
 }

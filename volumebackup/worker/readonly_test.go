@@ -100,7 +100,7 @@ func TestAPassTellsWhatTheVolumeNeeds(t *testing.T) {
 				assert.NilError(t, err)
 				assert.Equal(t, found.Archives[0].Devices, tc.devices)
 				assert.Equal(t, found.Archives[0].Trusted, tc.trusted)
-				_, err = c.Publish(t.Context(), nil)
+				_, err = c.Publish(t.Context(), protocol.PublishRequest{}, nil)
 				assert.NilError(t, err)
 			}
 		})

@@ -89,7 +89,7 @@ func (s *session) handle(ctx context.Context, r protocol.Request, emit func(prot
 	case protocol.OpPass:
 		return s.pass(ctx, r.Pass, e)
 	case protocol.OpPublish:
-		return s.publish(e)
+		return s.publish(r.Publish, e)
 	case protocol.OpDiscard:
 		return protocol.Result{}, s.discard()
 	case protocol.OpCheck:

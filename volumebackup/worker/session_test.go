@@ -56,7 +56,7 @@ func TestSession(t *testing.T) {
 	assert.NilError(t, err)
 	assert.Equal(t, len(usage.Snapshots), 1)
 	assert.Assert(t, usage.Snapshots[0].Own > 1<<20 && usage.Snapshots[0].Own < usage.Total)
-	removed, err := c.Remove(t.Context(), protocol.RemoveRequest{Existing: []string{"first"}}, nil)
+	removed, err := c.Remove(t.Context(), protocol.RemoveRequest{Seen: &protocol.Seen{Engine: "engine", ImageStore: "overlay2"}}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(removed.Removed), 0)
 }
@@ -74,7 +74,7 @@ func TestErrorClasses(t *testing.T) {
 		class protocol.Class
 	}{
 		"pass without begin": {func() error { _, err := c.Pass(ctx, protocol.Live, nil); return err }, protocol.Invalid},
-		"publish nothing":    {func() error { _, err := c.Publish(ctx, nil); return err }, protocol.Invalid},
+		"publish nothing":    {func() error { _, err := c.Publish(ctx, protocol.PublishRequest{}, nil); return err }, protocol.Invalid},
 		"taken id": {func() error {
 			return c.Begin(ctx, protocol.BeginRequest{Snapshot: "taken", Mounts: mounts}, nil)
 		}, protocol.Conflict},

@@ -72,7 +72,7 @@ func (w *world) snapshot(c *protocol.Client, id string, mounts ...protocol.Mount
 		_, err := c.Pass(ctx, mode, nil)
 		assert.NilError(w.t, err)
 	}
-	result, err := c.Publish(ctx, nil)
+	result, err := c.Publish(ctx, protocol.PublishRequest{}, nil)
 	assert.NilError(w.t, err)
 	return result
 }

@@ -1,0 +1,82 @@
+//go:build linux
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// hasVanished says whether a snapshot has been without an image for so long that its
+// archives may go. Only who looks where the image was can tell that it is gone, so
+// others change nothing. When it was first missed is noted beside the manifests.
+func (s *Store) hasVanished(id string, r Removal) (bool, error) {
+	if r.Seen == nil {
+		return false, nil
+	}
+	missed := s.path("snapshots", id, missedFile)
+	if slices.Contains(r.Seen.Snapshots, id) {
+		return false, s.forgetMissed(missed)
+	}
+	origin, err := s.origin(id)
+	if err != nil {
+		return false, fmt.Errorf("read origin of %s: %w", id, err)
+	}
+	if origin == nil || !origin.isOf(r.Seen) {
+		return false, nil
+	}
+	since, err := s.missedSince(missed)
+	if err != nil {
+		return false, err
+	}
+	if since.Before(origin.Published) || since.After(r.Now) { // not noted, or by a clock that was wrong
+		return false, s.noteMissed(id, missed, r.Now)
+	}
+	manifests, err := filepath.Glob(s.path("snapshots", id, "*.man"))
+	// Without a manifest it is no snapshot any more, only packs that others need.
+	return r.Now.Sub(since) >= vanishedAge && len(manifests) > 0, err
+}
+
+// isOf tells whether the image was where was looked.
+func (o *Origin) isOf(seen *Seen) bool {
+	return o.Engine != "" && o.ImageStore != "" && o.Engine == seen.Engine && o.ImageStore == seen.ImageStore
+}
+
+// missedSince reads when an image was first missed; zero: never, or that cannot be read.
+func (s *Store) missedSince(path string) (time.Time, error) {
+	content, err := s.readNoteFile(path)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read when an image was missed: %w", err)
+	}
+	since, err := time.Parse(time.RFC3339Nano, strings.TrimSuffix(string(content), "\n"))
+	if err != nil {
+		return time.Time{}, nil //nolint:nilerr // it is noted again
+	}
+	return since, nil
+}
+
+// noteMissed notes when an image was first missed. In a full store the next removal does.
+func (s *Store) noteMissed(id, path string, now time.Time) error {
+	content := now.UTC().Format(time.RFC3339Nano) + "\n"
+	err := s.disk.replace(path, s.temporary(missedFile+"-"+id), []byte(content))
+	if err != nil && !noRoom(err) {
+		return fmt.Errorf("note that an image is missed: %w", err)
+	}
+	return nil
+}
+
+// forgetMissed takes back that an image was missed.
+func (s *Store) forgetMissed(path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := s.disk.remove(path); err != nil {
+		return fmt.Errorf("forget that an image was missed: %w", err)
+	}
+	return nil
+}
