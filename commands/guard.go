@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +74,7 @@ func newGuardCommand(d deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   guardName + " [OPTIONS] [CONTAINER…]",
 		Short:                 "Put right what a killed client leaves, when the standard input ends",
-		Long:                  "Put right what a killed client leaves, when the standard input ends: thaw containers, or take a restore back. For the plugin's own use.",
+		Long:                  "Put right what a killed client leaves, when the standard input ends: thaw containers, or roll a restore back. For the plugin's own use.",
 		Example:               "  docker snapshot guard web < pipe",
 		Hidden:                true,
 		DisableFlagsInUseLine: true,
@@ -82,7 +83,7 @@ func newGuardCommand(d deps) *cobra.Command {
 			return runGuard(context.WithoutCancel(cmd.Context()), d, cmd.InOrStdin(), o, args)
 		},
 	}
-	cmd.Flags().StringVar(&o.replaced, "replaced", "", "Take a restore in place of this container back")
+	cmd.Flags().StringVar(&o.replaced, "replaced", "", "Roll a restore in place of this container back")
 	o.volumes.addFlags(cmd.Flags())
 	return cmd
 }
@@ -92,12 +93,37 @@ func runGuard(ctx context.Context, d deps, input io.Reader, o guardOptions, cont
 	if err == nil && strings.TrimSpace(told) == allDone {
 		return nil
 	}
-	eng, err := d.engine()
-	if err != nil {
-		return err
+	return d.untilDone(func() error {
+		eng, err := d.engine()
+		if err != nil {
+			return err
+		}
+		if o.replaced != "" {
+			return eng.Settle(ctx, o.replaced, nil)
+		}
+		return eng.Thaw(ctx, containers)
+	})
+}
+
+// How long a guard goes on trying, and the pauses in between, which grow: the engine
+// may be out of reach, as it was for the client, or something stands in the way.
+const (
+	guardPatience   = 15 * time.Minute
+	guardFirstPause = time.Second
+	guardMostPause  = 30 * time.Second
+)
+
+// untilDone tries until there is no error any more, or patience ends. It returns the
+// last error.
+func (d deps) untilDone(try func() error) error {
+	deadline := d.clock.now().Add(guardPatience)
+	for pause := guardFirstPause; ; pause = min(2*pause, guardMostPause) {
+		err := try()
+		if err == nil || d.clock.now().Add(pause).After(deadline) {
+			return err
+		}
+		over := make(chan struct{})
+		d.clock.after(pause, func() { close(over) })
+		<-over
 	}
-	if o.replaced != "" {
-		return eng.Settle(ctx, o.replaced, nil)
-	}
-	return eng.Thaw(ctx, containers)
 }

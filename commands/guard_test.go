@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -17,16 +18,35 @@ type guardedEngine struct {
 	engine
 	thawed  []string
 	settled string
+	away    int // it is out of reach for so many tries
 }
 
+var errAway = errors.New("nobody answers")
+
 func (e *guardedEngine) Thaw(_ context.Context, containers []string) error {
+	if e.away--; e.away >= 0 {
+		return errAway
+	}
 	e.thawed = containers
 	return nil
 }
 
 func (e *guardedEngine) Settle(_ context.Context, container string, _ snapshot.Progress) error {
+	if e.away--; e.away >= 0 {
+		return errAway
+	}
 	e.settled = container
 	return nil
+}
+
+// hurriedClock is one on which whatever is waited for comes at once.
+func hurriedClock() (fast clock, waited *[]time.Duration) {
+	now, waited := noon, new([]time.Duration)
+	return clock{now: func() time.Time { return now }, after: func(d time.Duration, f func()) func() bool {
+		now, *waited = now.Add(d), append(*waited, d)
+		f()
+		return nil
+	}}, waited
 }
 
 func TestGuardActsUnlessItIsToldThatAllIsDone(t *testing.T) {
@@ -43,10 +63,44 @@ func TestGuardActsUnlessItIsToldThatAllIsDone(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			eng := &guardedEngine{}
-			d := deps{engine: func() (engine, error) { return eng, nil }}
+			d := deps{engine: func() (engine, error) { return eng, nil }, clock: clock{now: time.Now}}
 			assert.NilError(t, runGuard(t.Context(), d, strings.NewReader(tc.input), guardOptions{replaced: tc.replaced}, []string{"a", "b"}))
 			assert.DeepEqual(t, eng.thawed, tc.thawed)
 			assert.Equal(t, eng.settled, tc.settled)
+		})
+	}
+}
+
+// Whoever loses the connection to the engine leaves the rest to its guard, which cannot
+// reach the engine either at first.
+func TestGuardGoesOnUntilItIsDone(t *testing.T) {
+	for name, replaced := range map[string]string{"frozen": "", "replaced": "web"} {
+		t.Run(name, func(t *testing.T) {
+			fast, waited := hurriedClock()
+			eng, unreachable := &guardedEngine{away: 6}, 2
+			d := deps{clock: fast, engine: func() (engine, error) {
+				if unreachable--; unreachable >= 0 {
+					return nil, errAway
+				}
+				return eng, nil
+			}}
+			assert.NilError(t, runGuard(t.Context(), d, strings.NewReader(""), guardOptions{replaced: replaced}, []string{"a"}))
+			assert.Equal(t, eng.settled, replaced)
+			assert.Equal(t, len(eng.thawed) == 1, replaced == "")
+			var seconds []float64
+			for _, pause := range *waited {
+				seconds = append(seconds, pause.Seconds())
+			}
+			assert.DeepEqual(t, seconds, []float64{1, 2, 4, 8, 16, 30, 30, 30})
+
+			fast, waited = hurriedClock()
+			d.clock, eng.away = fast, 1000
+			assert.ErrorIs(t, runGuard(t.Context(), d, strings.NewReader(""), guardOptions{replaced: replaced}, []string{"a"}), errAway)
+			var total time.Duration
+			for _, pause := range *waited {
+				total += pause
+			}
+			assert.Assert(t, total > 14*time.Minute && total <= 15*time.Minute, "%s", total)
 		})
 	}
 }

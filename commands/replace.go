@@ -89,6 +89,9 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		return eng.Replace(ctx, o.replace.engineOptions(o.engine), p)
 	})
 	if err != nil {
+		if unfinished(err) != "" {
+			err = errors.Join(err, fmt.Errorf("this is tried again in the background for %.0f minutes", guardPatience.Minutes()))
+		}
 		return d.withRecovery(err)
 	}
 	return o.printReplaced(d, replaced)
@@ -164,15 +167,27 @@ func shellWord(word string) string {
 // withRecovery adds to an error what to type when the state that it speaks of is
 // not the one that should be.
 func (d deps) withRecovery(err error) error {
-	stuck, ok := errors.AsType[*snapshot.UndoError](err)
-	if !ok {
+	container := unfinished(err)
+	if container == "" {
 		return err
 	}
 	words := []string{"recover"}
 	if d.volumes.store != "" {
 		words = append(words, "--store", d.volumes.store)
 	}
-	return errors.Join(err, errors.New("When the cause is removed, type: "+d.commandLine(append(words, stuck.Container)...)))
+	return errors.Join(err, errors.New("When the cause is removed, type: "+d.commandLine(append(words, container)...)))
+}
+
+// unfinished is the container whose restore in place has left something to do, or
+// nothing.
+func unfinished(err error) string {
+	if stuck, ok := errors.AsType[*snapshot.UndoError](err); ok {
+		return stuck.Container
+	}
+	if stopped, ok := errors.AsType[*snapshot.NotStartedError](err); ok {
+		return stopped.Container
+	}
+	return ""
 }
 
 // describeChange is what --dry-run says of one volume.

@@ -83,13 +83,16 @@ func TestAFailedUndoSaysHowToGoOn(t *testing.T) {
 		Err: &snapshot.ProblemsError{Problems: []snapshot.Problem{{Kind: snapshot.ProblemVolumeInUse, Text: "volume data is in use"}}},
 	}
 	eng := &replacingEngine{err: errors.Join(errors.New("it broke"), stuck)}
-	want := "container web could not be put back: cannot restore:\n  - volume data is in use: stop it, or use --stop-others\n" + stuck.State +
-		"\nWhen the cause is removed, type: docker --context far snapshot recover --store mine web"
+	state := "container web could not be put back: cannot restore:\n  - volume data is in use: stop it, or use --stop-others\n" + stuck.State + "\n"
+	hint := "When the cause is removed, type: docker --context far snapshot recover --store mine web"
 	_, err := runReplacing(t, eng, []string{"--context", "far"}, "restore", "--replace", "--force", "--store", "mine", "x")
-	assert.Error(t, err, "it broke\n"+want)
+	assert.Error(t, err, "it broke\n"+state+"this is tried again in the background for 15 minutes\n"+hint)
 	eng.err = stuck
 	_, err = runReplacing(t, eng, []string{"--context", "far"}, "recover", "--store", "mine", "web")
-	assert.Error(t, err, want)
+	assert.Error(t, err, state+hint)
+	eng.err = &snapshot.NotStartedError{Container: "web", Err: errors.New("container reader could not be started again")}
+	_, err = runReplacing(t, eng, []string{"--context", "far"}, "recover", "--store", "mine", "web")
+	assert.Error(t, err, "container reader could not be started again\n"+hint)
 	eng.err = errors.New("it broke")
 	_, err = runReplacing(t, eng, nil, "recover", "web")
 	assert.Assert(t, !is.Contains(err.Error(), "type:")().Success())

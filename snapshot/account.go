@@ -29,6 +29,19 @@ func (e *UndoError) Error() string {
 	return fmt.Sprintf("container %s could not be put back: %v\n%s", e.Container, e.Err, e.State)
 }
 
+// NotStartedError is returned if a restore in place is over, one way or the other,
+// but a container that was stopped for it could not be started again. The journal
+// stays: [Engine.Recover] starts it when it can be started.
+type NotStartedError struct {
+	Container string // name of the one that was restored, for Recover
+	Err       error
+}
+
+func (e *NotStartedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why the containers could not be started.
+func (e *NotStartedError) Unwrap() error { return e.Err }
+
 // Unwrap returns what stood in the way.
 func (e *UndoError) Unwrap() error { return e.Err }
 

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -77,20 +78,37 @@ func (e *Engine) setRestartPolicy(ctx context.Context, id string, policy contain
 	return nil
 }
 
-// startOthers lets those run again that were stopped for their volumes. That one
-// does not is no reason to take anything back, but it is told.
-func (e *Engine) startOthers(ctx context.Context, others []other, p Progress) {
+// startOthers lets those run again that were stopped for their volumes, and returns
+// why some do not. That is no reason to roll anything back, but the journal has to
+// stay until they run. One that somebody has removed is only told.
+func (e *Engine) startOthers(ctx context.Context, others []other, p Progress) error {
+	var failed error
 	for _, o := range others {
-		if err := e.startOther(ctx, o); err != nil {
-			p.warn("start", fmt.Sprintf("container %s, which was stopped for its volumes, could not be started again: %v", o.Name, err))
+		err := e.startOther(ctx, o)
+		switch {
+		case errors.Is(err, errGone):
+			p.warn("start", fmt.Sprintf("container %s, which was stopped for its volumes, was removed meanwhile", o.Name))
+		case err != nil:
+			err = errors.Join(err, e.reconnectAfter(ctx, o.ID, o.Endpoints))
+			failed = errors.Join(failed, fmt.Errorf("container %s, which was stopped for its volumes, could not be started again: %w", o.Name, err))
 		}
 	}
+	return failed
 }
+
+// errGone means that somebody has removed a container.
+var errGone = errors.New("the container was removed")
 
 func (e *Engine) startOther(ctx context.Context, o other) error {
 	err := e.docker.ContainerStart(ctx, o.ID, container.StartOptions{})
-	if cerrdefs.IsConflict(err) { // it is paused, or about to be removed
-		if c, inspectErr := e.inspectIfThere(ctx, o.ID); inspectErr == nil && c != nil && c.State.Paused {
+	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) { // it is paused, or about to be removed, or gone
+		c, inspectErr := e.inspectIfThere(ctx, o.ID)
+		switch {
+		case inspectErr != nil:
+			return errors.Join(err, inspectErr)
+		case c == nil:
+			return errGone
+		case c.State.Paused:
 			return nil
 		}
 	}

@@ -18,6 +18,9 @@ func (f *fakeDocker) ContainerStart(ctx context.Context, id string, _ container.
 		if c.state == "paused" {
 			return fmt.Errorf("cannot start a paused container, try unpause instead: %w", cerrdefs.ErrConflict)
 		}
+		if c.state == "running" {
+			return nil
+		}
 		f.startedTwice = f.startedTwice || c.startFailed
 		if err := f.startable(c); err != nil {
 			c.startFailed = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -271,6 +272,8 @@ func (w *fakeWorker) Release(ctx context.Context) error {
 	return err
 }
 
+func (w *fakeWorker) ID() string { return w.id }
+
 func (w *fakeWorker) Abandon() error {
 	w.ends(func(c *fakeContainer) { c.end(w.service.docker.clock) })
 	return nil
@@ -278,6 +281,9 @@ func (w *fakeWorker) Abandon() error {
 
 func (w *fakeWorker) Close() error {
 	w.ends(func(c *fakeContainer) { w.service.docker.drop(c, false) })
+	if w.service.docker.dead {
+		return errors.New("injected: nobody is there to close the worker")
+	}
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
-	"github.com/docker/docker/api/types/network"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -42,7 +41,7 @@ type journal struct {
 	Holds    []string  `json:"holds,omitempty"`   // all that the old container mounts
 	Others   []other   `json:"others,omitempty"`  // containers that are stopped for it
 	// What the old container was connected to: a start that fails may lose it.
-	Endpoints map[string]*network.EndpointSettings `json:"endpoints,omitempty"`
+	Endpoints endpoints `json:"endpoints,omitempty"`
 
 	late bool // it is taken back by somebody else, after whatever has happened meanwhile
 }
@@ -53,6 +52,8 @@ type other struct {
 	Name    string `json:"name"`
 	Paused  bool   `json:"paused,omitempty"`
 	Timeout int    `json:"timeout,omitempty"` // seconds that it has to stop
+	// What it was connected to: a start that fails may lose it.
+	Endpoints endpoints `json:"endpoints,omitempty"`
 }
 
 // newJournal says how everything is now. An empty safety means that there will
@@ -97,7 +98,7 @@ func (j journal) workerName(id labels.ID) string {
 }
 
 // configuredEndpoints are a container's endpoints as they could be made again.
-func configuredEndpoints(c container.InspectResponse) map[string]*network.EndpointSettings {
+func configuredEndpoints(c container.InspectResponse) endpoints {
 	if c.NetworkSettings == nil {
 		return nil
 	}

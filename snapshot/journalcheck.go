@@ -140,15 +140,25 @@ func (j journal) checkVolumes() error {
 }
 
 func (j journal) checkOthers() error {
-	if len(j.Others) > maxJournalItems || len(j.Endpoints) > maxJournalItems {
-		return fmt.Errorf("%d containers, %d networks", len(j.Others), len(j.Endpoints))
+	if len(j.Others) > maxJournalItems {
+		return fmt.Errorf("%d containers", len(j.Others))
 	}
 	for _, o := range j.Others {
 		if !isFullID(o.ID) || !isName(o.Name) || o.Timeout < 0 || o.ID == j.Old {
 			return fmt.Errorf("container %.200q, %.200q", o.ID, o.Name)
 		}
+		if err := o.Endpoints.check(); err != nil {
+			return err
+		}
 	}
-	for name := range j.Endpoints {
+	return j.Endpoints.check()
+}
+
+func (e endpoints) check() error {
+	if len(e) > maxJournalItems {
+		return fmt.Errorf("%d networks", len(e))
+	}
+	for name := range e {
 		if name == "" || len(name) > maxJournalName {
 			return fmt.Errorf("network %.200q", name)
 		}

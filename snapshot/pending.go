@@ -85,6 +85,13 @@ type replacing struct {
 	journal journal
 }
 
+// isLeftover tells whether the operation is over, done or rolled back, and nobody works
+// on it any more. All that may be left to do is to start others, and to remove the old
+// container: nobody needs to wait for that.
+func (r replacing) isLeftover() bool {
+	return volumebackup.IsSettled(summaryName(r.worker.Summary)) && !r.worker.alive
+}
+
 // concern is what an operation is about.
 type concern struct {
 	words   []string // names and IDs of its container
@@ -153,6 +160,7 @@ func (e *Engine) findRivals(ctx context.Context, own []string, about concern, p 
 	if rivals, err = about.choose(workers, p); err != nil {
 		return nil, nil, err
 	}
+	rivals = slices.DeleteFunc(rivals, replacing.isLeftover)
 	for _, w := range workers {
 		_, isJournal := w.Labels[labelJournal]
 		// The worker that writes for a restore in place does not count: it does nothing
@@ -203,6 +211,33 @@ func (e *Engine) conclude(ctx context.Context, pending []replacing, p Progress) 
 		}
 		if done != nil {
 			p.warn("recover", done.Container+": "+done.Text)
+		}
+	}
+	return nil
+}
+
+// leftovers are the settled operations of which a command has tried to do what was
+// left, by the IDs of their workers. Once is enough: if it fails, that does not keep
+// the command from its work.
+type leftovers map[string]bool
+
+// untried are the pending operations without those leftovers.
+func (l leftovers) untried(pending []replacing) []replacing {
+	return slices.DeleteFunc(pending, func(r replacing) bool { return l[r.worker.ID] })
+}
+
+// conclude is [Engine.conclude], to which a leftover that cannot be cleared away is only
+// worth a warning.
+func (l leftovers) conclude(ctx context.Context, e *Engine, pending []replacing, p Progress) error {
+	for _, r := range pending {
+		err := e.conclude(ctx, []replacing{r}, p)
+		if r.isLeftover() && err != nil && ctx.Err() == nil {
+			l[r.worker.ID] = true
+			p.warn("recover", err.Error())
+			continue
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -66,6 +66,7 @@ func (e *Engine) Settle(ctx context.Context, name string, p Progress) error {
 // place is under way, or was interrupted. It looks for one while it observes: there
 // hardly ever is, and then it observes again.
 func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inquiry, p Progress) (source, error) {
+	tried := leftovers{}
 	for {
 		var workers []worker
 		var from source
@@ -93,10 +94,10 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inqu
 		if err != nil {
 			return source{}, err
 		}
-		if len(pending) == 0 {
+		if pending = tried.untried(pending); len(pending) == 0 {
 			return from, failed
 		}
-		if err := e.conclude(ctx, pending, p); err != nil {
+		if err := tried.conclude(ctx, e, pending, p); err != nil {
 			return source{}, err
 		}
 	}
@@ -139,8 +140,8 @@ func (e *Engine) recoverWorker(ctx context.Context, w worker, about concern, p P
 // recoverReplace takes an interrupted restore in place back, or finishes it if its
 // container has been at work since. It returns nil if somebody else was faster.
 func (e *Engine) recoverReplace(ctx context.Context, r replacing, p Progress) (*Recovery, error) {
-	if volumebackup.IsSettled(summaryName(r.worker.Summary)) {
-		return nil, errors.Join(e.finishReplace(ctx, r.journal, p), e.discard(ctx, r.worker.ID))
+	if r.isLeftover() {
+		return e.finishSettled(ctx, r, p)
 	}
 	options, err := r.journal.options()
 	if err != nil {
@@ -154,34 +155,58 @@ func (e *Engine) recoverReplace(ctx context.Context, r replacing, p Progress) (*
 	if dead == nil || err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	text, err := e.concludeReplace(ctx, r.journal, *dead, lock, p)
-	if err != nil { // its journal says the same as the one that is there
+	text, err := e.concludeReplace(ctx, r.journal, *dead, p)
+	if text == "" { // its journal says the same as the one that is there
 		return nil, errors.Join(err, lock.Close())
 	}
 	after, cancel := cleanup(ctx)
 	defer cancel()
-	return &Recovery{Container: r.journal.Name, Text: text}, errors.Join(e.discard(after, r.worker.ID), lock.Close())
+	if err == nil { // else something is left to do
+		err = e.discard(after, r.worker.ID)
+	}
+	return &Recovery{Container: r.journal.Name, Text: text}, errors.Join(err, lock.Close())
 }
 
-// concludeReplace does what a dead worker's journal calls for, and settles it.
-func (e *Engine) concludeReplace(ctx context.Context, j journal, dead container.InspectResponse, lock VolumeWorker, p Progress) (text string, err error) {
+// markSettled has a dead worker's journal say that its operation is settled.
+func (e *Engine) markSettled(ctx context.Context, worker string) error {
+	err := e.docker.ContainerRename(ctx, worker, volumebackup.SettledName(worker))
+	return describe(err, "rename worker")
+}
+
+// finishSettled does what is left of a settled restore in place.
+func (e *Engine) finishSettled(ctx context.Context, r replacing, p Progress) (*Recovery, error) {
+	if err := e.finishReplace(ctx, r.journal, p); err != nil {
+		return nil, err
+	}
+	after, cancel := cleanup(ctx)
+	defer cancel()
+	if err := e.discard(after, r.worker.ID); err != nil {
+		return nil, err
+	}
+	return &Recovery{Container: r.journal.Name, Text: fmt.Sprintf("what the restore of %s had left to do was done", r.journal.Snapshot)}, nil
+}
+
+// concludeReplace does what a dead worker's journal calls for. It returns what there
+// is now, unless that failed; an error beside it is a [NotStartedError].
+func (e *Engine) concludeReplace(ctx context.Context, j journal, dead container.InspectResponse, p Progress) (string, error) {
 	made, err := e.goneOn(ctx, j, dead)
-	if err != nil {
-		return "", err
-	}
-	if made == "" {
-		j.late = true
-		text, err = e.undoCrashed(ctx, j, p)
-	}
 	if err != nil {
 		return "", err
 	}
 	after, cancel := cleanup(ctx)
 	defer cancel()
-	if err := lock.Release(after); err != nil || made == "" {
-		return text, err
+	if made == "" {
+		j.late = true
+		text, err := e.undoCrashed(ctx, j, p)
+		if text == "" {
+			return "", err
+		}
+		return text, errors.Join(err, e.markSettled(after, dead.ID))
 	}
-	text = fmt.Sprintf("the restore of %s was finished: container %s (%s) has been at work since it was interrupted", j.Snapshot, j.Name, made[:shortID])
+	if err := e.markSettled(after, dead.ID); err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("the restore of %s was finished: container %s (%s) has been at work since it was interrupted", j.Snapshot, j.Name, made[:shortID])
 	if j.Safety != "" {
 		text += fmt.Sprintf("; what was there before is in snapshot %s", j.Safety)
 	}

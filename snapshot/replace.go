@@ -17,16 +17,16 @@ func (e *Engine) Replace(ctx context.Context, o ReplaceOptions, p Progress) (Rep
 	if e.volumes == nil {
 		return Replaced{}, errors.New("nothing here can restore volumes")
 	}
-	watch := e.startWatch()
+	watch, tried := e.startWatch(), leftovers{}
 	for {
-		replaced, err := e.tryReplace(ctx, o, watch, p)
+		replaced, err := e.tryReplace(ctx, o, watch, tried, p)
 		if !errors.Is(err, errMoved) {
 			return replaced, err
 		}
 	}
 }
 
-func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch, p Progress) (Replaced, error) {
+func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch, tried leftovers, p Progress) (Replaced, error) {
 	s, err := e.Resolve(ctx, o.Snapshot)
 	if err != nil {
 		return Replaced{}, err
@@ -36,7 +36,7 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch,
 	if err != nil {
 		return Replaced{}, err
 	}
-	if err := e.makeWay(ctx, s, old, o, p); err != nil {
+	if err := e.makeWay(ctx, s, old, o, tried, p); err != nil {
 		return Replaced{}, err
 	}
 	p.status("check", "checking what "+string(s.ID)+" needs")
@@ -61,7 +61,7 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch,
 // makeWay waits for a restore in place of the same container, or of one that
 // shares a volume, and takes back one that was interrupted. A dry run changes
 // nothing, so there it is an error.
-func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, p Progress) error {
+func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, tried leftovers, p Progress) error {
 	about := concern{words: []string{o.Name}, volumes: volumesOf(s.Mounts)}
 	if o.Name == "" {
 		about.words = []string{s.Container.Name}
@@ -71,6 +71,9 @@ func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.Inspect
 		about.volumes = distinct(about.volumes, mountedVolumes(*old))
 	}
 	pending, err := e.pendingReplacements(ctx, about, p)
+	if pending = tried.untried(pending); o.DryRun {
+		pending = slices.DeleteFunc(pending, replacing.isLeftover)
+	}
 	if err != nil || len(pending) == 0 {
 		return err
 	}
@@ -78,7 +81,7 @@ func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.Inspect
 		name := pending[0].journal.Name
 		return fmt.Errorf("a restore in place of container %s is under way or was interrupted: docker snapshot recover %s", name, name)
 	}
-	if err := e.conclude(ctx, pending, p); err != nil {
+	if err := tried.conclude(ctx, e, pending, p); err != nil {
 		return err
 	}
 	return errMoved

@@ -123,7 +123,7 @@ func (e *Engine) lookAtOthers(ctx context.Context, r *replacement) error {
 				Kind: ProblemOtherOneShot, Subject: o.Name, Text: fmt.Sprintf("container %s is removed when it stops (--rm), and it shares a volume", o.Name),
 			})
 		}
-		o.Timeout = stopTimeout(*c)
+		o.Timeout, o.Endpoints = stopTimeout(*c), configuredEndpoints(*c)
 		peers[o.ID] = peersOf(*c)
 		others = append(others, o)
 	}

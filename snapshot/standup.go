@@ -39,11 +39,11 @@ func (e *Engine) resume(ctx context.Context, id string, j journal) error {
 		return fmt.Errorf("inspect container %s: %w", j.OldName, err)
 	}
 	if j.Running && !c.State.Running {
-		if err := e.reconnect(ctx, c, j); err != nil {
+		if err := e.reconnect(ctx, c, j.Endpoints); err != nil {
 			return err
 		}
 		if err := e.startAgain(ctx, id); err != nil {
-			return fmt.Errorf("start container %s: %w", j.OldName, errors.Join(err, e.reconnectAfter(ctx, id, j)))
+			return fmt.Errorf("start container %s: %w", j.OldName, errors.Join(err, e.reconnectAfter(ctx, id, j.Endpoints)))
 		}
 	}
 	if j.Paused && !c.State.Paused {

@@ -29,6 +29,7 @@ type transaction struct {
 	stopping bool // the engine may still be stopping something
 
 	touched bool // something was done that has to be taken back
+	pending bool // something is left to do, so the journal stays and the guard goes on
 	written bool // the volumes may have changed
 	newID   string
 	changes []VolumeChange
@@ -36,20 +37,24 @@ type transaction struct {
 	ending  errgroup.Group // what is not waited for
 }
 
-// close ends the workers, and waits until they are gone.
+// close ends the workers, and waits until they are gone. The guard is only told that
+// all is done if it is: else it goes on when this process has ended.
 func (t *transaction) close() {
 	t.endWorker()
-	_ = t.ending.Wait() // told already
+	if err := t.ending.Wait(); err != nil { // told already
+		t.pending = true
+	}
 	if t.lock != nil {
 		if err := t.lock.Close(); err != nil {
+			t.pending = true
 			t.p.warn("remove", err.Error())
 		}
 		t.lock = nil
 	}
-	if t.release != nil {
+	if t.release != nil && !t.pending {
 		t.release()
-		t.release = nil
 	}
+	t.release = nil
 }
 
 // endWorker has the worker removed, without waiting for that. Its last request
@@ -61,10 +66,11 @@ func (t *transaction) endWorker() {
 	}
 	t.worker = nil
 	t.ending.Go(func() error {
-		if err := worker.Close(); err != nil {
+		err := worker.Close()
+		if err != nil {
 			t.p.warn("remove", err.Error())
 		}
-		return nil
+		return err
 	})
 }
 
@@ -91,7 +97,7 @@ func (t *transaction) run(ctx context.Context) (Replaced, error) {
 
 func (t *transaction) result() Replaced {
 	return Replaced{
-		Restored: Restored{ContainerID: t.newID, Name: t.plan.name, Snapshot: t.plan.snapshot, Started: t.plan.start, Plan: t.plan.steps(t.options), Incomplete: t.lost},
+		Restored: Restored{ContainerID: t.newID, Name: t.plan.name, Snapshot: t.plan.snapshot, Started: t.plan.start, Plan: t.plan.steps(t.options), Incomplete: t.lost || t.pending},
 		Safety:   t.safety, Volumes: t.changes,
 	}
 }
@@ -170,11 +176,11 @@ func (t *transaction) make(ctx context.Context) error {
 		t.watch.skip("start", "wait")
 		return context.Cause(ctx)
 	}
-	t.engine.startOthers(ctx, t.plan.peers(), t.p)
+	peersErr := t.engine.startOthers(ctx, t.plan.peers(), t.p)
 	t.p.status("start", "starting container "+t.plan.name)
 	if err := t.engine.docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
-		return fmt.Errorf("start container %s: %w", t.plan.name, err)
-	}
+		return errors.Join(peersErr, fmt.Errorf("start container %s: %w", t.plan.name, err))
+	} // a peer that did not start, though this one did, is tried again at the end
 	t.watch.lap("start")
 	if err := t.engine.waitReady(ctx, id, t.plan.name, t.options, t.p); err != nil {
 		return err
@@ -201,10 +207,18 @@ func (t *transaction) commit(ctx context.Context) error {
 	}
 	t.p.status("remove", "removing what was replaced")
 	if err := t.engine.finishReplace(ctx, t.journal, t.p); err != nil {
-		_ = t.lock.Abandon() // the journal stays, for who finishes it
+		t.leavePending(ctx)
 		t.p.warn("remove", fmt.Sprintf("%v. When the cause is removed, type: docker snapshot recover %s", err, t.plan.name))
 	}
 	return nil
+}
+
+// leavePending ends the worker that holds the lock, but leaves its journal to the
+// guard, to the next command, and to docker snapshot recover.
+func (t *transaction) leavePending(ctx context.Context) {
+	t.pending = true
+	t.engine.abandon(ctx, t.lock)
+	t.lock = nil
 }
 
 // takeBack puts everything back, and reports what failed first, then what was undone.
@@ -215,7 +229,11 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	case t.lock == nil: // so no volumes were made
 		return failure
 	case !t.touched:
-		return errors.Join(failure, t.engine.removeVolumes(ctx, t.journal.Made))
+		err := t.engine.removeVolumes(ctx, t.journal.Made)
+		if err != nil {
+			t.leavePending(ctx)
+		}
+		return errors.Join(failure, err)
 	}
 	t.p.status("undo", "putting everything back")
 	j := t.journal
@@ -223,6 +241,7 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 		j.Volumes = nil
 	}
 	if settled, err := t.regain(ctx); settled || err != nil {
+		t.pending = err != nil
 		return errors.Join(failure, err)
 	}
 	undo := t.engine.undoReplace
@@ -230,14 +249,17 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 		undo = t.engine.undoCrashed
 	}
 	undone, err := undo(ctx, j, t.p)
-	if err != nil {
-		t.engine.abandon(ctx, t.lock, j) // the journal stays, for docker snapshot recover
+	if undone == "" {
+		t.leavePending(ctx)
 		return errors.Join(failure, err)
 	}
 	if err := t.lock.Release(context.WithoutCancel(ctx)); err != nil {
 		t.p.warn("undo", err.Error())
 	}
-	return errors.Join(failure, errors.New(undone))
+	if err != nil { // all is back but others, which are to be started
+		t.leavePending(ctx)
+	}
+	return errors.Join(failure, errors.New(undone), err)
 }
 
 // regain takes the lock again if it was lost: the worker that held it was killed.

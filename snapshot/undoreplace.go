@@ -26,32 +26,41 @@ func (e *Engine) undoCrashed(ctx context.Context, j journal, p Progress) (string
 // observed, so it serves a transaction that failed as well as one of which only
 // the journal is left, and doing it twice does no harm. It works after Ctrl-C.
 // It returns what was put back, for people. What it could not put back, it tells
-// in an [UndoError].
+// in an [UndoError]; if that is only that another container does not start again, in
+// a [NotStartedError].
 func (e *Engine) undoReplace(ctx context.Context, j journal, p Progress) (string, error) {
 	ctx = context.WithoutCancel(ctx)
-	data := dataSafe
+	b := rollBack{data: dataSafe}
 	if len(j.Volumes) > 0 {
-		data = dataMixed
+		b.data = dataMixed
 	}
-	text, err := e.putBack(ctx, j, &data, p)
-	if err == nil {
+	text, err := e.putBack(ctx, j, &b, p)
+	switch {
+	case err == nil && b.notStarted == nil:
 		return text, nil
+	case err == nil:
+		return text, &NotStartedError{Container: j.Name, Err: b.notStarted}
 	}
-	if data == dataSafe { // else they would work with a mixture
-		e.startOthers(ctx, j.Others, p)
+	if b.data == dataSafe { // else they would work with a mixture
+		err = errors.Join(err, e.startOthers(ctx, j.Others, p))
 	}
-	return "", &UndoError{Container: j.Name, State: e.account(ctx, j, data), Err: err}
+	return "", &UndoError{Container: j.Name, State: e.account(ctx, j, b.data), Err: err}
 }
 
-// putBack does the work of undoReplace. It notes in data when the volumes hold
-// again what they held.
-func (e *Engine) putBack(ctx context.Context, j journal, data *dataState, p Progress) (string, error) {
+// rollBack is how far putting everything back has come.
+type rollBack struct {
+	data       dataState // what the volumes hold
+	notStarted error     // why others could not be started again
+}
+
+// putBack does the work of undoReplace.
+func (e *Engine) putBack(ctx context.Context, j journal, b *rollBack, p Progress) (string, error) {
 	old, err := e.findOld(ctx, j)
 	if err != nil {
 		return "", err
 	}
 	if old != nil && containerName(*old) == j.OldName {
-		*data = dataSafe // it had not stepped aside
+		b.data = dataSafe // it had not stepped aside
 	}
 	if err := e.discard(ctx, j.Worker); err != nil {
 		return "", fmt.Errorf("end the worker that writes the volumes: %w", err)
@@ -60,7 +69,7 @@ func (e *Engine) putBack(ctx context.Context, j journal, data *dataState, p Prog
 	if err != nil {
 		return "", err
 	}
-	if over, err := e.isOver(ctx, j, old, made, p); over != "" || err != nil {
+	if over, err := e.isOver(ctx, j, old, made, b, p); over != "" || err != nil {
 		return over, err
 	}
 	if made != nil {
@@ -69,7 +78,7 @@ func (e *Engine) putBack(ctx context.Context, j journal, data *dataState, p Prog
 		}
 	}
 	if old != nil && containerName(*old) == j.OldName {
-		e.startOthers(ctx, j.Others, p)
+		b.notStarted = e.startOthers(ctx, j.Others, p)
 		return e.standUp(ctx, old.ID, j, p)
 	}
 	if err := e.putVolumesBack(ctx, old, j, p); err != nil {
@@ -78,8 +87,8 @@ func (e *Engine) putBack(ctx context.Context, j journal, data *dataState, p Prog
 		}
 		return "", err
 	}
-	*data = dataSafe
-	e.startOthers(ctx, j.Others, p) // the container may need one of them to start
+	b.data = dataSafe
+	b.notStarted = e.startOthers(ctx, j.Others, p) // the container may need one of them to start
 	if old == nil {
 		return e.makeAgain(ctx, j, p)
 	}
@@ -93,7 +102,7 @@ func (e *Engine) putBack(ctx context.Context, j journal, data *dataState, p Prog
 // container is gone, and was made again by another attempt to take it back; or
 // there is nothing to make it of. Somebody must have removed it, for we remove it
 // last of all.
-func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.InspectResponse, p Progress) (string, error) {
+func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.InspectResponse, b *rollBack, p Progress) (string, error) {
 	if old != nil || j.Old == "" || made == nil {
 		return "", nil
 	}
@@ -101,7 +110,7 @@ func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.Ins
 	if err != nil || safety != nil {
 		return "", err
 	}
-	e.startOthers(ctx, j.Others, p)
+	b.notStarted = e.startOthers(ctx, j.Others, p)
 	return fmt.Sprintf("container %s (%s) was removed by somebody meanwhile, and there is no snapshot of it: the new container %s (%s) stays",
 		j.OldName, j.Old[:shortID], j.Name, made.ID[:shortID]), nil
 }
@@ -122,9 +131,18 @@ func (e *Engine) findSafety(ctx context.Context, j journal) (*Snapshot, error) {
 }
 
 // finishReplace does what is left when a restore in place is settled, one way or
-// the other: the old container is removed, unless it is back under its name.
+// the other: the others are started, and the old container is removed, unless it is
+// back under its name.
 func (e *Engine) finishReplace(ctx context.Context, j journal, p Progress) error {
-	e.startOthers(ctx, j.Others, p)
+	err := e.startOthers(ctx, j.Others, p)
+	if err != nil {
+		err = &NotStartedError{Container: j.Name, Err: err}
+	}
+	return errors.Join(err, e.removeReplaced(ctx, j, p))
+}
+
+// removeReplaced removes the old container, unless it is back under its name.
+func (e *Engine) removeReplaced(ctx context.Context, j journal, p Progress) error {
 	old, err := e.inspectIfThere(ctx, j.Old)
 	if err != nil || old == nil || j.OneShot || containerName(*old) != j.Aside {
 		return err
@@ -243,12 +261,12 @@ func (s *Snapshot) archivesOf(volumes []string) []volumebackup.Target {
 // abandon ends the worker that holds the lock, but leaves its container: the
 // journal. It waits until that can be seen, or who comes next would take the
 // operation to be under way.
-func (e *Engine) abandon(ctx context.Context, lock VolumeWorker, j journal) {
+func (e *Engine) abandon(ctx context.Context, lock VolumeWorker) {
 	_ = lock.Abandon()
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
 	_ = poll(ctx, func() (bool, error) { // that it goes on for a while does no harm
-		c, err := e.inspectIfThere(ctx, volumebackup.LockName(j.lock()))
+		c, err := e.inspectIfThere(ctx, lock.ID())
 		return c == nil || !c.State.Running, err
 	})
 }

@@ -228,11 +228,15 @@ func TestOthersThatCannotBeStartedAreTold(t *testing.T) {
 	a, b := docker.run(t, "one"), docker.run(t, "two")
 	a.state, b.state = "exited", "paused"
 	var got events
-	docker.engine().startOthers(t.Context(), []other{{ID: "gone", Name: "gone"}, {ID: b.id, Name: "two", Paused: true}, {ID: a.id, Name: "one", Paused: true}}, got.progress)
+	others := []other{{ID: "gone", Name: "gone"}, {ID: b.id, Name: "two", Paused: true}, {ID: a.id, Name: "one", Paused: true}}
+	assert.NilError(t, docker.engine().startOthers(t.Context(), others, got.progress))
 	assert.Equal(t, len(got.warnings()), 1)
-	assert.Assert(t, is.Contains(got.warnings()[0], "container gone, which was stopped for its volumes, could not be started again"))
+	assert.Assert(t, is.Contains(got.warnings()[0], "container gone, which was stopped for its volumes, was removed meanwhile"))
 	assert.Equal(t, a.state, "paused")
 	assert.Equal(t, b.state, "paused")
+	a.state, docker.startError = "exited", errors.New("its port is taken")
+	err := docker.engine().startOthers(t.Context(), others, got.progress)
+	assert.ErrorContains(t, err, "container one, which was stopped for its volumes, could not be started again: its port is taken")
 }
 
 func TestOthersAreInTheOrderInWhichTheyCanStart(t *testing.T) {
@@ -273,7 +277,7 @@ func TestReconnect(t *testing.T) {
 	delete(c.endpoints, "n1")
 	docker.networks["n2"] = "another"
 	delete(docker.networks, "n3")
-	err := docker.engine().reconnect(t.Context(), c.inspect(false), j)
+	err := docker.engine().reconnect(t.Context(), c.inspect(false), j.Endpoints)
 	assert.ErrorContains(t, err, "network n3 of container web does not exist any more: create it again")
 	assert.Equal(t, c.endpoints["n1"].NetworkID, "id1")
 	assert.DeepEqual(t, c.endpoints["n1"].Aliases, []string{"alias"})

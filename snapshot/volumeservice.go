@@ -30,6 +30,7 @@ type VolumeBackup interface {
 // VolumeWorker sees the volumes that it may restore, and may hold a lock;
 // [volumebackup.Restore] is one.
 type VolumeWorker interface {
+	ID() string // of its container
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error)
 	Check(ctx context.Context, snapshot string, t volumebackup.Target) error
 	Plan(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)

@@ -58,6 +58,9 @@ func (w *workerConn) attachAndStart(ctx context.Context) error {
 	return nil
 }
 
+// ID is that of the worker's container.
+func (w *workerConn) ID() string { return w.id }
+
 func (w *workerConn) Read(b []byte) (int, error) {
 	n, err := w.stdout.Read(b)
 	w.heard.Store(true)
@@ -173,6 +176,12 @@ const settled = "-settled"
 // taken back.
 func IsSettled(worker string) bool { return strings.HasSuffix(worker, settled) }
 
+// SettledName is the name of a worker whose operation is over.
+func SettledName(workerID string) string {
+	const shown = 6
+	return namePrefix + workerID[:shown] + settled
+}
+
 // ErrLost means that a worker which held a lock has ended, or that another command
 // has taken it for dead.
 var ErrLost = errors.New("the worker that held the lock has ended")
@@ -196,8 +205,7 @@ func (w *workerConn) Held(ctx context.Context) error {
 // changed, and by one call. If that fails, the name tells whether only the answer
 // was lost.
 func (w *workerConn) Release(ctx context.Context) error {
-	const shown = 6
-	name := namePrefix + w.id[:shown] + settled
+	name := SettledName(w.id)
 	err := w.docker.ContainerRename(ctx, w.id, name)
 	if err == nil {
 		return nil

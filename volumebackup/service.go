@@ -96,6 +96,8 @@ type launcher func(ctx context.Context, job job) (conn, error)
 // conn is a conversation with a worker that runs.
 type conn interface {
 	io.ReadWriteCloser
+	// ID is that of the worker's container.
+	ID() string
 	// Abandon ends the worker, but leaves its container: the journal.
 	Abandon() error
 	// Held fails with [ErrLost] if the worker is not at work under its name any more.
@@ -206,6 +208,9 @@ func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error
 
 // Close ends the conversation and removes the worker. What was not published is dropped.
 func (s *session) Close() error { return s.client.Close() }
+
+// ID is that of the worker's container.
+func (s *session) ID() string { return s.conn.ID() }
 
 // Abandon ends the worker and leaves its journal to who repairs.
 func (s *session) Abandon() error { return s.conn.Abandon() }
