@@ -61,8 +61,10 @@ func (suite) prepare() (err error) {
 	if err := os.Mkdir(plugins, 0o755); err != nil {
 		return err
 	}
-	if err := build(filepath.Join(configDir, "mapwriter"), "./mapwriter"); err != nil {
-		return err
+	for _, program := range []string{"mapwriter", "directwriter"} {
+		if err := build(filepath.Join(configDir, program), "./"+program); err != nil {
+			return err
+		}
 	}
 	return build(filepath.Join(plugins, "docker-snapshot"), "..", "-ldflags", "-X github.com/cua-snapshot/docker-snapshot/plugin/metadata.version=e2e")
 }

@@ -74,8 +74,13 @@ func (v volumesTest) checkRestored(name string, want map[string][]string) {
 	for destination, lines := range want {
 		archivetest.Equal(v, got[destination], lines)
 	}
-	volumes := mounted(v.Context(), []string{copied})
-	v.docker("rm", copied)
+	v.removeWithVolumes(copied)
+}
+
+func (v volumesTest) removeWithVolumes(container string) {
+	v.Helper()
+	volumes := mounted(v.Context(), []string{container})
+	v.docker("rm", container)
 	v.docker(append([]string{"volume", "rm"}, volumes...)...)
 }
 

@@ -392,11 +392,11 @@ func TestWorkersMayOnlyWhatTheirJobNeeds(t *testing.T) {
 		{"look", toLook, true, "DAC_OVERRIDE"},
 		{"tidy", toTidy, false, "DAC_OVERRIDE"},
 		{"compare", RestoreOptions{Volumes: []string{"v"}, ReadOnly: true}.rights(), true, "DAC_OVERRIDE DAC_READ_SEARCH FOWNER SYS_ADMIN"},
-		{"capture", toCapture, false, "DAC_OVERRIDE DAC_READ_SEARCH FOWNER SYS_ADMIN"},
-		{"fill", RestoreOptions{Volumes: []string{"v"}, Fill: &Fill{}}.rights(), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID SETFCAP"},
-		{"fill with devices", toFill(true, false), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID MKNOD SETFCAP"},
-		{"fill with trusted xattrs", toFill(false, true), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID SETFCAP SYS_ADMIN"},
-		{"replace", RestoreOptions{Volumes: []string{"v"}}.rights(), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID MKNOD SETFCAP SYS_ADMIN"},
+		{"capture", toCapture, false, "DAC_OVERRIDE DAC_READ_SEARCH FOWNER LEASE SYS_ADMIN"},
+		{"fill", RestoreOptions{Volumes: []string{"v"}, Fill: &Fill{}}.rights(), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID LEASE SETFCAP"},
+		{"fill with devices", toFill(true, false), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID LEASE MKNOD SETFCAP"},
+		{"fill with trusted xattrs", toFill(false, true), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID LEASE SETFCAP SYS_ADMIN"},
+		{"replace", RestoreOptions{Volumes: []string{"v"}}.rights(), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID LEASE MKNOD SETFCAP SYS_ADMIN"},
 		{"lock", RestoreOptions{Lock: "id"}.rights(), true, "DAC_OVERRIDE"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

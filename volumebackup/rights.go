@@ -46,6 +46,9 @@ func (j job) capabilities() []string {
 			"FOWNER",          // modes, times and xattrs of what others own, and reading without a trace
 		)
 	}
+	if j.rights.readsVolumes && j.rights.writesStore {
+		needed = append(needed, "LEASE") // asking whether anybody writes to what others own, to note it in the store
+	}
 	if j.rights.writesVolumes {
 		needed = append(needed,
 			"CHOWN",   // owners

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"gotest.tools/v3/assert"
 
@@ -20,6 +21,8 @@ type world struct {
 	store  *store.Store
 	volume string
 	next   int
+	// longestWrite is none, so that tests need not wait until a write from before must have landed.
+	longestWrite time.Duration
 
 	mu       sync.Mutex
 	warnings []string
@@ -53,6 +56,11 @@ func (w *world) noWarnings() {
 
 func (w *world) mount() Mount { return Mount{Number: 0, Volume: "vol", Path: w.volume} }
 
+func (w *world) begin(id string) (*Backup, error) {
+	w.t.Helper()
+	return begin(w.t.Context(), w.longestWrite, w.store, id, []Mount{w.mount()})
+}
+
 // snapshot archives the volume in passes of the given modes.
 func (w *world) snapshot(modes ...Mode) (string, Archive) {
 	w.t.Helper()
@@ -61,7 +69,7 @@ func (w *world) snapshot(modes ...Mode) (string, Archive) {
 	if len(modes) == 0 {
 		modes = []Mode{Live, Frozen}
 	}
-	b, err := Begin(w.t.Context(), w.store, id, []Mount{w.mount()})
+	b, err := w.begin(id)
 	assert.NilError(w.t, err)
 	defer func() { assert.NilError(w.t, b.Discard()) }()
 	for _, mode := range modes {
@@ -83,7 +91,7 @@ func (w *world) restore(id, name, path string) RestoreResult {
 
 func (w *world) tryRestore(id, name, path string) (RestoreResult, error) {
 	o := RestoreOptions{Snapshot: id, Mount: Mount{Volume: name, Path: path}}
-	return Restore(w.t.Context(), w.store, o, w, &Counter{})
+	return restoreAfter(w.t.Context(), w.longestWrite, w.store, o, w, &Counter{})
 }
 
 func TestRestoreIntoNewVolume(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,19 +44,24 @@ type Backup struct {
 // volume is one volume of a backup.
 type volume struct {
 	Mount
-	tree      *tree
-	writeback writeback
-	notes     notes
-	loadIndex func() error // reads the head into the index, once
-	noHead    bool         // the head is damaged
-	toldLost  bool         // the reporter has heard of the head's lost packs
-	read      int64        // bytes, in all passes
-	needs     Needs        // of the last pass
-	buffers   buffers
+	tree         *tree
+	writeback    writeback
+	longestWrite time.Duration
+	notes        notes
+	loadIndex    func() error // reads the head into the index, once
+	noHead       bool         // the head is damaged
+	toldLost     bool         // the reporter has heard of the head's lost packs
+	read         int64        // bytes, in all passes
+	needs        Needs        // of the last pass
+	buffers      buffers
 }
 
 // Begin starts a backup.
-func Begin(ctx context.Context, s *store.Store, id string, mounts []Mount) (_ *Backup, err error) {
+func Begin(ctx context.Context, s *store.Store, id string, mounts []Mount) (*Backup, error) {
+	return begin(ctx, longestWrite, s, id, mounts)
+}
+
+func begin(ctx context.Context, longest time.Duration, s *store.Store, id string, mounts []Mount) (_ *Backup, err error) {
 	draft, err := s.Begin(ctx, id)
 	if err != nil {
 		return nil, err
@@ -70,19 +76,19 @@ func Begin(ctx context.Context, s *store.Store, id string, mounts []Mount) (_ *B
 		return nil, err
 	}
 	for _, m := range mounts {
-		if err := b.add(m); err != nil {
+		if err := b.add(m, longest); err != nil {
 			return nil, err
 		}
 	}
 	return b, nil
 }
 
-func (b *Backup) add(m Mount) error {
+func (b *Backup) add(m Mount, longest time.Duration) error {
 	t, err := openTree(m.Path)
 	if err != nil {
 		return err
 	}
-	v := &volume{Mount: m, tree: t}
+	v := &volume{Mount: m, tree: t, longestWrite: longest}
 	b.volumes = append(b.volumes, v)
 	v.loadIndex = sync.OnceValue(func() error { return b.loadIndex(v) })
 	v.writeback, err = writebackOf(t.fd())

@@ -122,7 +122,7 @@ func BenchmarkFrozen(b *testing.B) {
 	var err error
 	before := func() {
 		w.next++
-		backup, err = Begin(b.Context(), w.store, fmt.Sprint(w.next), []Mount{w.mount()})
+		backup, err = w.begin(fmt.Sprint(w.next))
 		assert.NilError(b, err)
 		_, err = backup.Pass(b.Context(), Live, w, &Counter{})
 		assert.NilError(b, err)

@@ -76,7 +76,7 @@ func TestChangesBetweenWalkAndReading(t *testing.T) {
 			assert.NilError(t, unix.Setxattr(w.path("b"), "user.old", []byte("old"), 0))
 			w.write("first", []byte("two names"))
 			assert.NilError(t, os.Link(w.path("first"), w.path("second")))
-			b, err := Begin(t.Context(), w.store, "id", []Mount{w.mount()})
+			b, err := w.begin("id")
 			assert.NilError(t, err)
 			w.passWith(b, func() {
 				assert.NilError(t, between(w))

@@ -53,7 +53,7 @@ func TestFilesChangeWhileTheyAreRead(t *testing.T) {
 	w.write("linked", []byte("linked"))
 	for round := range 6 {
 		id := fmt.Sprintf("churn%d", round)
-		b, err := Begin(t.Context(), w.store, id, []Mount{w.mount()})
+		b, err := w.begin(id)
 		assert.NilError(t, err)
 		stop := churn(t, w)
 		for range 3 {
@@ -96,7 +96,7 @@ func TestCancelStopsAndLeavesNothing(t *testing.T) {
 	archivetest.Build(t, w.volume)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(context.Canceled)
-	b, err := Begin(t.Context(), w.store, "id", []Mount{w.mount()})
+	b, err := w.begin("id")
 	assert.NilError(t, err)
 	_, err = b.Pass(ctx, Live, w, &Counter{})
 	assert.ErrorIs(t, err, context.Canceled)

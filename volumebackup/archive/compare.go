@@ -105,14 +105,19 @@ func (p *planner) compare(s *seen, e *store.Entry, ordinal int64, adjust bool) e
 	if err := layout(fd, there, isSparse(&s.stat)); err != nil {
 		return pathError("compare", s.path, err)
 	}
-	if err := p.hashPieces(p.ctx, fd, there); err != nil {
+	var known []store.Piece
+	if s.base != nil {
+		known = s.base.Pieces
+	}
+	if err := p.hashPieces(p.ctx, fd, there, known); err != nil {
 		return pathError("compare", s.path, err)
 	}
 	p.planContent(s, e, ordinal, adjust, differ(e, there))
 	return nil
 }
 
-func (p *planner) hashPieces(ctx context.Context, fd int, e *store.Entry) error {
+// hashPieces finds out what the pieces of a file are. Those that the head knows are known again by their prints.
+func (p *planner) hashPieces(ctx context.Context, fd int, e *store.Entry, known []store.Piece) error {
 	buffer := make([]byte, min(e.Size, pieceLength(e.Size)))
 	for i := range e.Pieces {
 		if err := context.Cause(ctx); err != nil {
@@ -125,7 +130,22 @@ func (p *planner) hashPieces(ctx context.Context, fd int, e *store.Entry) error 
 		}
 		p.counter.Bytes.Add(int64(n))
 		piece.Length = uint32(n)
-		piece.Sum = sha256.Sum256(buffer[:n])
+		if !p.isKnown(piece, buffer[:n], known, i) {
+			piece.Sum = sha256.Sum256(buffer[:n])
+		}
 	}
 	return nil
+}
+
+// isKnown takes the sum of a piece from the head if it has a piece with the same print at the same place.
+func (p *planner) isKnown(piece *store.Piece, content []byte, known []store.Piece, n int) bool {
+	if n >= len(known) || known[n].Print == 0 || p.printer == nil {
+		return false
+	}
+	old := &known[n]
+	if old.Offset != piece.Offset || old.Length != piece.Length || old.Print != p.printer.Print(content) {
+		return false
+	}
+	piece.Sum = old.Sum
+	return true
 }

@@ -15,6 +15,8 @@ type cursor struct {
 	reader *store.ManifestReader
 	ahead  chan decoded
 	quit   chan struct{}
+	// skipped counts the entries that came before the next one.
+	skipped int64
 	decoded
 }
 
@@ -105,6 +107,7 @@ func (c *cursor) peek() (*store.Entry, error) {
 
 // skip goes on to the next entry. There must be one.
 func (c *cursor) skip() {
+	c.skipped++
 	c.entries[0] = nil
 	c.entries = c.entries[1:]
 }

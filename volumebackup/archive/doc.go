@@ -10,13 +10,25 @@
 //
 // A file is clean if type, size, mtime, ctime and inode are as recorded, and
 // what was recorded is settled. It is unsettled if
-//   - its ctime is no older than the clock's granularity, as a further write might not have moved it; or
+//   - its ctime was no older than the clock's granularity, as a further write might not have moved it; or
+//   - it is a file whose ctime was no older than a minute when it was read. Times move when a write begins. The bytes
+//     land later: those of a direct write (InnoDB, QEMU) on a slow disk after seconds, those of a large buffered
+//     write when memory becomes free for them. A minute is longer than any write is in flight; or
 //   - it was read while its writers were frozen: a page that was dirty and mapped then can be written again
 //     without any new time; or
 //   - it changed while it was read; or
 //   - it is not on a filesystem that is known to notice writes through a mapping: ext2, ext3, ext4, XFS,
 //     Btrfs, F2FS, bcachefs, JFS, NILFS2 and ReiserFS do. Files on others, such as tmpfs, NFS, CIFS, FUSE,
 //     ZFS and overlayfs, are read every time.
+//
+// A live pass reads what changed within the minute, and the frozen pass after it reads that again; of large files it
+// only takes the prints. A file that nobody has open for writing can have neither a write in flight nor a mapping, so
+// after a frozen or an idle pass it is settled all the same. The kernel tells: it grants a read lease only then. In
+// a live pass it is not asked, because a lease holds up whoever opens the file at that moment. What a restore makes is
+// settled at once: nobody else has had it, and it is synced.
+//
+// Ages are told by the clock that file times come from. After it was set back, files that have changed are unsettled until it
+// has caught up. If it is set forward by a minute while a write is in flight, that write is missed.
 //
 // In a live pass a file is synced before its attributes are recorded and it is
 // read. That takes the write permission from mapped pages, and the next write must move its ctime. A

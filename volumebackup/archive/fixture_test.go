@@ -73,7 +73,7 @@ func buildFixture(t *testing.T, dir string) {
 		return unix.UtimesNanoAt(f.dir, f.name, times, unix.AT_SYMLINK_NOFOLLOW)
 	}))
 	assert.NilError(t, tree.close())
-	b, err := Begin(t.Context(), w.store, fixtureID, []Mount{w.mount()})
+	b, err := w.begin(fixtureID)
 	assert.NilError(t, err)
 	_, err = b.Pass(t.Context(), Idle, w, &Counter{})
 	assert.NilError(t, err)

@@ -76,7 +76,7 @@ func TestNothingIsPublishedOnDamage(t *testing.T) {
 	w := newWorld(t)
 	w.write("file", archivetest.Random(1, 5000))
 	first, _ := w.snapshot(Idle)
-	b, err := Begin(t.Context(), w.store, "second", []Mount{w.mount()})
+	b, err := w.begin("second")
 	assert.NilError(t, err)
 	_, err = b.Pass(t.Context(), Idle, w, &Counter{})
 	assert.NilError(t, err)

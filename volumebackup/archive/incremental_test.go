@@ -47,7 +47,7 @@ func (w *world) write(name string, content []byte) {
 // bytesRead makes a snapshot in one pass and says how much of the volume was read.
 func (w *world) bytesRead(mode Mode) int64 {
 	w.t.Helper()
-	b, err := Begin(w.t.Context(), w.store, "x", []Mount{w.mount()})
+	b, err := w.begin("x")
 	assert.NilError(w.t, err)
 	defer func() { assert.NilError(w.t, b.Discard()) }()
 	results, err := b.Pass(w.t.Context(), mode, w, &Counter{})
@@ -95,9 +95,13 @@ func (w *world) checkRestore(id string, want []string) {
 	w.noWarnings()
 }
 
+// TestFilesReadWhileFrozenAreReadAgain has one that is open for writing, as one has to be that is mapped.
 func TestFilesReadWhileFrozenAreReadAgain(t *testing.T) {
 	w := newWorld(t)
 	w.write("file", []byte("content"))
+	open, err := os.OpenFile(w.path("file"), os.O_WRONLY, 0)
+	assert.NilError(t, err)
+	defer open.Close()
 	w.settle()
 	w.snapshot(Frozen)
 	assert.Equal(t, w.bytesRead(Live), int64(7))
@@ -109,7 +113,7 @@ func TestSecondPassReadsWhatChanged(t *testing.T) {
 	w := newWorld(t)
 	archivetest.Build(t, w.volume)
 	w.settle()
-	b, err := Begin(t.Context(), w.store, "id", []Mount{w.mount()})
+	b, err := w.begin("id")
 	assert.NilError(t, err)
 	defer func() { assert.NilError(t, b.Discard()) }()
 	_, err = b.Pass(t.Context(), Live, w, &Counter{})
@@ -150,7 +154,7 @@ func TestSupersededContentIsFreed(t *testing.T) {
 	w := newWorld(t)
 	w.write("file", archivetest.Random(1, 8<<20))
 	w.write("stays", archivetest.Random(3, 300<<10))
-	b, err := Begin(t.Context(), w.store, "id", []Mount{w.mount()})
+	b, err := w.begin("id")
 	assert.NilError(t, err)
 	defer func() { assert.NilError(t, b.Discard()) }()
 	_, err = b.Pass(t.Context(), Live, w, &Counter{})
@@ -295,7 +299,7 @@ func TestBlocksAreKnownByTheirPrints(t *testing.T) {
 			w.write("large", content)
 			want := archivetest.Describe(t, w.volume)
 			tc.before(w)
-			b, err := Begin(t.Context(), w.store, "again", []Mount{w.mount()})
+			b, err := w.begin("again")
 			assert.NilError(t, err)
 			defer func() { assert.NilError(t, b.Discard()) }()
 			var asked atomic.Bool // by any of those that read

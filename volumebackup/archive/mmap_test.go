@@ -84,7 +84,7 @@ func testWrites(t *testing.T, rest time.Duration) {
 	for range 8 {
 		id := "s" + string(rune('a'+w.next))
 		w.next++
-		b, err := Begin(t.Context(), w.store, id, []Mount{w.mount()})
+		b, err := w.begin(id)
 		assert.NilError(t, err)
 		_, err = b.Pass(t.Context(), Live, w, &Counter{})
 		assert.NilError(t, err)
@@ -113,7 +113,7 @@ func TestLateWriteThroughAMapping(t *testing.T) {
 			m := mapFile(t, w.path("mapped"), 64<<10)
 			m.writeAll(1)
 			w.settle()
-			b, err := Begin(t.Context(), w.store, "first", []Mount{w.mount()})
+			b, err := w.begin("first")
 			assert.NilError(t, err)
 			for _, mode := range modes {
 				_, err = b.Pass(t.Context(), mode, w, &Counter{})

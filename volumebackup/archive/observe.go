@@ -4,7 +4,6 @@ package archive
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -64,37 +63,6 @@ func isClean(e *store.Entry, kind store.Kind, st *unix.Stat_t) bool {
 
 // isShared says that an entry has further names.
 func isShared(kind store.Kind, st *unix.Stat_t) bool { return kind != store.Directory && st.Nlink > 1 }
-
-const (
-	// granularity is more than a tick of the slowest kernel clock, which is
-	// what file times are taken from.
-	granularity = 20_000_000
-
-	// coarse is for filesystems that keep whole seconds, or two.
-	coarse = 2_000_000_000
-)
-
-// coarseNow reads the clock that file times come from.
-func coarseNow() (unix.Timespec, error) {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil {
-		return now, fmt.Errorf("read clock: %w", err)
-	}
-	return now, nil
-}
-
-// isRecent says that a change after now might leave the change time as it is.
-func isRecent(changed store.Timestamp, now unix.Timespec) bool {
-	step := int64(granularity)
-	if changed.Nsec == 0 {
-		step = coarse
-	}
-	age := int64(now.Sec) - changed.Sec //nolint:unconvert // narrower on 32 bits
-	if age > coarse/1_000_000_000+1 {
-		return false
-	}
-	return age < 0 || age*1_000_000_000+int64(now.Nsec)-int64(changed.Nsec) <= step //nolint:unconvert // narrower on 32 bits
-}
 
 // skippedXattr names what belongs to the host and not to the data.
 const skippedXattr = "security.selinux"

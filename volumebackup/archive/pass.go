@@ -241,7 +241,7 @@ func (p *pass) prepare(fd int, e *store.Entry) error {
 	shared := e.Shared
 	setStat(e, &st)
 	e.Shared = e.Shared || shared
-	e.Cached.Unsettled = p.mode == Frozen || p.writeback == never || isRecent(e.Cached.Changed, now)
+	e.Cached.Unsettled = !p.isSettled(fd, e.Cached.Changed, now)
 	// Only now, so that a change of theirs either is recorded or moves the change time.
 	if err := p.recordXattrs(e, fileXattrs(fd)); err != nil {
 		return fmt.Errorf("read xattrs: %w", err)
@@ -251,6 +251,18 @@ func (p *pass) prepare(fd int, e *store.Entry) error {
 	}
 	p.unexpect(e.Size - dataLength(e))
 	return nil
+}
+
+// isSettled says that whatever is written to a file after now shows in its times. Frozen writers may have pages mapped
+// that were dirty already, and Live ones a write in flight, whatever asking the kernel would do to them.
+func (p *pass) isSettled(fd int, changed store.Timestamp, now unix.Timespec) bool {
+	if p.writeback == never || isRecent(changed, now) {
+		return false
+	}
+	if p.mode != Frozen && !mayBeInFlight(changed, now, p.longestWrite) {
+		return true
+	}
+	return p.mode != Live && isClosedForWriting(fd)
 }
 
 // unexpect says that so many bytes are not going to be read, if it is known how many are.

@@ -24,12 +24,12 @@ type planner struct {
 	ctx      context.Context //nolint:containedctx // a plan is made in one call
 	manifest cursor
 	head     cursor
-	ordinal  int64 // of the manifest's next entry
-	count    int   // entries of the volume
+	count    int // entries of the volume
 	dirs     []*plannedDir
 	above    []*plannedDir // directories above the present entry
 	links    linkPlan
 	compares *errgroup.Group // files that have to be read
+	printer  *store.Printer  // nil if there is no head, or no key
 
 	mu   sync.Mutex // what several compares share
 	plan plan
@@ -103,6 +103,9 @@ func (r *restore) planAgainst(ctx context.Context, useHead bool) error {
 			return err
 		}
 		p.head = newCursor(head)
+		if head != nil {
+			p.printer, _ = r.store.Printer() // without its key everything is hashed
+		}
 	}
 	p.compares, p.ctx = errgroup.WithContext(ctx)
 	p.compares.SetLimit(runtime.GOMAXPROCS(0) + 1)
@@ -160,8 +163,7 @@ func (p *planner) visit(f *found) error {
 // take goes on in the manifest.
 func (p *planner) take() int64 {
 	p.manifest.skip()
-	p.ordinal++
-	return p.ordinal - 1
+	return p.manifest.skipped - 1
 }
 
 // createBefore plans the entries of the manifest that come before a path of the volume, or all that are left.
@@ -264,7 +266,7 @@ func (p *planner) leaveMount(f *found, e *store.Entry) error {
 	if e.Kind != store.Directory {
 		return fmt.Errorf("replace %q: something is mounted there: %w", f.path, errdefs.ErrConflict)
 	}
-	p.enter(e, p.ordinal-1)
+	p.enter(e, p.manifest.skipped-1)
 	next, err := p.manifest.peek()
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func (r *restore) writeHead(ctx context.Context) error {
 	}
 	h := &header{
 		restore: r, began: began, manifest: newCursor(m), writeback: writeback,
-		inodes: map[string]uint64{},
+		inodes: map[string]uint64{}, steps: r.plan.steps,
 	}
 	defer h.manifest.close()
 	err = r.store.WriteHead(r.Mount.Volume, func(w *store.ManifestWriter) error {
@@ -52,6 +52,7 @@ type header struct {
 	manifest  cursor
 	writeback writeback
 	inodes    map[string]uint64 // of files with several names, by the first
+	steps     []step            // those that are still ahead
 }
 
 func (h *header) visit(f *found, w *store.ManifestWriter) error {
@@ -79,6 +80,34 @@ func (h *header) visit(f *found, w *store.ManifestWriter) error {
 	setStat(e, &f.stat)
 	e.Shared = shared
 	_, inexact := h.inexact[e.Path]
-	e.Cached.Unsettled = inexact || h.writeback == never || isRecent(e.Cached.Changed, h.began)
+	e.Cached.Unsettled = inexact || !h.isSettled(f, e)
 	return w.Append(e)
+}
+
+// isSettled says that whatever is written to an entry from now on shows in its times. What the restore has made is
+// settled at once: nobody else has had it, and it is synced. Anything else may have a write in flight from before the
+// restore, as other entries in other passes.
+func (h *header) isSettled(f *found, e *store.Entry) bool {
+	if h.writeback == never || isRecent(e.Cached.Changed, h.began) {
+		return false
+	}
+	return e.Kind != store.Regular || h.isMade() || !mayBeInFlight(e.Cached.Changed, h.began, h.longestWrite) || h.isClosed(f)
+}
+
+// isMade says that the restore has made the manifest's entry that was looked at last.
+func (h *header) isMade() bool {
+	ordinal := h.manifest.skipped - 1
+	for len(h.steps) > 0 && h.steps[0].ordinal < ordinal {
+		h.steps = h.steps[1:]
+	}
+	return len(h.steps) > 0 && h.steps[0].ordinal == ordinal && h.steps[0].action == actCreate
+}
+
+func (h *header) isClosed(f *found) bool {
+	fd, err := openAt(f.dir, f.name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer closeFD(fd)
+	return isClosedForWriting(fd)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -34,7 +35,13 @@ type RestoreResult struct {
 // Restore makes a volume what an archive says. Nothing of the volume is touched
 // before every piece that is needed has been read and checked, unless the volume is empty. The
 // process must have no other use for its umask.
-func Restore(ctx context.Context, s *store.Store, o RestoreOptions, reporter Reporter, counter *Counter) (_ RestoreResult, err error) {
+func Restore(ctx context.Context, s *store.Store, o RestoreOptions, reporter Reporter, counter *Counter) (RestoreResult, error) {
+	return restoreAfter(ctx, longestWrite, s, o, reporter, counter)
+}
+
+func restoreAfter(
+	ctx context.Context, longest time.Duration, s *store.Store, o RestoreOptions, reporter Reporter, counter *Counter,
+) (_ RestoreResult, err error) {
 	unlock, err := s.Share(ctx)
 	if err != nil {
 		return RestoreResult{}, err
@@ -46,7 +53,7 @@ func Restore(ctx context.Context, s *store.Store, o RestoreOptions, reporter Rep
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
 	r := &restore{
-		RestoreOptions: o, store: s, tree: t, counter: counter,
+		RestoreOptions: o, store: s, tree: t, longestWrite: longest, counter: counter,
 		warner: warner{reporter: reporter, mount: o.Mount.Number}, inexact: map[string]struct{}{},
 		uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), maxHeld: maxHeld,
 	}
@@ -59,15 +66,16 @@ func Restore(ctx context.Context, s *store.Store, o RestoreOptions, reporter Rep
 // restore is one restore that is under way.
 type restore struct {
 	RestoreOptions
-	store   *store.Store
-	tree    *tree
-	counter *Counter
-	warner  warner
-	summary store.Summary
-	plan    *plan
-	maxHeld int64  // bytes that the plan may take in memory
-	uid     uint32 // who makes the files
-	gid     uint32
+	store        *store.Store
+	tree         *tree
+	longestWrite time.Duration
+	counter      *Counter
+	warner       warner
+	summary      store.Summary
+	plan         *plan
+	maxHeld      int64  // bytes that the plan may take in memory
+	uid          uint32 // who makes the files
+	gid          uint32
 
 	mu      sync.Mutex
 	inexact map[string]struct{} // entries that the kernel did not let us make as they were
