@@ -36,7 +36,7 @@ func adapt(run func(ctx context.Context, cmd *cobra.Command, args []string) erro
 		case err == nil: // also if a signal came too late to change anything
 			return nil
 		case ctx.Err() != nil:
-			return cli.StatusError{Cause: err, Status: "interrupted: " + explain(err), StatusCode: statusSignal + signals.number()}
+			return cli.StatusError{Cause: err, Status: safeText("interrupted: " + explain(err)), StatusCode: statusSignal + signals.number()}
 		}
 		return withStatus(err)
 	}
@@ -51,7 +51,7 @@ func withStatus(err error) error {
 	if errors.Is(err, errIncomplete) {
 		code = statusIncomplete
 	}
-	return cli.StatusError{Cause: err, Status: explain(err), StatusCode: code}
+	return cli.StatusError{Cause: err, Status: safeText(explain(err)), StatusCode: code}
 }
 
 // usageError reports wrong options as docker does: with the usage, and 125.

@@ -112,7 +112,7 @@ func explainProblems(e *snapshot.ProblemsError) string {
 	var b strings.Builder
 	b.WriteString("cannot restore:")
 	for _, p := range e.Problems {
-		fmt.Fprintf(&b, "\n  - %s", p.Text)
+		fmt.Fprintf(&b, "\n  - %s", oneLine(p.Text))
 		if solution, ok := solutions[p.Kind]; ok {
 			fmt.Fprintf(&b, ": %s", solution)
 		}

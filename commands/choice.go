@@ -62,5 +62,5 @@ func flagError(cmd *cobra.Command, err error) error {
 			}
 		}
 	}
-	return cli.FlagErrorFunc(cmd, err)
+	return cli.FlagErrorFunc(cmd, errors.New(safeText(err.Error())))
 }

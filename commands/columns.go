@@ -40,7 +40,7 @@ func writeList(c formatter.Context, list []snapshot.Snapshot, now time.Time) err
 	header.Header = headers
 	return c.Write(header, func(format func(formatter.SubContext) error) error {
 		for _, s := range list {
-			if err := format(&row{s: s, truncate: c.Trunc, now: now}); err != nil {
+			if err := format(&row{s: s, table: c.Format.IsTable(), truncate: c.Trunc, now: now}); err != nil {
 				return err
 			}
 		}
@@ -81,6 +81,7 @@ var headers = formatter.SubHeaderContext{
 type row struct {
 	formatter.HeaderContext
 	s        snapshot.Snapshot
+	table    bool // others get everything as it is
 	truncate bool
 	now      time.Time
 }
@@ -92,13 +93,13 @@ func (r *row) MarshalJSON() ([]byte, error) { return formatter.MarshalJSON(r) }
 func (r *row) ID() string { return string(r.s.ID) }
 
 // Name is the snapshot's name, if it has one.
-func (r *row) Name() string { return r.s.Name }
+func (r *row) Name() string { return r.cell(r.s.Name) }
 
 // Ref is the image reference that always means this snapshot.
 func (r *row) Ref() string { return r.s.Ref() }
 
 // Container is the name of the container that it was taken of.
-func (r *row) Container() string { return r.s.Container.Name }
+func (r *row) Container() string { return r.cell(r.s.Container.Name) }
 
 // ContainerID is the ID of that container.
 func (r *row) ContainerID() string { return r.short(r.s.Container.ID) }
@@ -107,7 +108,7 @@ func (r *row) ContainerID() string { return r.short(r.s.Container.ID) }
 func (r *row) State() string { return string(r.s.Container.State) }
 
 // Image is what the container ran from.
-func (r *row) Image() string { return r.s.Container.Image }
+func (r *row) Image() string { return r.cell(r.s.Container.Image) }
 
 // ImageID is the ID of the image that the snapshot is.
 func (r *row) ImageID() string { return r.short(strings.TrimPrefix(r.s.ImageID, "sha256:")) }
@@ -144,43 +145,66 @@ func (r *row) Volumes() string {
 // Description is what the user wrote about it.
 func (r *row) Description() string {
 	if r.truncate {
-		return formatter.Ellipsis(r.s.Description, maxDescription)
+		return formatter.Ellipsis(r.cell(r.s.Description), maxDescription)
 	}
-	return r.s.Description
+	return r.cell(r.s.Description)
 }
 
 // Tags are the user's tags.
-func (r *row) Tags() words { return append(words{}, r.s.Tags...) }
+func (r *row) Tags() words {
+	tags := words{}
+	for _, tag := range r.s.Tags {
+		tags = append(tags, r.cell(tag))
+	}
+	return tags
+}
 
 // Meta are the user's own pairs.
-func (r *row) Meta() pairs { return newPairs(r.s.Meta) }
+func (r *row) Meta() pairs { return r.cells(r.s.Meta) }
 
 // Labels are those of the container.
-func (r *row) Labels() pairs { return newPairs(r.s.ContainerLabels()) }
+func (r *row) Labels() pairs { return r.cells(r.s.ContainerLabels()) }
 
 // Label is one label of the container.
-func (r *row) Label(name string) string { return r.s.ContainerLabels()[name] }
+func (r *row) Label(name string) string { return r.cell(r.s.ContainerLabels()[name]) }
 
 // RunID is the run that it belongs to.
-func (r *row) RunID() string { return r.s.RunID }
+func (r *row) RunID() string { return r.cell(r.s.RunID) }
 
 // StepID is the step of that run.
-func (r *row) StepID() string { return r.s.StepID }
+func (r *row) StepID() string { return r.cell(r.s.StepID) }
 
 // Group is what it was taken together with.
-func (r *row) Group() string { return r.s.Group }
+func (r *row) Group() string { return r.cell(r.s.Group) }
 
 // Parent is the ID of the snapshot before it.
 func (r *row) Parent() string { return string(r.s.Parent) }
 
 // Platform is what it runs on.
-func (r *row) Platform() string { return r.s.Platform }
+func (r *row) Platform() string { return r.cell(r.s.Platform) }
 
 // Pinned is whether it is protected.
 func (r *row) Pinned() bool { return r.s.Pinned }
 
 // Expires is when its time is over, in RFC 3339; empty if never.
 func (r *row) Expires() string { return rfc3339(r.s.Expires) }
+
+// cells does for a map what cell does for a text.
+func (r *row) cells(m map[string]string) pairs {
+	shown := pairs{}
+	for key, value := range m {
+		shown[r.cell(key)] = r.cell(value)
+	}
+	return shown
+}
+
+// cell is a text as the line of a table can hold it.
+func (r *row) cell(text string) string {
+	if r.table {
+		return oneLine(text)
+	}
+	return text
+}
 
 func (r *row) short(id string) string {
 	if r.truncate {

@@ -156,7 +156,8 @@ func (c *fakeClock) advance(d time.Duration) {
 // what came out.
 type fixture struct {
 	engine      *fakeEngine
-	connect     error // instead of the engine
+	connect     error  // instead of the engine
+	evil        engine // instead of the engine
 	environment map[string]string
 	config      map[string]string
 	clock       *fakeClock
@@ -173,11 +174,14 @@ func (f *fixture) deps() deps {
 	return deps{
 		in:      streams.NewIn(io.NopCloser(strings.NewReader(f.stdin))),
 		volumes: &volumeOptions{},
-		out:     streams.NewOut(&f.stdout),
-		err:     streams.NewOut(&f.stderr),
+		out:     terminal{streams.NewOut(&f.stdout)},
+		err:     terminal{streams.NewOut(&f.stderr)},
 		engine: func() (engine, error) {
 			if f.connect != nil {
 				return nil, f.connect
+			}
+			if f.evil != nil {
+				return f.evil, nil
 			}
 			return f.engine, nil
 		},

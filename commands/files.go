@@ -56,16 +56,19 @@ func listFiles(ctx context.Context, d deps, eng engine, id labels.ID, m labels.M
 	return errors.Join(err, failed)
 }
 
-// fileLine shows an entry as ls -l does. Names are quoted where they would break
-// the line.
+// fileLine shows an entry as ls -l does.
 func fileLine(e volumebackup.Entry) string {
-	name := string(e.Path)
-	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
-		name = quoted
-	}
-	line := fmt.Sprintf("%s%s %d:%d %d %s %s", e.Kind, fs.FileMode(e.Mode).Perm(), e.UID, e.GID, e.Size, rfc3339(e.Modified), name)
+	line := fmt.Sprintf("%s%s %d:%d %d %s %s", e.Kind, fs.FileMode(e.Mode).Perm(), e.UID, e.GID, e.Size, rfc3339(e.Modified), quoted(string(e.Path)))
 	if e.Target != "" {
-		line += " -> " + string(e.Target)
+		line += " -> " + quoted(string(e.Target))
 	}
 	return line
+}
+
+// quoted is a path as it is, or as Go writes it where it would break the line.
+func quoted(path string) string {
+	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
+		return quoted
+	}
+	return path
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docker/cli/cli/streams"
 	"github.com/spf13/pflag"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
@@ -106,7 +105,7 @@ type warnings struct{ out io.Writer }
 
 func (w warnings) show(e snapshot.Event) {
 	if e.Level == snapshot.LevelWarning {
-		_, _ = fmt.Fprintln(w.out, "WARNING: "+e.Text)
+		_, _ = fmt.Fprintln(w.out, "WARNING: "+indented(e.Text))
 	}
 }
 
@@ -171,7 +170,7 @@ func (l *liveDisplay) show(e snapshot.Event) {
 		return
 	case snapshot.LevelNote:
 		l.line.clear()
-		_, _ = fmt.Fprintln(l.out, e.Text)
+		_, _ = fmt.Fprintln(l.out, indented(e.Text))
 		return
 	case snapshot.LevelStatus:
 	}
@@ -219,12 +218,12 @@ func (l *liveDisplay) close() {
 // plainLine writes lines one below the other.
 type plainLine struct{ out io.Writer }
 
-func (p plainLine) write(text string) { _, _ = fmt.Fprintln(p.out, text) }
+func (p plainLine) write(text string) { _, _ = fmt.Fprintln(p.out, indented(text)) }
 func (plainLine) clear()              {}
 
 // ttyLine writes over the same line of a terminal again and again.
 type ttyLine struct {
-	out   *streams.Out
+	out   terminal
 	drawn bool
 }
 
@@ -232,7 +231,8 @@ const eraseLine = "\r\x1b[K"
 
 func (t *ttyLine) write(text string) {
 	_, width := t.out.GetTtySize()
-	_, _ = fmt.Fprint(t.out, eraseLine+fit(text, int(width)))
+	t.out.writeControl(eraseLine)
+	_, _ = fmt.Fprint(t.out, fit(oneLine(text), int(width)))
 	t.drawn = true
 }
 
@@ -246,7 +246,7 @@ func fit(text string, width int) string {
 
 func (t *ttyLine) clear() {
 	if t.drawn {
-		_, _ = fmt.Fprint(t.out, eraseLine)
+		t.out.writeControl(eraseLine)
 	}
 	t.drawn = false
 }

@@ -167,7 +167,7 @@ func TestDisplaysAreSafeForConcurrentUse(t *testing.T) {
 	fast := clock{now: now, after: func(_ time.Duration, f func()) func() bool { return afterFunc(0, f) }}
 	for _, d := range []display{
 		&liveDisplay{out: guarded, clock: fast, line: plainLine{guarded}, interval: time.Millisecond},
-		&liveDisplay{out: guarded, clock: fast, line: &ttyLine{out: streams.NewOut(guarded)}, interval: time.Millisecond},
+		&liveDisplay{out: guarded, clock: fast, line: &ttyLine{out: terminal{streams.NewOut(guarded)}}, interval: time.Millisecond},
 		&jsonDisplay{out: guarded, now: now},
 	} {
 		var all sync.WaitGroup

@@ -181,8 +181,10 @@ func (o *restoreOptions) printPlan(d deps, r result) error {
 	if o.printer.format != "" {
 		return o.printer.print(d.out, "", r)
 	}
-	if _, err := fmt.Fprint(d.out, r.Plan); err != nil {
-		return fmt.Errorf("write plan: %w", err)
+	for _, step := range r.Plan {
+		if err := writeLine(d.out, step.String()); err != nil {
+			return err
+		}
 	}
 	return nil
 }

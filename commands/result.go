@@ -134,8 +134,9 @@ func writeJSON(out io.Writer, v any) error {
 	return nil
 }
 
+// writeLine writes one line, whatever is in it.
 func writeLine(out io.Writer, line string) error {
-	if _, err := fmt.Fprintln(out, line); err != nil {
+	if _, err := fmt.Fprintln(out, oneLine(line)); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
 	return nil

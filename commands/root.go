@@ -56,7 +56,7 @@ var _ engine = (*snapshot.Engine)(nil)
 // deps is all that a command may touch.
 type deps struct {
 	in       *streams.In
-	out, err *streams.Out
+	out, err terminal
 	engine   func() (engine, error) // dials; --help must not
 	volumes  *volumeOptions         // of the command that runs
 	global   []string               // docker's own options, as they were given
@@ -71,8 +71,8 @@ func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Comm
 	settings, volumes := newSettings(dockerCLI, os.LookupEnv), &volumeOptions{}
 	return newRoot(deps{
 		in:       dockerCLI.In(),
-		out:      dockerCLI.Out(),
-		err:      dockerCLI.Err(),
+		out:      terminal{dockerCLI.Out()},
+		err:      terminal{dockerCLI.Err()},
 		volumes:  volumes,
 		global:   global,
 		settings: settings,
