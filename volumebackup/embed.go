@@ -6,8 +6,6 @@ import (
 	"embed"
 	"fmt"
 
-	cerrdefs "github.com/containerd/errdefs"
-
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/workerimage"
 )
 

@@ -203,7 +203,9 @@ func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error
 	for _, m := range j.mounts {
 		volumes[m.Number] = m.Volume
 	}
-	return &session{conn: c, client: protocol.NewClient(c), emit: p.naming(volumes), volumes: volumes}, nil
+	client := protocol.NewClient(c)
+	client.LockTimeout = s.lockTimeout
+	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes}, nil
 }
 
 // Close ends the conversation and removes the worker. What was not published is dropped.

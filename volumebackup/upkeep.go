@@ -40,7 +40,7 @@ func (s *Service) Remove(ctx context.Context, o RemoveOptions) (removed Removed,
 	}
 	err = s.alone(ctx, job{purpose: "remove " + o.Claim.Snapshot, rights: toTidy}, func(session *session) error {
 		removed, err = session.client.Remove(ctx, protocol.RemoveRequest{
-			Snapshots: []Claim{o.Claim}, Seen: o.Seen, LockTimeoutMillis: s.lockTimeout.Milliseconds(),
+			Snapshots: []Claim{o.Claim}, Seen: o.Seen,
 		}, session.emit)
 		return err
 	})

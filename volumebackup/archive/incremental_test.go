@@ -267,7 +267,7 @@ func (w *world) remove(ids ...string) store.Removed {
 	for _, id := range ids {
 		claims = append(claims, store.Claim{Snapshot: id})
 	}
-	removed, err := w.store.Remove(w.t.Context(), store.Removal{Snapshots: claims, Wait: time.Second})
+	removed, err := w.store.Remove(w.t.Context(), store.Removal{Snapshots: claims})
 	assert.NilError(w.t, err)
 	return removed
 }

@@ -9,10 +9,14 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 )
 
 // Client is the client's end of the conversation. Calls are made one at a time.
 type Client struct {
+	// LockTimeout is how long each call may wait for others who use the store.
+	LockTimeout time.Duration
+
 	conn    io.ReadWriteCloser
 	lines   *bufio.Scanner
 	greeted bool
@@ -39,6 +43,7 @@ func (c *Client) Call(ctx context.Context, r Request, emit func(Event)) (Result,
 	if c.broken != nil {
 		return Result{}, c.broken
 	}
+	r.LockTimeoutMillis = c.LockTimeout.Milliseconds()
 	if err := r.Validate(); err != nil {
 		return Result{}, err
 	}

@@ -38,7 +38,11 @@ const (
 
 // Request asks for one thing. The field named like Op holds its arguments.
 type Request struct {
-	Op      Op              `json:"op"`
+	Op Op `json:"op"`
+	// LockTimeoutMillis is how long to wait for others who use the store: for a
+	// removal while something is captured or restored, and the other way round.
+	LockTimeoutMillis int64 `json:"lock_timeout_ms"`
+
 	Begin   *BeginRequest   `json:"begin,omitempty"`
 	Pass    *PassRequest    `json:"pass,omitempty"`
 	Publish *PublishRequest `json:"publish,omitempty"`
@@ -157,9 +161,6 @@ type RemoveRequest struct {
 	// Seen, if not nil, is what the engine has; what has been missing there for a
 	// week is deleted as well.
 	Seen *Seen `json:"seen,omitempty"`
-	// LockTimeoutMillis is how long to wait for backups and restores that are
-	// under way; zero stands for ten seconds.
-	LockTimeoutMillis int64 `json:"lock_timeout_ms,omitempty"`
 }
 
 // Claim names a snapshot, and says what its image tells of it: only if the store has

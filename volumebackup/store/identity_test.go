@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 	"gotest.tools/v3/assert"
@@ -108,7 +107,7 @@ func TestFreeingKeepsTheIdentity(t *testing.T) {
 	assert.NilError(t, err)
 	first := publish(t, s, "first", texts(10))
 	publish(t, s, "second", nil, first[3])
-	removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "first"}}, Wait: time.Second})
+	removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "first"}}})
 	assert.NilError(t, err)
 	assert.Assert(t, removed.Freed > 50_000, "%d", removed.Freed)
 	assert.NilError(t, s.checkPack(first[3].At.Pack))

@@ -39,7 +39,7 @@ func publishFrom(t *testing.T, s *Store, id string, o Origin) Claim {
 // look has the store told at some time which snapshots have an image, and returns what it removed.
 func look(t *testing.T, s *Store, now time.Time, seen Seen) []string {
 	t.Helper()
-	removed, err := s.Remove(t.Context(), Removal{Seen: &seen, Now: now, Wait: time.Second})
+	removed, err := s.Remove(t.Context(), Removal{Seen: &seen, Now: now})
 	assert.NilError(t, err)
 	return removed.Snapshots
 }
@@ -138,14 +138,14 @@ func TestOnlyTheOwnerRemovesArchives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := own
 			spoil(&claim)
-			removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{claim}, Wait: time.Second})
+			removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{claim}})
 			assert.NilError(t, err)
 			assert.Equal(t, len(removed.Snapshots), 0)
 			assert.DeepEqual(t, removed.Foreign, []string{"id"})
 			s.check(t, "id")
 		})
 	}
-	removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{own}, Wait: time.Second})
+	removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{own}})
 	assert.NilError(t, err)
 	assert.DeepEqual(t, removed.Snapshots, []string{"id"})
 	assert.Equal(t, len(removed.Foreign), 0)
@@ -166,17 +166,17 @@ func TestWhatIsDamagedCanBeRemoved(t *testing.T) {
 		func(path string) error { return errors.Join(os.Remove(path), linkTo("/etc", "passwd")(path)) },
 	} {
 		assert.NilError(t, spoil(s.path("snapshots", "id", originFile)))
-		removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{stranger}, Wait: time.Second})
+		removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{stranger}})
 		assert.NilError(t, err)
 		assert.DeepEqual(t, removed.Foreign, []string{"id"})
-		removed, err = s.Remove(t.Context(), Removal{Snapshots: []Claim{own}, Wait: time.Second})
+		removed, err = s.Remove(t.Context(), Removal{Snapshots: []Claim{own}})
 		assert.NilError(t, err)
 		assert.DeepEqual(t, removed.Snapshots, []string{"id"})
 		publishFrom(t, s, "id", origin())
 	}
 	assert.NilError(t, os.Remove(s.path("snapshots", "id", originFile)))
 	assert.NilError(t, os.Truncate(s.path("snapshots", "id", "0.man"), 10))
-	removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{own}, Wait: time.Second})
+	removed, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{own}})
 	assert.NilError(t, err)
 	assert.DeepEqual(t, removed.Snapshots, []string{"id"})
 }

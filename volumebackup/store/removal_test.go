@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 	"gotest.tools/v3/assert"
@@ -93,7 +92,7 @@ func TestRemovalInAFullStore(t *testing.T) {
 			return nil
 		})
 		assert.NilError(t, err)
-		removed, err := tight.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "first"}}, Wait: time.Second})
+		removed, err := tight.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "first"}}})
 		assert.NilError(t, err)
 		assert.Assert(t, removed.Freed > 50_000, "%d", removed.Freed)
 		assert.NilError(t, tight.Close())
@@ -129,7 +128,7 @@ func TestFullDiskHalfway(t *testing.T) {
 		return nil
 	})
 	assert.NilError(t, err)
-	_, err = tight.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "first"}}, Wait: time.Second})
+	_, err = tight.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "first"}}})
 	assert.NilError(t, err)
 	packs, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", "*"))
 	assert.NilError(t, err)
@@ -155,7 +154,7 @@ func TestHeadsAreDurableBeforeAnythingIsFreed(t *testing.T) {
 		return nil
 	})
 	assert.NilError(t, err)
-	_, err = watched.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "first"}}, Wait: time.Second})
+	_, err = watched.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "first"}}})
 	assert.NilError(t, err)
 	assert.Assert(t, freed > 0)
 }
@@ -171,7 +170,7 @@ func TestRemovalOfADamagedSnapshotFreesWhatItHeld(t *testing.T) {
 	publish(t, s, "third", []string{"third"})
 	remove := func(id string) {
 		t.Helper()
-		_, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: id}}, Wait: time.Second})
+		_, err := s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: id}}})
 		assert.NilError(t, err)
 	}
 	remove("first")
@@ -279,7 +278,7 @@ func TestHostileFilesAreNotOpened(t *testing.T) {
 			ids, err := s.Snapshots()
 			assert.NilError(t, err)
 			assert.Assert(t, len(ids) <= 1)
-			_, _ = s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "id"}}, Wait: time.Second})
+			_, _ = s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "id"}}})
 			_ = s.DropHead("vol")
 			other.check(t, "id")
 			head, err := other.OpenHead("vol")

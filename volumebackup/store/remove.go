@@ -25,8 +25,6 @@ type Removal struct {
 	Seen *Seen
 	// Now is the time by which that while is over.
 	Now time.Time
-	// Wait is how long others may take to finish what they are doing.
-	Wait time.Duration
 }
 
 // Seen is what was found in one image store of one engine. Nothing follows from it for
@@ -37,7 +35,7 @@ type Seen struct {
 	Snapshots  []string // all that have an image
 }
 
-var errBusy = fmt.Errorf("a backup or restore is under way: %w", errdefs.ErrConflict)
+var errBusy = fmt.Errorf("another operation uses it: %w", errdefs.ErrConflict)
 
 // Removed says what a removal did.
 type Removed struct {
@@ -49,9 +47,7 @@ type Removed struct {
 // Remove deletes snapshots and frees what no other refers to; it also finishes
 // what an earlier removal left and clears away unfinished work. It stops between snapshots and packs when ctx ends. Doing it again goes on where it ended.
 func (s *Store) Remove(ctx context.Context, r Removal) (Removed, error) {
-	wait, cancel := context.WithTimeoutCause(ctx, r.Wait, errBusy)
-	defer cancel()
-	unlock, err := s.lock(wait, unix.LOCK_EX)
+	unlock, err := s.lock(ctx, unix.LOCK_EX)
 	if err != nil {
 		return Removed{}, err
 	}

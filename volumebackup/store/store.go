@@ -27,6 +27,9 @@ const (
 
 	// lockPoll is how often a lock that is taken is tried again.
 	lockPoll = 20 * time.Millisecond
+
+	// defaultWait is how long to wait for others, as long as nobody says how long.
+	defaultWait = 10 * time.Second
 )
 
 // Lengths are checked beside the expressions: every start of the plugin compiles
@@ -46,6 +49,7 @@ type Store struct {
 	root  string
 	disk  disk
 	packs *packTable
+	wait  Patience
 	files packFiles
 	seen  packChecks
 	unzip decompressor
@@ -60,7 +64,7 @@ func OpenFaulty(root string, fault func(op, path string) error) (*Store, error) 
 	if resolved, err := filepath.EvalSymlinks(root); err == nil {
 		root = resolved // below it there are none
 	}
-	s := &Store{root: root, disk: disk{fault: fault}, packs: newPackTable()}
+	s := &Store{root: root, disk: disk{fault: fault}, packs: newPackTable(), wait: Patience{Wait: defaultWait}}
 	s.files.store = s
 	err := s.checkFormat()
 	if errors.Is(err, unix.EROFS) { // who may only read makes no store
@@ -158,6 +162,15 @@ func (s *Store) writeFormat(path string) error {
 	return nil
 }
 
+// Patience says how a store waits for others who use it.
+type Patience struct {
+	Wait    time.Duration // how long
+	Waiting func()        // told once if it has to; nil: nobody is
+}
+
+// SetPatience says how to wait from now on; as long as nobody says, it is for ten seconds.
+func (s *Store) SetPatience(p Patience) { s.wait = p }
+
 // Share takes the lock of those who read and add. It waits while something is being removed.
 func (s *Store) Share(ctx context.Context) (unlock func(), err error) {
 	return s.lock(ctx, unix.LOCK_SH)
@@ -171,7 +184,9 @@ func (s *Store) lock(ctx context.Context, how int) (unlock func(), err error) {
 	}
 	ticks := time.NewTicker(lockPoll)
 	defer ticks.Stop()
-	for {
+	wait, cancel := context.WithTimeoutCause(ctx, s.wait.Wait, errBusy)
+	defer cancel()
+	for waited := false; ; {
 		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 		if err == nil {
 			return func() { _ = f.Close() }, nil
@@ -179,9 +194,13 @@ func (s *Store) lock(ctx context.Context, how int) (unlock func(), err error) {
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
 			return nil, errors.Join(fmt.Errorf("lock store: %w", err), f.Close())
 		}
+		if !waited && s.wait.Waiting != nil && s.wait.Wait > 0 {
+			s.wait.Waiting()
+			waited = true
+		}
 		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("lock store: it is in use: %w", context.Cause(ctx)), f.Close())
+		case <-wait.Done():
+			return nil, errors.Join(fmt.Errorf("lock store: it is in use: %w", context.Cause(wait)), f.Close())
 		case <-ticks.C:
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
 	"gotest.tools/v3/assert"
 )
 
@@ -266,22 +267,47 @@ func TestRemovalWaitsForOthers(t *testing.T) {
 	assert.NilError(t, err)
 	d, err := s.Begin(t.Context(), "id")
 	assert.NilError(t, err)
-	_, err = s.Remove(t.Context(), Removal{Wait: 30 * time.Millisecond})
+	s.SetPatience(Patience{Wait: 30 * time.Millisecond})
+	_, err = s.Remove(t.Context(), Removal{})
 	assert.Assert(t, errdefs.IsConflict(err), "%v", err)
+	s.SetPatience(Patience{Wait: time.Minute})
 	other, err := s.Begin(t.Context(), "other") // several at once are fine
 	assert.NilError(t, err)
 	assert.NilError(t, other.Discard())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := s.Remove(ctx, Removal{Wait: time.Minute})
+		_, err := s.Remove(ctx, Removal{})
 		done <- err
 	}()
 	cancel()
 	assert.ErrorIs(t, <-done, context.Canceled)
 	assert.NilError(t, d.Discard())
-	_, err = s.Remove(t.Context(), Removal{Wait: time.Second})
+	_, err = s.Remove(t.Context(), Removal{})
 	assert.NilError(t, err)
+}
+
+// Who captures or restores does not wait for a removal for longer than it may, and
+// tells that it waits.
+func TestNobodyWaitsForTheStoreWithoutEnd(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	assert.NilError(t, err)
+	removing, err := os.OpenFile(filepath.Join(dir, "format"), os.O_RDWR, 0)
+	assert.NilError(t, err)
+	assert.NilError(t, unix.Flock(int(removing.Fd()), unix.LOCK_EX))
+	for wait, tells := range map[time.Duration]int{0: 0, 50 * time.Millisecond: 1} {
+		told := 0
+		s.SetPatience(Patience{Wait: wait, Waiting: func() { told++ }})
+		_, err = s.Begin(t.Context(), "id")
+		assert.ErrorContains(t, err, "another operation uses it")
+		assert.Assert(t, errdefs.IsConflict(err), "%v", err)
+		assert.Equal(t, told, tells)
+	}
+	s.SetPatience(Patience{Wait: time.Minute, Waiting: func() { assert.Check(t, removing.Close()) }})
+	d, err := s.Begin(t.Context(), "id")
+	assert.NilError(t, err)
+	assert.NilError(t, d.Discard())
 }
 
 func TestNamesAreChecked(t *testing.T) {
@@ -295,7 +321,7 @@ func TestNamesAreChecked(t *testing.T) {
 		head, err := s.OpenHead(bad)
 		assert.Assert(t, head == nil && err == nil, "%q: %v", bad, err)
 		assert.Equal(t, filepath.Dir(filepath.Dir(s.headPath(bad))), s.path("volumes"))
-		_, err = s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: bad}}, Wait: time.Second})
+		_, err = s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: bad}}})
 		assert.Assert(t, errdefs.IsInvalidArgument(err), "%q: %v", bad, err)
 		assert.Assert(t, checkPackName(bad+"/0") != nil)
 	}

@@ -40,6 +40,11 @@ func (e *emitter) Warn(mount int, path, message string) {
 	}})
 }
 
+// waiting tells that the request waits for others who use the store.
+func (e *emitter) waiting() {
+	e.emit(protocol.Event{Type: protocol.TypeProgress, Progress: &protocol.Progress{Phase: "waiting: another operation uses the store"}})
+}
+
 // showProgress sends how far the request is, until it is stopped.
 func (e *emitter) showProgress(phase string) (stop func()) {
 	done := make(chan struct{})

@@ -22,9 +22,6 @@ const (
 
 	// listBatch is how many bytes of paths, about, go into one event.
 	listBatch = 64 << 10
-
-	// lockTimeout is how long a removal waits unless it is told.
-	lockTimeout = 10 * time.Second
 )
 
 // list sends the entries of an archive.
@@ -189,11 +186,7 @@ func (v *verification) add(d *store.DamagedError) {
 }
 
 func (s *session) remove(ctx context.Context, r *protocol.RemoveRequest) (protocol.Result, error) {
-	wait := time.Duration(r.LockTimeoutMillis) * time.Millisecond
-	if wait <= 0 {
-		wait = lockTimeout
-	}
-	removal := store.Removal{Now: s.options.Now(), Wait: wait}
+	removal := store.Removal{Now: s.options.Now()}
 	if r.Seen != nil {
 		removal.Seen = &store.Seen{Engine: r.Seen.Engine, ImageStore: r.Seen.ImageStore, Snapshots: r.Seen.Snapshots}
 	}

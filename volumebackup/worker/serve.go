@@ -83,6 +83,7 @@ func (s *session) handle(ctx context.Context, r protocol.Request, emit func(prot
 	e := &emitter{emit: emit, interval: s.options.ProgressInterval}
 	stop := e.showProgress(string(r.Op))
 	defer stop()
+	s.store.SetPatience(store.Patience{Wait: time.Duration(r.LockTimeoutMillis) * time.Millisecond, Waiting: e.waiting})
 	switch r.Op {
 	case protocol.OpBegin:
 		return protocol.Result{}, s.begin(ctx, r.Begin)

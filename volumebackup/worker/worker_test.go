@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"gotest.tools/v3/assert"
 
@@ -54,6 +55,7 @@ func (w *world) connectWith(o Options) *protocol.Client {
 		_ = server.Close()
 	}()
 	c := protocol.NewClient(client)
+	c.LockTimeout = 10 * time.Second
 	w.t.Cleanup(func() {
 		assert.NilError(w.t, c.Close())
 		if err := <-done; err != nil && !errors.Is(err, io.ErrClosedPipe) {
