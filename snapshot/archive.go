@@ -85,8 +85,8 @@ type archiving struct {
 	from   source
 	record *labels.Record
 	p      Progress
-	lost   bool // something that should be in it could not be kept
-	frozen time.Duration
+	lost   bool           // something that should be in it could not be kept
+	frozen time.Duration  // in all attempts together
 	refs   []string       // that the image has from the start
 	ending errgroup.Group // the worker goes while the image is tagged
 }
@@ -110,25 +110,6 @@ func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, paus
 		}
 		a.p.status("volumes", errJoined.Error()+": reading them again")
 	}
-}
-
-// standStill makes sure that nobody writes, until resume is called; that must be
-// done also after an error.
-func (a *archiving) standStill(ctx context.Context, running []string) (resume func(context.Context) error, err error) {
-	if a.settle != nil {
-		return func(context.Context) error { return nil }, a.settle(ctx)
-	}
-	what := "the container"
-	if len(running) > 1 {
-		what = fmt.Sprintf("%d containers", len(running))
-	}
-	a.p.status("freeze", "freezing "+what)
-	frozen, err := a.engine.freeze(ctx, running)
-	return func(ctx context.Context) error {
-		err := frozen.thaw(ctx)
-		a.frozen = frozen.lasted
-		return err
-	}, err
 }
 
 // maxWarnings is how many entries that could not be kept exactly are named.

@@ -45,7 +45,7 @@ func (e *Engine) stopAll(ctx context.Context, j journal, timeout *int, p Progres
 // thawed first: a frozen process cannot answer its stop signal.
 func (e *Engine) stop(ctx context.Context, id string, paused bool, timeout *int) error {
 	if paused {
-		if err := e.unpause(ctx, id); err != nil {
+		if _, err := e.unpause(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -115,5 +115,5 @@ func (e *Engine) startOther(ctx context.Context, o other) error {
 	if err != nil || !o.Paused {
 		return err
 	}
-	return e.docker.ContainerPause(ctx, o.ID)
+	return e.makePaused(ctx, o.ID)
 }

@@ -14,7 +14,17 @@ import (
 	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/go-connections/nat"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
 )
+
+// contractWatch listens to an engine.
+func contractWatch(t *testing.T, c contractEngine) *thawWatch {
+	t.Helper()
+	watch := (&Engine{docker: c}).watchThaws(t.Context())
+	t.Cleanup(watch.stop)
+	return watch
+}
 
 func createBehaviours() map[string]func(*testing.T, contractEngine) {
 	create := func(t *testing.T, c contractEngine, config container.Config, host container.HostConfig) error {
@@ -101,13 +111,43 @@ func runBehaviours() map[string]func(*testing.T, contractEngine) {
 			_, _, err := c.ContainerInspectWithRaw(t.Context(), contractPrefix+"gone", true)
 			assert.Assert(t, cerrdefs.IsNotFound(err))
 		},
-		"pausing what is paused and thawing what runs are errors with a class": func(t *testing.T, c contractEngine) {
+		"pausing what is paused and thawing what runs are errors that say so": func(t *testing.T, c contractEngine) {
 			id := c.running(t, "c")
-			assert.Assert(t, isAnswer(c.ContainerUnpause(t.Context(), id)))
+			assert.Assert(t, isNotPaused(c.ContainerUnpause(t.Context(), id)))
 			assert.NilError(t, c.ContainerPause(t.Context(), id))
-			assert.Assert(t, isAnswer(c.ContainerPause(t.Context(), id)))
+			assert.Assert(t, isPausedAlready(c.ContainerPause(t.Context(), id)))
 			assert.Equal(t, c.state(t, id), containerState(&container.State{Paused: true}))
 			assert.NilError(t, c.ContainerUnpause(t.Context(), id))
+		},
+		"a thaw before the end of a commit is told before the commit, that of its own pause afterwards": func(t *testing.T, c contractEngine) {
+			id := c.running(t, "c")
+			watch := contractWatch(t, c)
+			c.commit(t, id, container.CommitOptions{Comment: "first", Pause: true})
+			assert.NilError(t, c.ContainerPause(t.Context(), id))
+			assert.NilError(t, c.ContainerUnpause(t.Context(), id))
+			c.commit(t, id, container.CommitOptions{Comment: "second"})
+			first, err := watch.untilCommit(t.Context(), "first")
+			assert.NilError(t, err)
+			assert.DeepEqual(t, first.paused, []string{id})
+			assert.Equal(t, len(first.ran), 0)
+			second, err := watch.untilCommit(t.Context(), "second")
+			assert.NilError(t, err)
+			assert.DeepEqual(t, second.ran, []string{id, id}) // of the first commit, and of this thaw
+		},
+		"a commit leaves a container paused that was so before": func(t *testing.T, c contractEngine) {
+			id := c.running(t, "c")
+			assert.NilError(t, c.ContainerPause(t.Context(), id))
+			c.commit(t, id, container.CommitOptions{Pause: true})
+			assert.Equal(t, c.state(t, id), labels.StatePaused)
+		},
+		"running containers are found by what they bind": func(t *testing.T, c contractEngine) {
+			id := c.container(t, "c", &container.Config{}, &container.HostConfig{Binds: []string{"/etc:/there"}})
+			assert.NilError(t, c.ContainerStart(t.Context(), id, container.StartOptions{}))
+			for path, found := range map[string]bool{"/etc": true, "/": false, "/etc/never": false} {
+				list, err := c.ContainerList(t.Context(), container.ListOptions{Filters: filters.NewArgs(filters.Arg("volume", path))})
+				assert.NilError(t, err)
+				assert.Equal(t, len(list) == 1, found, path)
+			}
 		},
 		"a running container is not removed without force": func(t *testing.T, c contractEngine) {
 			id := c.running(t, "c")

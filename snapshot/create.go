@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -35,6 +36,7 @@ func (e *Engine) Create(ctx context.Context, o CreateOptions, p Progress) (Creat
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
 	ahead := e.askAhead(asking)
+	moved := 0
 	for attempt := 1; ; attempt++ {
 		p.status("inspect", "reading configuration of "+o.Container)
 		from, err := e.observeSettled(ctx, o, ahead, p)
@@ -42,8 +44,9 @@ func (e *Engine) Create(ctx context.Context, o CreateOptions, p Progress) (Creat
 		if err == nil {
 			created, err = e.capture(ctx, from, when, o, p)
 		}
-		if errors.Is(err, errMoved) {
+		if moved < movedAttempts && errors.Is(err, errMoved) {
 			attempt--
+			moved++
 			continue
 		}
 		if !cerrdefs.IsNotFound(err) || attempt == createAttempts {
@@ -58,6 +61,10 @@ func (e *Engine) Create(ctx context.Context, o CreateOptions, p Progress) (Creat
 // createAttempts is how often Create begins again after the container was
 // replaced while it waited for another operation.
 const createAttempts = 3
+
+// movedAttempts is how often it does so because something about the container has
+// changed: mostly because a restore in place that it has waited for is over.
+const movedAttempts = 100
 
 // occasion is what Create decides by itself, unless the snapshot is a part of
 // another operation.
@@ -177,17 +184,36 @@ func (a *archiving) limitLayers(ctx context.Context, imageID string, u *undo) (s
 }
 
 // commitOnly commits a container without volumes. The engine itself freezes it
-// meanwhile: a client that dies leaves nothing frozen.
+// meanwhile: a client that dies leaves nothing frozen. If somebody else has thawed it,
+// it is done again under a lock.
 func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *undo) (string, error) {
-	name := a.record.Container.Name
-	own, err := labels.Encode(*a.record)
-	if err != nil {
-		return "", fmt.Errorf("describe container %s: %w", name, err)
-	}
 	if a.settle != nil {
 		if err := a.settle(ctx); err != nil {
 			return "", err
 		}
+	}
+	imageID, err := a.commitWatched(ctx, o, u)
+	if errors.Is(err, errThawed) && a.engine.volumes != nil && a.begin == nil {
+		a.p.status("commit", err.Error()+": committing the container again")
+		imageID, err = a.run(ctx, nil, o.pause(), container.CommitOptions{Comment: comment(a.id)}, u)
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(a.refs) > 0 {
+		return imageID, nil
+	}
+	u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, imageID) })
+	return a.limitLayers(ctx, imageID, u)
+}
+
+// commitWatched commits the container, and checks that it stood still meanwhile. An
+// image of one that did not is removed again.
+func (a *archiving) commitWatched(ctx context.Context, o CreateOptions, u *undo) (string, error) {
+	name := a.record.Container.Name
+	own, err := labels.Encode(*a.record)
+	if err != nil {
+		return "", fmt.Errorf("describe container %s: %w", name, err)
 	}
 	a.p.status("commit", "committing "+name)
 	options := container.CommitOptions{Comment: comment(a.id), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
@@ -196,16 +222,46 @@ func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *undo) (s
 		// By its tag it is found even if the engine's answer is lost.
 		u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, options.Reference) })
 	}
+	disturbed, stop := a.watchCommit(ctx, options)
+	defer stop()
 	imageID, err := a.engine.commit(ctx, a.from.container.ID, options)
 	if err != nil {
 		return "", fmt.Errorf("commit container %s: %w", name, err)
 	}
+	if err := disturbed(); err != nil {
+		after, cancel := cleanup(ctx)
+		defer cancel()
+		return "", errors.Join(err, a.engine.removeImage(after, imageID))
+	}
 	if options.Reference != "" {
 		a.refs = []string{options.Reference}
-		return imageID, nil
 	}
-	u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, imageID) })
-	return a.limitLayers(ctx, imageID, u)
+	return imageID, nil
+}
+
+// watchCommit has the container watched until it is committed. The function that it
+// returns tells then what is wrong with the image: [errThawed] if the container has run
+// meanwhile, [errMoved] if it was found paused, and was not.
+func (a *archiving) watchCommit(ctx context.Context, o container.CommitOptions) (disturbed func() error, stop func()) {
+	state := containerState(a.from.container.State)
+	if !o.Pause || a.settle != nil || state != labels.StateRunning && state != labels.StatePaused {
+		return func() error { return nil }, func() {}
+	}
+	watch := a.engine.watchThaws(ctx)
+	return func() error {
+		heard, err := watch.untilCommit(ctx, o.Comment)
+		id := a.from.container.ID
+		ran := slices.Contains(heard.ran, id)
+		switch {
+		case err != nil:
+			return err
+		case state == labels.StatePaused && (ran || slices.Contains(heard.paused, id)):
+			return errMoved
+		case ran:
+			return errThawed
+		}
+		return nil
+	}, watch.stop
 }
 
 // pause is what the options say, in which all is the default.

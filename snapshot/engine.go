@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	eventtypes "github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/system"
@@ -83,11 +84,13 @@ type Images interface {
 // Host is the part about everything around containers.
 type Host interface {
 	Info(ctx context.Context) (system.Info, error)
+	Events(ctx context.Context, options eventtypes.ListOptions) (<-chan eventtypes.Message, <-chan error)
 	NetworkList(ctx context.Context, options network.ListOptions) ([]network.Summary, error)
 	NetworkConnect(ctx context.Context, network, container string, config *network.EndpointSettings) error
 	NetworkDisconnect(ctx context.Context, network, container string, force bool) error
 	VolumeCreate(ctx context.Context, options volume.CreateOptions) (volume.Volume, error)
 	VolumeInspect(ctx context.Context, name string) (volume.Volume, error)
+	VolumeList(ctx context.Context, options volume.ListOptions) (volume.ListResponse, error)
 	VolumeRemove(ctx context.Context, name string, force bool) error
 	ClientVersion() string
 }

@@ -81,7 +81,7 @@ type FreezeError struct {
 }
 
 func (e *FreezeError) Error() string {
-	return fmt.Sprintf("freeze container %s: %v", e.Container[:min(len(e.Container), shortID)], e.Err)
+	return fmt.Sprintf("freeze container %s: %v", shorten(e.Container), e.Err)
 }
 
 // Unwrap returns the engine's error.

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	eventtypes "github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -29,6 +31,7 @@ type fakeContainer struct {
 	mounts      []container.MountPoint
 	files       string
 	created     time.Time
+	started     time.Time // as far as it is a worker
 	finished    time.Time
 	startFailed bool
 	commits     []bool // one each: whether it was to be frozen
@@ -79,6 +82,7 @@ func (c *fakeContainer) inspect(size bool) container.InspectResponse {
 		ContainerJSONBase: &container.ContainerJSONBase{
 			ID: c.id, Name: "/" + c.name, Created: c.created.Format(time.RFC3339Nano), Image: c.image, Platform: "linux", HostConfig: c.host,
 			State: &container.State{
+				StartedAt:  c.started.Format(time.RFC3339Nano),
 				FinishedAt: c.finished.Format(time.RFC3339Nano),
 				Status:     c.state, Running: c.state == "running" || c.state == "paused", Paused: c.state == "paused", Dead: c.state == "dead",
 			},
@@ -146,7 +150,9 @@ func (c *fakeContainer) summary() container.Summary {
 }
 
 func (c *fakeContainer) mountsOneOf(volumes []string) bool {
-	return slices.ContainsFunc(c.mounts, func(m container.MountPoint) bool { return slices.Contains(volumes, m.Name) })
+	return slices.ContainsFunc(c.mounts, func(m container.MountPoint) bool {
+		return slices.Contains(volumes, cmp.Or(m.Name, m.Source))
+	})
 }
 
 func (f *fakeDocker) ContainerCommit(ctx context.Context, id string, options container.CommitOptions) (made container.CommitResponse, err error) {
@@ -168,6 +174,19 @@ func (f *fakeDocker) ContainerCommit(ctx context.Context, id string, options con
 			layers: append(slices.Clone(parent.layers), f.newID()), files: c.files, created: f.clock, arch: parent.arch,
 		}
 		c.commits = append(c.commits, options.Pause)
+		pauses := options.Pause && c.state == "running"
+		if pauses {
+			f.setPaused(c, true)
+		}
+		if f.inCommit != nil {
+			first := f.inCommit
+			f.inCommit = nil
+			first()
+		}
+		f.tell(eventtypes.ActionCommit, c, options.Comment)
+		if pauses && c.state == "paused" {
+			f.setPaused(c, false)
+		}
 		if options.Reference != "" {
 			f.untag(options.Reference)
 			img.tags = []string{options.Reference}

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	eventtypes "github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/system"
 	"gotest.tools/v3/assert"
 )
@@ -36,12 +38,16 @@ type fakeDocker struct {
 	hostPorts    map[string]bool   // held by programs that are not containers
 	startError   error             // of every start
 	futureHost   map[string]any    // what this engine reports in HostConfig and we do not know
+	listeners    []chan eventtypes.Message
+	inCommit     func() // this happens while a container is committed, once
 	clock        time.Time
 	serial       int
 	randomness   byte         // what the next client's random numbers begin with
 	service      *fakeVolumes // nil: volumes are recorded, not archived
 	dieAt        string       // the client is killed before the first call that begins so
 	dieSkips     int          // but so many of them later
+	refused      []string     // calls that begin so are refused
+	spoiled      string       // calls that begin so are carried out, and answered with an error
 	beforeCall   string       // before the first call that begins so …
 	doBefore     func()       // … this is done, once
 	dead         bool         // the client is: none of its calls does anything
@@ -118,13 +124,17 @@ func (f *fakeDocker) do(ctx context.Context, call string, effect func() error) e
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if kind == faultRefuse {
+	begins := func(prefix string) bool { return prefix != "" && strings.HasPrefix(call, prefix) }
+	if kind == faultRefuse || slices.ContainsFunc(f.refused, begins) {
 		return fmt.Errorf("injected: refused %s", call)
 	}
 	err := effect()
 	if kind == faultCancelAfter {
 		f.cancel()
 		return ctx.Err()
+	}
+	if err == nil && begins(f.spoiled) {
+		return fmt.Errorf("injected: a conflict after %s: %w", call, cerrdefs.ErrConflict)
 	}
 	if kind == faultLoseAnswer {
 		return fmt.Errorf("injected: lost the answer to %s", call)

@@ -14,6 +14,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	eventtypes "github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/system"
@@ -254,6 +255,41 @@ func (f *fakeDocker) VolumeInspect(ctx context.Context, name string) (found volu
 		return nil
 	})
 	return found, err
+}
+
+// VolumeList lists all volumes: all are of the local driver.
+func (f *fakeDocker) VolumeList(ctx context.Context, _ volume.ListOptions) (list volume.ListResponse, err error) {
+	err = f.do(ctx, "VolumeList", func() error {
+		for _, v := range f.volumes {
+			made := clone(volume.Volume{Name: v.name, Driver: "local", Options: v.options, Labels: v.labels, Mountpoint: "/volumes/" + v.name})
+			list.Volumes = append(list.Volumes, &made)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Events sends what happens from now on, whatever the filters are.
+func (f *fakeDocker) Events(ctx context.Context, _ eventtypes.ListOptions) (<-chan eventtypes.Message, <-chan error) {
+	const buffered = 1000
+	messages, failed := make(chan eventtypes.Message, buffered), make(chan error, 1)
+	err := f.do(ctx, "Events", func() error {
+		f.listeners = append(f.listeners, messages)
+		return nil
+	})
+	if err != nil {
+		failed <- err
+	}
+	return messages, failed
+}
+
+// tell sends an event to who listens.
+func (f *fakeDocker) tell(action eventtypes.Action, c *fakeContainer, comment string) {
+	for _, listener := range f.listeners {
+		listener <- eventtypes.Message{Type: eventtypes.ContainerEventType, Action: action, Actor: eventtypes.Actor{
+			ID: c.id, Attributes: map[string]string{"name": c.name, "comment": comment},
+		}}
+	}
 }
 
 func (f *fakeDocker) VolumeRemove(ctx context.Context, name string, _ bool) error {

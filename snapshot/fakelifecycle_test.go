@@ -9,6 +9,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	eventtypes "github.com/docker/docker/api/types/events"
 )
 
 // ContainerStart also removes a container that was made to vanish when it ends,
@@ -29,9 +30,17 @@ func (f *fakeDocker) ContainerStart(ctx context.Context, id string, _ container.
 			}
 			return err
 		}
-		c.state = "running"
+		f.started(c)
 		return nil
 	})
+}
+
+// started is what a start makes of a container.
+func (f *fakeDocker) started(c *fakeContainer) {
+	if c.state != "running" {
+		c.state = "running"
+		f.tell(eventtypes.ActionStart, c, "")
+	}
 }
 
 func (f *fakeDocker) startable(c *fakeContainer) error {
@@ -91,11 +100,14 @@ func (f *fakeDocker) drop(c *fakeContainer, volumes bool) {
 
 func (f *fakeDocker) ContainerPause(ctx context.Context, id string) error {
 	return f.withContainer(ctx, "ContainerPause", id, func(c *fakeContainer) error {
-		if c.state != "running" {
-			return fmt.Errorf("container %s is not running: %w", id, cerrdefs.ErrConflict)
+		switch c.state {
+		case "running":
+			f.setPaused(c, true)
+			return nil
+		case "paused":
+			return fmt.Errorf("container %s is already paused: %w", id, cerrdefs.ErrConflict)
 		}
-		c.state = "paused"
-		return nil
+		return fmt.Errorf("container %s is not running: %w", id, cerrdefs.ErrConflict)
 	})
 }
 
@@ -104,9 +116,19 @@ func (f *fakeDocker) ContainerUnpause(ctx context.Context, id string) error {
 		if c.state != "paused" {
 			return fmt.Errorf("container %s is not paused: %w", id, cerrdefs.ErrConflict)
 		}
-		c.state = "running"
+		f.setPaused(c, false)
 		return nil
 	})
+}
+
+// setPaused pauses or thaws a container, and tells who listens.
+func (f *fakeDocker) setPaused(c *fakeContainer, paused bool) {
+	c.state = "running"
+	action := eventtypes.ActionUnPause
+	if paused {
+		c.state, action = "paused", eventtypes.ActionPause
+	}
+	f.tell(action, c, "")
 }
 
 // ContainerStop also removes a container that was made to vanish when it ends.

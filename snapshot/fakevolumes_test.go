@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -80,7 +81,7 @@ func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[strin
 
 func (v *fakeVolumes) worker(name string, journal map[string]string, volumes []string, readOnly bool) *fakeContainer {
 	f := v.docker
-	c := &fakeContainer{id: f.newID(), name: name, state: "running", image: f.findImage(workerImage).id, created: f.clock, host: &container.HostConfig{}}
+	c := &fakeContainer{id: f.newID(), name: name, state: "running", image: f.findImage(workerImage).id, created: f.clock, started: f.clock.Add(time.Duration(f.serial)), host: &container.HostConfig{}}
 	if name == "" {
 		c.name = "cua-snapshot-worker-" + c.id[:8]
 	}
@@ -330,6 +331,8 @@ func (b *fakeBackup) Publish(ctx context.Context, o volumebackup.Origin) ([]volu
 		return nil
 	})
 }
+
+func (b *fakeBackup) Abandon() error { return b.worker.Abandon() }
 
 func (b *fakeBackup) Close() error {
 	if b.borrowed {

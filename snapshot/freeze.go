@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
 // Pause says which containers are frozen while a snapshot is taken.
@@ -37,47 +33,6 @@ type Watched struct {
 	Replaced string   // name of a container whose restore in place is taken back
 }
 
-// writers are the containers that can write to what is captured.
-type writers struct {
-	running []string // IDs of those to freeze: the target, and every other that mounts one of the volumes to write
-	idle    bool     // there are no others either: those that the user has paused still have pages mapped that they wrote to
-}
-
-// writers finds out who can write now.
-func (e *Engine) writers(ctx context.Context, from source, volumes []string, pause Pause) (writers, error) {
-	var w writers
-	if pause != PauseNone && containerState(from.container.State) == labels.StateRunning {
-		w.running = append(w.running, from.container.ID)
-	}
-	if pause != PauseAll || len(volumes) == 0 {
-		return w, nil
-	}
-	sharing, err := e.usersOf(ctx, volumes)
-	if err != nil {
-		return w, err
-	}
-	w.idle = len(w.running) == 0
-	for _, c := range sharing {
-		writes := slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool {
-			return m.RW && slices.Contains(volumes, m.Name)
-		})
-		if !writes {
-			continue
-		}
-		w.idle = false
-		if c.State == container.StateRunning && !slices.Contains(w.running, c.ID) {
-			w.running = append(w.running, c.ID)
-		}
-	}
-	return w, nil
-}
-
-// joined tells whether somebody writes who did not before.
-func (w writers) joined(before writers) bool {
-	isNew := func(id string) bool { return !slices.Contains(before.running, id) }
-	return slices.ContainsFunc(w.running, isNew) || before.idle && !w.idle
-}
-
 // frozen is a set of containers that were paused together.
 type frozen struct {
 	engine  *Engine
@@ -86,6 +41,7 @@ type frozen struct {
 	lasted  time.Duration
 	release func()
 	once    sync.Once
+	early   bool // somebody else had thawed one of them by the time of thaw
 	err     error
 }
 
@@ -99,7 +55,7 @@ func (e *Engine) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	mounts := ownMounts()
 	for _, id := range ids {
 		if runsIn(mounts, id) {
-			return f, fmt.Errorf("freeze container %s: %w", id[:min(len(id), shortID)], errSelf)
+			return f, fmt.Errorf("freeze container %s: %w", shorten(id), errSelf)
 		}
 	}
 	if e.guard != nil {
@@ -116,14 +72,13 @@ func (e *Engine) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	var calls errgroup.Group
 	for _, id := range ids {
 		calls.Go(func() error {
-			err := e.pause(detached, id)
-			if err != nil && isAnswer(err) {
-				return e.pauseFailed(detached, id, err)
+			ours, err := e.pause(detached, id)
+			if ours {
+				mu.Lock()
+				defer mu.Unlock()
+				f.ids = append(f.ids, id)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			f.ids = append(f.ids, id)
-			return describe(err, "freeze container "+id)
+			return err
 		})
 	}
 	if err := calls.Wait(); err != nil {
@@ -132,37 +87,69 @@ func (e *Engine) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	return f, ctx.Err()
 }
 
-// isAnswer tells whether an error is what the engine answered. Without an answer
-// the call may have been carried out: the connection broke on the way back.
-func isAnswer(err error) bool {
-	return cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) || cerrdefs.IsInternal(err) || cerrdefs.IsInvalidArgument(err) || cerrdefs.IsFailedPrecondition(err)
-}
-
 // pauseTries is how often a container is tried to be paused. With cgroup v1 the
 // kernel cannot always freeze one whose processes are very busy; runc gives up
 // after a while, leaves it running, and may well succeed the next time.
 const pauseTries = 5
 
-func (e *Engine) pause(ctx context.Context, id string) (err error) {
-	for range pauseTries {
-		err = e.docker.ContainerPause(ctx, id)
-		if err == nil || !strings.Contains(err.Error(), "unable to freeze") {
-			return err
+// pauseTimeout bounds one call that pauses: meanwhile others stand still.
+const pauseTimeout = 30 * time.Second
+
+// pause pauses a container. It tells whether the container is ours to thaw, also
+// after an error. One that has stopped needs no pause; one that somebody else has
+// paused is a [pausedError].
+//
+// An error says nothing about what the engine has done: a call may be carried out
+// although its answer is an error, or is lost. So the container is inspected.
+func (e *Engine) pause(ctx context.Context, id string) (ours bool, err error) {
+	for try := range pauseTries {
+		err = e.pauseOnce(ctx, id)
+		if err == nil {
+			return true, nil
 		}
+		if try == 0 && isPausedAlready(err) {
+			return false, &pausedError{container: id}
+		}
+		c, _, inspectErr := e.docker.ContainerInspectWithRaw(ctx, id, false)
+		switch {
+		case cerrdefs.IsNotFound(inspectErr):
+			return false, nil
+		case inspectErr != nil:
+			return true, &FreezeError{Container: id, Err: errors.Join(err, inspectErr)}
+		case c.State.Paused:
+			return true, nil
+		case !c.State.Running || c.State.Restarting:
+			return false, nil
+		case !strings.Contains(err.Error(), "unable to freeze"):
+			return false, &FreezeError{Container: id, Err: err}
+		}
+	}
+	return false, &FreezeError{Container: id, Err: err}
+}
+
+func (e *Engine) pauseOnce(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, pauseTimeout)
+	defer cancel()
+	return e.docker.ContainerPause(ctx, id)
+}
+
+// makePaused pauses a container that its user had paused. That somebody else does
+// so is as good.
+func (e *Engine) makePaused(ctx context.Context, id string) error {
+	_, err := e.pause(ctx, id)
+	if _, paused := errors.AsType[*pausedError](err); paused {
+		return nil
 	}
 	return err
 }
 
-// pauseFailed looks whether a container that cannot be paused needs to be: it
-// may have stopped meanwhile, wait for its next start, or the user may have
-// paused it.
-func (e *Engine) pauseFailed(ctx context.Context, id string, failure error) error {
-	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
-	if cerrdefs.IsNotFound(err) || err == nil && (c.State.Paused || !c.State.Running || c.State.Restarting) {
-		return nil
-	}
-	return &FreezeError{Container: id, Err: failure}
-}
+// isPausedAlready tells whether an engine refuses to pause a container because it
+// is paused. The error's class does not tell: one that does not run is a conflict,
+// too, and whatever stands between client and engine has classes of its own.
+func isPausedAlready(err error) bool { return strings.Contains(err.Error(), "is already paused") }
+
+// isNotPaused tells whether an engine refuses to thaw a container because it runs.
+func isNotPaused(err error) bool { return strings.Contains(err.Error(), "is not paused") }
 
 // thawTimeout bounds how long thawing is waited for. Engine 20.10 does not get to
 // it while a healthcheck hangs that began in the frozen container, which may take
@@ -175,7 +162,7 @@ func (f *frozen) thaw(ctx context.Context) error {
 	f.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawTimeout)
 		defer cancel()
-		f.err = f.engine.Thaw(ctx, f.ids)
+		f.early, f.err = f.engine.thaw(ctx, f.ids)
 		if len(f.ids) > 0 {
 			f.lasted = f.engine.now().Sub(f.since)
 		}
@@ -189,27 +176,38 @@ func (f *frozen) thaw(ctx context.Context) error {
 // Thaw lets containers run again that an interrupted operation has frozen. One
 // that is gone or thawed already is as good.
 func (e *Engine) Thaw(ctx context.Context, containers []string) error {
+	_, err := e.thaw(ctx, containers)
+	return err
+}
+
+// thaw lets containers run again, and tells whether one ran already.
+func (e *Engine) thaw(ctx context.Context, containers []string) (early bool, err error) {
+	ran := make([]bool, len(containers))
 	failures := make([]error, len(containers))
 	var calls errgroup.Group
 	for i, id := range containers {
 		calls.Go(func() error {
-			failures[i] = e.unpause(ctx, id)
+			ran[i], failures[i] = e.unpause(ctx, id)
 			return nil
 		})
 	}
 	_ = calls.Wait() // the failures say it
-	return errors.Join(failures...)
+	for _, one := range ran {
+		early = early || one
+	}
+	return early, errors.Join(failures...)
 }
 
-// unpause thaws one container. One that is gone or thawed already is as good.
-func (e *Engine) unpause(ctx context.Context, id string) error {
-	err := e.docker.ContainerUnpause(ctx, id)
+// unpause thaws one container, and tells whether it ran already. One that is gone
+// or thawed already is as good.
+func (e *Engine) unpause(ctx context.Context, id string) (ran bool, err error) {
+	err = e.docker.ContainerUnpause(ctx, id)
 	if err == nil || cerrdefs.IsNotFound(err) {
-		return nil
+		return false, nil
 	}
 	c, _, inspectErr := e.docker.ContainerInspectWithRaw(ctx, id, false)
 	if cerrdefs.IsNotFound(inspectErr) || inspectErr == nil && !c.State.Paused {
-		return nil
+		return isNotPaused(err), nil
 	}
-	return fmt.Errorf("container %s is still paused, thaw it with docker unpause: %w", id, err)
+	return false, fmt.Errorf("container %s is still paused, thaw it with docker unpause: %w", id, err)
 }

@@ -44,7 +44,7 @@ func TestWritersAreThoseThatCanChangeWhatIsCaptured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := sharers(t)
-			who, err := docker.engine().writers(t.Context(), source{container: docker.findContainer(test.target).inspect(false)}, test.volumes, test.pause)
+			who, err := docker.engine().writers(t.Context(), source{container: docker.findContainer(test.target).inspect(false)}, test.volumes, test.pause, nil)
 			assert.NilError(t, err)
 			var got []string
 			for _, id := range who.running {
@@ -85,7 +85,7 @@ func TestFrozenContainersAreThawedWhateverFails(t *testing.T) {
 func TestFreezeTakesWhatNeedsNoFreezing(t *testing.T) {
 	docker := sharers(t)
 	before := docker.world()
-	frozen, err := docker.engine().freeze(t.Context(), []string{"web", "paused", "stopped", "gone"})
+	frozen, err := docker.engine().freeze(t.Context(), []string{"web", "stopped", "gone"})
 	assert.NilError(t, err)
 	assert.Equal(t, docker.findContainer("web").state, "paused")
 	assert.NilError(t, frozen.thaw(t.Context()))

@@ -85,7 +85,13 @@ func placeOf(m labels.Mount, s Snapshot, old *container.InspectResponse) string 
 	return m.Name
 }
 
-// writes tells whether the volume's content will be changed.
-func (r *replacement) writes(volume string) bool {
-	return slices.ContainsFunc(r.volumes, func(v placedVolume) bool { return v.create.Name == volume && v.archive != nil })
+// written are the volumes whose content will be changed.
+func (r *replacement) written() []string {
+	var names []string
+	for _, v := range r.volumes {
+		if v.archive != nil {
+			names = append(names, v.create.Name)
+		}
+	}
+	return names
 }

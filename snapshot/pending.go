@@ -147,20 +147,30 @@ func (c concern) locks(w worker) bool {
 // about to, so that everything has to be looked at again.
 var errMoved = errors.New("the container was changed by another operation")
 
+// otherWorkers lists the workers, dead ones too, but those with these names.
+func (e *Engine) otherWorkers(ctx context.Context, own []string) ([]worker, error) {
+	workers, err := e.workers(ctx, volumebackup.LabelPurpose)
+	return slices.DeleteFunc(workers, func(w worker) bool { return slices.Contains(own, summaryName(w.Summary)) }), err
+}
+
+// chooseRivals finds the restores in place that have to be waited for.
+func (c concern) chooseRivals(workers []worker, p Progress) ([]replacing, error) {
+	rivals, err := c.choose(workers, p)
+	return slices.DeleteFunc(rivals, replacing.isLeftover), err
+}
+
 // findRivals looks again once the lock is held, by workers with these names: for
 // restores in place about the same that were begun, or interrupted, while it was
 // waited for, and for who reads the volumes. Whoever is not found
 // now will find this operation's workers.
 func (e *Engine) findRivals(ctx context.Context, own []string, about concern, p Progress) (rivals []replacing, readers []worker, err error) {
-	workers, err := e.workers(ctx, volumebackup.LabelPurpose)
+	workers, err := e.otherWorkers(ctx, own)
 	if err != nil {
 		return nil, nil, err
 	}
-	workers = slices.DeleteFunc(workers, func(w worker) bool { return slices.Contains(own, summaryName(w.Summary)) })
-	if rivals, err = about.choose(workers, p); err != nil {
+	if rivals, err = about.chooseRivals(workers, p); err != nil {
 		return nil, nil, err
 	}
-	rivals = slices.DeleteFunc(rivals, replacing.isLeftover)
 	for _, w := range workers {
 		_, isJournal := w.Labels[labelJournal]
 		// The worker that writes for a restore in place does not count: it does nothing
@@ -173,21 +183,26 @@ func (e *Engine) findRivals(ctx context.Context, own []string, about concern, p 
 	return rivals, readers, nil
 }
 
-// checkUnmoved looks, once a container's lock is held, whether it is still what it
-// was, and whether no restore in place has to do with it or its volumes.
-func (e *Engine) checkUnmoved(ctx context.Context, c container.InspectResponse, volumes []string, p Progress) error {
-	rivals, _, err := e.findRivals(ctx, []string{volumebackup.LockName(c.ID)}, concern{volumes: volumes}.of(c), p)
+// checkUnmoved checks, once a container's lock is held, that it is still what it was,
+// and that no restore in place has to do with it or its volumes. It returns the other
+// workers.
+func (e *Engine) checkUnmoved(ctx context.Context, c container.InspectResponse, volumes []string, p Progress) ([]worker, error) {
+	workers, err := e.otherWorkers(ctx, []string{volumebackup.LockName(c.ID)})
 	if err != nil {
-		return err
+		return nil, err
+	}
+	rivals, err := concern{volumes: volumes}.of(c).chooseRivals(workers, p)
+	if err != nil {
+		return nil, err
 	}
 	found, err := e.inspectIfThere(ctx, c.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(rivals) > 0 || found == nil || !sameContainer(*found, c) {
-		return errMoved
+	if len(rivals) > 0 || found == nil || !sameContainer(*found, c) || c.State.Paused && !found.State.Paused {
+		return nil, errMoved
 	}
-	return nil
+	return workers, nil
 }
 
 // await waits for a worker that is at work on the same.
@@ -241,31 +256,6 @@ func (l leftovers) conclude(ctx context.Context, e *Engine, pending []replacing,
 		}
 	}
 	return nil
-}
-
-// usersOf lists the containers that run, or stand still, and mount one of the
-// volumes, but for our own workers.
-func (e *Engine) usersOf(ctx context.Context, volumes []string) ([]container.Summary, error) {
-	args := filters.NewArgs(filters.Arg("status", container.StateRunning), filters.Arg("status", container.StatePaused), filters.Arg("status", container.StateRestarting))
-	for _, name := range volumes {
-		args.Add("volume", name)
-	}
-	users, err := e.docker.ContainerList(ctx, container.ListOptions{Filters: args})
-	if err != nil {
-		return nil, fmt.Errorf("list containers that share volumes: %w", err)
-	}
-	return e.withoutWorkers(ctx, users)
-}
-
-// mountedOf are those of the volumes that a container mounts.
-func mountedOf(c container.Summary, volumes []string) []string {
-	var mounted []string
-	for _, m := range c.Mounts {
-		if slices.Contains(volumes, m.Name) {
-			mounted = append(mounted, m.Name)
-		}
-	}
-	return distinct(mounted)
 }
 
 // sameContainer tells whether a container is still what it was: one that was

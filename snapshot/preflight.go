@@ -20,6 +20,7 @@ type surroundings struct {
 	info       system.Info
 	networks   []network.Summary
 	containers []container.Summary // stopped ones too
+	storage    storage             // of the engine's volumes
 	noVolume   map[string]bool     // named volumes that are gone
 	noPath     map[string]bool     // paths of the host that are not there
 }
@@ -43,6 +44,10 @@ func (e *Engine) look(ctx context.Context, sp *spec, made []newVolume) (surround
 			return fmt.Errorf("list containers: %w", err)
 		}
 		s.containers, err = e.withoutWorkers(ctx, all)
+		return err
+	})
+	calls.Go(func() (err error) {
+		s.storage, err = e.observeStorage(ctx)
 		return err
 	})
 	calls.Go(func() (err error) {

@@ -20,6 +20,9 @@ type reading struct {
 	options container.CommitOptions
 	last    bool // who joins now is not waited for
 	backup  VolumeBackup
+	before  writers  // when the reading began: whoever is frozen is in the journal
+	leave   []string // containers that turned out to be paused by their users
+	stuck   bool     // containers could not be thawed
 }
 
 func (r *reading) names() []string {
@@ -32,14 +35,13 @@ func (r *reading) names() []string {
 
 // look finds out who can write now.
 func (r *reading) look(ctx context.Context) (writers, error) {
-	return r.engine.writers(ctx, r.from, r.names(), r.pause)
+	return r.engine.writers(ctx, r.from, r.names(), r.pause, r.leave)
 }
 
 // run reads everything while the writers run, then what changed since while they
 // are frozen. Nothing durable is waited for until they run again.
 func (r *reading) run(ctx context.Context, u *undo) (imageID string, err error) {
-	before, err := r.look(ctx)
-	if err != nil {
+	if r.before, err = r.look(ctx); err != nil {
 		return "", err
 	}
 	r.p.status("volumes", "reading volumes")
@@ -48,50 +50,56 @@ func (r *reading) run(ctx context.Context, u *undo) (imageID string, err error) 
 		begin = r.engine.volumes.Begin
 	}
 	r.backup, err = begin(ctx, volumebackup.BackupOptions{
-		Container: r.from.container.ID, Snapshot: string(r.id), Freezes: before.running, Volumes: r.volumes,
+		Container: r.from.container.ID, Snapshot: string(r.id), Freezes: r.before.running, Volumes: r.volumes,
 	}, volumeEvents(r.p))
 	if err != nil {
 		return "", err
 	}
 	defer func() {
-		if err != nil {
+		switch {
+		case err == nil:
+			r.ending.Go(r.backup.Close)
+		case r.stuck && r.begin == nil:
+			_ = r.backup.Abandon() // the journal stays, for who thaws them later
+		default:
 			_ = r.backup.Close() // the error says more
-			return
 		}
-		r.ending.Go(r.backup.Close)
 	}()
-	if err := r.readLive(ctx, before); err != nil {
+	if err := r.readLive(ctx); err != nil {
 		return "", err
 	}
-	now, err := r.look(ctx) // reading may have taken minutes
-	if err != nil {
-		return "", err
-	}
-	if now.joined(before) && !r.last { // whoever is frozen has to be in the journal
-		return "", errJoined
-	}
-	return r.finish(ctx, now, u)
+	return r.finish(ctx, u)
 }
 
-// readLive is the first pass. Beside it is looked whether, before the lock was
-// taken, something happened to what was observed.
-func (r *reading) readLive(ctx context.Context, who writers) error {
+// readLive is the first pass. Concurrently it checks that nothing changed before the
+// lock was taken, and waits for those who freeze the same containers.
+func (r *reading) readLive(ctx context.Context) error {
+	waited := false
 	calls, callsCtx := errgroup.WithContext(ctx)
-	if r.begin == nil { // or the operation has looked that this is a part of
-		calls.Go(func() error { return r.engine.checkUnmoved(callsCtx, r.from.container, r.names(), r.p) })
-	}
-	if !who.idle {
-		calls.Go(func() error {
-			_, err := r.backup.Pass(callsCtx, volumebackup.Live)
+	if r.begin == nil { // or the operation that this is a part of has checked
+		calls.Go(func() (err error) {
+			waited, err = r.waitTurn(callsCtx)
 			return err
 		})
 	}
-	return calls.Wait()
+	calls.Go(func() error { return r.passLive(callsCtx) })
+	if err := calls.Wait(); err != nil || !waited {
+		return err
+	}
+	return r.passLive(ctx) // much may have changed
+}
+
+func (r *reading) passLive(ctx context.Context) error {
+	if r.before.idle || len(r.volumes) == 0 {
+		return nil
+	}
+	_, err := r.backup.Pass(ctx, volumebackup.Live)
+	return err
 }
 
 // finish reads what is left and stores it all.
-func (r *reading) finish(ctx context.Context, who writers, u *undo) (string, error) {
-	stored := false // perhaps: without an answer the worker may still have got there
+func (r *reading) finish(ctx context.Context, u *undo) (string, error) {
+	stored := false // set before Publish: a lost answer may hide a success
 	u.add(func(ctx context.Context) error {
 		if !stored {
 			return nil
@@ -99,7 +107,7 @@ func (r *reading) finish(ctx context.Context, who writers, u *undo) (string, err
 		_, err := r.engine.volumes.Remove(ctx, volumebackup.RemoveOptions{Claim: claimOf(*r.record)})
 		return err
 	})
-	made, err := r.readFrozen(ctx, who)
+	made, err := r.readUndisturbed(ctx)
 	if made != "" {
 		u.add(func(ctx context.Context) error { return r.engine.removeImage(ctx, made) })
 	}
@@ -107,8 +115,8 @@ func (r *reading) finish(ctx context.Context, who writers, u *undo) (string, err
 		return "", err
 	}
 	made, err = r.limitLayers(ctx, made, u) // before there are archives that have no image
-	if err != nil {
-		return "", err
+	if err != nil || len(r.volumes) == 0 {
+		return made, err
 	}
 	r.p.status("store", "writing to the store")
 	stored = true
@@ -124,24 +132,17 @@ func (r *reading) finish(ctx context.Context, who writers, u *undo) (string, err
 	return made, nil
 }
 
-// readFrozen is the part that ends with the image committed and all thawed.
-func (r *reading) readFrozen(ctx context.Context, who writers) (imageID string, err error) {
+// readStill reads the volumes and commits the container, once nobody writes.
+func (r *reading) readStill(ctx context.Context, who writers) (imageID string, err error) {
 	mode := volumebackup.Frozen
 	if who.idle || r.settle != nil {
 		mode = volumebackup.Idle
 	}
-	resume, err := r.standStill(ctx, who.running)
-	defer func() {
-		if resumeErr := resume(ctx); err == nil {
-			err = resumeErr
+	var archives []volumebackup.Archive
+	if len(r.volumes) > 0 {
+		if archives, err = r.backup.Pass(ctx, mode); err != nil {
+			return "", err
 		}
-	}()
-	if err != nil {
-		return "", err
-	}
-	archives, err := r.backup.Pass(ctx, mode)
-	if err != nil {
-		return "", err
 	}
 	if len(archives) != len(r.volumes) {
 		return "", fmt.Errorf("the worker archived %d of %d volumes", len(archives), len(r.volumes))

@@ -74,7 +74,7 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inqu
 		calls, callsCtx := errgroup.WithContext(ctx)
 		calls.Go(func() (err error) {
 			if e.volumes != nil {
-				workers, err = e.workers(callsCtx, labelJournal)
+				workers, err = e.workers(callsCtx, volumebackup.LabelPurpose)
 			}
 			return err
 		})
@@ -94,13 +94,39 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inqu
 		if err != nil {
 			return source{}, err
 		}
-		if pending = tried.untried(pending); len(pending) == 0 {
+		again, err := e.settlePause(ctx, from, workers, p)
+		if err != nil {
+			return source{}, err
+		}
+		if pending = tried.untried(pending); len(pending) == 0 && !again {
 			return from, failed
 		}
 		if err := tried.conclude(ctx, e, pending, p); err != nil {
 			return source{}, err
 		}
 	}
+}
+
+// settlePause finds out whether a container that was found paused is so because of
+// another snapshot: it waits for one that is being taken, and thaws what an interrupted
+// one has left. Then the container has to be observed again.
+func (e *Engine) settlePause(ctx context.Context, from source, workers []worker, p Progress) (again bool, err error) {
+	if from.container.ContainerJSONBase == nil || !from.container.State.Paused {
+		return false, nil
+	}
+	ids := []string{from.container.ID}
+	for _, w := range freezersOf(workers, ids, true) {
+		again = true
+		if err := e.await(ctx, w, containerName(from.container), p); err != nil {
+			return false, err
+		}
+	}
+	if err := e.recoverWriters(ctx, workers, ids); err != nil && !errors.Is(err, errMoved) {
+		return false, err
+	} else if err != nil {
+		again = true
+	}
+	return again, nil
 }
 
 // clearCopies removes what restores into new containers have left that were

@@ -26,6 +26,9 @@ const (
 	fullID  = 64
 )
 
+// shorten shows as much of an ID as docker does.
+func shorten(id string) string { return id[:min(len(id), shortID)] }
+
 // legal is what repositories may be called, and illegal every run of characters
 // that is not a part of a word: the grammar knows '.', '_', '__' and any number
 // of '-' between two words.

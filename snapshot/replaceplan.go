@@ -7,7 +7,6 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -24,6 +23,7 @@ type replacement struct {
 	others   []other // running containers that hold the volumes, to be stopped meanwhile
 	start    bool
 	pause    bool      // it was paused
+	storage  storage   // of the engine's volumes, and of those that will be made
 	notes    Plan      // what differs from the snapshot
 	problems []Problem // why it cannot be done
 }
@@ -215,14 +215,16 @@ func (r *replacement) missingVolumes() []volume.CreateOptions {
 	return missing
 }
 
-// holders finds the running containers that mount a volume which is going to be
-// written.
+// holders finds the running containers that see the content of a volume which is going
+// to be written.
 func (r *replacement) holders(around surroundings, stopThem bool) []Problem {
 	var problems []Problem
+	written := r.written()
+	r.storage = around.storage.and(r.missingVolumes())
 	for _, c := range around.containers {
 		paused := c.State == container.StatePaused
-		at := slices.IndexFunc(c.Mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeVolume && r.writes(m.Name) })
-		if c.State != container.StateRunning && c.State != container.StateRestarting && !paused || at < 0 {
+		used := r.storage.usesOf(c, written)
+		if c.State != container.StateRunning && c.State != container.StateRestarting && !paused || len(used) == 0 {
 			continue
 		}
 		if stopThem {
@@ -230,8 +232,8 @@ func (r *replacement) holders(around surroundings, stopThem bool) []Problem {
 			continue
 		}
 		problems = append(problems, Problem{
-			Kind: ProblemVolumeInUse, Subject: c.Mounts[at].Name,
-			Text: fmt.Sprintf("volume %s is in use by container %s", c.Mounts[at].Name, summaryName(c)),
+			Kind: ProblemVolumeInUse, Subject: used[0],
+			Text: fmt.Sprintf("volume %s is in use by container %s", used[0], summaryName(c)),
 		})
 	}
 	return problems

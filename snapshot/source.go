@@ -26,8 +26,9 @@ type source struct {
 	size      int64 // bytes in its writable layer
 	parent    labels.ID
 	mounts    []labels.Mount
-	latest    holder // of the tag latest
-	named     holder // of the tag that the new snapshot's name becomes
+	storage   storage // of the engine's volumes, if it mounts some
+	latest    holder  // of the tag latest
+	named     holder  // of the tag that the new snapshot's name becomes
 }
 
 // holder is the image that has a tag now.
@@ -124,6 +125,12 @@ func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) 
 		s.mounts, err = e.captureMounts(ctx, s.container)
 		return err
 	})
+	if len(mountedVolumes(s.container)) > 0 {
+		calls.Go(func() (err error) {
+			s.storage, err = e.observeStorage(ctx)
+			return err
+		})
+	}
 	if o.Name != "" {
 		calls.Go(func() (err error) {
 			s.named, err = e.observeName(ctx, tagged{repository, o.Name}, containerName(s.container), o.Reuse)

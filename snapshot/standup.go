@@ -47,7 +47,7 @@ func (e *Engine) resume(ctx context.Context, id string, j journal) error {
 		}
 	}
 	if j.Paused && !c.State.Paused {
-		if err := e.docker.ContainerPause(ctx, id); err != nil {
+		if err := e.makePaused(ctx, id); err != nil {
 			return fmt.Errorf("pause container %s: %w", j.OldName, err)
 		}
 	}

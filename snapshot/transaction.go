@@ -186,7 +186,7 @@ func (t *transaction) make(ctx context.Context) error {
 		return err
 	}
 	if t.plan.pause {
-		if err := t.engine.docker.ContainerPause(ctx, id); err != nil {
+		if err := t.engine.makePaused(ctx, id); err != nil {
 			return fmt.Errorf("pause container %s: %w", t.plan.name, err)
 		}
 	}

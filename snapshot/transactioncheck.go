@@ -35,7 +35,7 @@ func (t *transaction) check(ctx context.Context) error {
 // sorts last gives way.
 func (t *transaction) waitForRivals(ctx context.Context) error {
 	e, j := t.engine, t.journal
-	about := concern{words: []string{t.plan.name}, volumes: distinct(j.Volumes, j.Made)}
+	about := concern{words: []string{t.plan.name}, volumes: t.plan.storage.aliases(distinct(j.Volumes, j.Made))}
 	if t.plan.old != nil {
 		about = about.of(*t.plan.old)
 	}
@@ -107,11 +107,11 @@ func (t *transaction) targets() []volumebackup.Target {
 // checkUnused finds containers that were started meanwhile and mount a volume
 // which is about to be written.
 func (t *transaction) checkUnused(ctx context.Context) error {
-	running, err := t.engine.usersOf(ctx, t.journal.Volumes)
+	running, err := t.engine.usersOf(ctx, t.plan.storage, t.journal.Volumes)
 	if err != nil {
 		return err
 	}
-	if problems := t.plan.holders(surroundings{containers: running}, false); len(problems) > 0 {
+	if problems := t.plan.holders(surroundings{containers: running, storage: t.plan.storage}, false); len(problems) > 0 {
 		return &ProblemsError{Problems: problems}
 	}
 	return nil

@@ -277,7 +277,11 @@ func (e *Engine) checkFree(ctx context.Context, j journal) error {
 	if !j.late || len(j.Volumes) == 0 {
 		return nil
 	}
-	users, err := e.usersOf(ctx, j.Volumes)
+	storage, err := e.observeStorage(ctx)
+	if err != nil {
+		return err
+	}
+	users, err := e.usersOf(ctx, storage, j.Volumes)
 	if err != nil {
 		return err
 	}
@@ -286,7 +290,7 @@ func (e *Engine) checkFree(ctx context.Context, j journal) error {
 		if c.ID == j.Old || slices.ContainsFunc(j.Others, func(o other) bool { return o.ID == c.ID }) {
 			continue
 		}
-		for _, name := range mountedOf(c, j.Volumes) {
+		for _, name := range storage.usesOf(c, j.Volumes) {
 			failed = errors.Join(failed, fmt.Errorf("volume %s is in use by container %s: stop it, then type docker snapshot recover %s", name, summaryName(c), j.Name))
 		}
 	}

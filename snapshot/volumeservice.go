@@ -24,6 +24,7 @@ type Volumes interface {
 type VolumeBackup interface {
 	Pass(ctx context.Context, mode volumebackup.Mode) ([]volumebackup.Archive, error)
 	Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error)
+	Abandon() error
 	Close() error
 }
 

@@ -1,0 +1,145 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// pausedError means that somebody else has paused a container that is to be frozen.
+type pausedError struct{ container string }
+
+func (e *pausedError) Error() string {
+	return fmt.Sprintf("container %s was paused by somebody else", shorten(e.container))
+}
+
+// errThawed means that somebody else has let a container run which had to stand still.
+var errThawed = errors.New("a frozen container was thawed by somebody else")
+
+// freezeAttempts is how often the containers are frozen again because somebody else
+// had paused one, or has thawed one.
+const freezeAttempts = 6
+
+// readUndisturbed makes the last pass and the image. It does both again if a
+// container did not stand still meanwhile; the image is made anew.
+func (r *reading) readUndisturbed(ctx context.Context) (imageID string, err error) {
+	for attempt := 1; ; attempt++ {
+		who, err := r.look(ctx) // reading, or waiting, may have taken minutes
+		if err != nil {
+			return "", err
+		}
+		if who.joined(r.before) && !r.last { // whoever is frozen has to be in the journal
+			return "", errJoined
+		}
+		made, err := r.readFrozen(ctx, who)
+		paused, isPaused := errors.AsType[*pausedError](err)
+		switch {
+		case err == nil, r.stuck, !isPaused && !errors.Is(err, errThawed):
+			return made, err
+		case attempt == freezeAttempts && isPaused:
+			return "", err
+		case attempt == freezeAttempts:
+			r.lost = true
+			r.p.warn("volumes", errThawed.Error()+" again and again: what is captured may be torn")
+			return made, nil
+		}
+		if made != "" {
+			if err := r.engine.removeImage(ctx, made); err != nil {
+				return made, fmt.Errorf("remove unfinished image: %w", err)
+			}
+		}
+		if err := r.prepareAgain(ctx, paused); err != nil {
+			return "", err
+		}
+	}
+}
+
+// prepareAgain waits until the container runs that somebody else has paused, and reads
+// what has changed meanwhile.
+func (r *reading) prepareAgain(ctx context.Context, paused *pausedError) error {
+	if paused == nil {
+		r.p.status("volumes", errThawed.Error()+": reading them again")
+		return r.passLive(ctx)
+	}
+	runs, err := r.engine.awaitThaw(ctx, paused.container, r.p)
+	switch {
+	case err != nil:
+		return err
+	case runs:
+		return r.passLive(ctx)
+	case paused.container == r.from.container.ID:
+		return errMoved // its snapshot is that of a paused container
+	}
+	r.leave = append(r.leave, paused.container)
+	return nil
+}
+
+// otherPause is how long a container is waited for that somebody else has paused just
+// now: most likely an engine that commits it. One that stays paused is its user's.
+const otherPause = 10 * time.Second
+
+// awaitThaw waits for a container to run again; for so long, and tells whether it does.
+func (e *Engine) awaitThaw(ctx context.Context, id string, p Progress) (runs bool, err error) {
+	p.status("freeze", fmt.Sprintf("waiting for container %s, which somebody else has paused", shorten(id)))
+	deadline := e.now().Add(otherPause)
+	err = poll(ctx, func() (bool, error) {
+		c, err := e.inspectIfThere(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		runs = c == nil || !c.State.Paused
+		return runs || e.now().After(deadline), nil
+	})
+	return runs, err
+}
+
+// readFrozen is the part that ends with the image committed and all thawed. It is an
+// [errThawed], with an image, if somebody let a container run meanwhile.
+func (r *reading) readFrozen(ctx context.Context, who writers) (imageID string, err error) {
+	if r.settle != nil {
+		if err := r.settle(ctx); err != nil {
+			return "", err
+		}
+		return r.readStill(ctx, who)
+	}
+	watched := who.all()
+	if len(watched) == 0 {
+		return r.readStill(ctx, who)
+	}
+	watch := r.engine.watchThaws(ctx)
+	defer watch.stop()
+	frozen, err := r.freeze(ctx, who.running)
+	if err == nil {
+		imageID, err = r.readStill(ctx, who)
+	}
+	thawErr := frozen.thaw(ctx)
+	r.frozen += frozen.lasted
+	if thawErr != nil {
+		r.stuck = true
+		return imageID, errors.Join(err, thawErr)
+	}
+	if err != nil {
+		return imageID, err
+	}
+	heard, err := watch.untilCommit(ctx, r.options.Comment)
+	if err != nil {
+		return imageID, err
+	}
+	if frozen.early || slices.ContainsFunc(watched, func(id string) bool { return slices.Contains(heard.ran, id) }) {
+		return imageID, errThawed
+	}
+	return imageID, nil
+}
+
+func (r *reading) freeze(ctx context.Context, running []string) (*frozen, error) {
+	if len(running) > 0 {
+		what := "the container"
+		if len(running) > 1 {
+			what = fmt.Sprintf("%d containers", len(running))
+		}
+		r.p.status("freeze", "freezing "+what)
+	}
+	return r.engine.freeze(ctx, running)
+}

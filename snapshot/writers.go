@@ -1,0 +1,92 @@
+package snapshot
+
+import (
+	"context"
+	"slices"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// writers are the containers that can write to what is captured.
+type writers struct {
+	running []string // IDs of those to freeze: the target, and every other that mounts one of the volumes to write
+	paused  []string // IDs of those that the user has paused
+	idle    bool     // no container, running or paused, can write: a paused one may hold dirty mapped pages
+}
+
+// writers finds out who can write now. Those in leave are the user's to thaw. It is
+// an [errMoved] if the target was found paused, and runs.
+func (e *Engine) writers(ctx context.Context, from source, volumes []string, pause Pause, leave []string) (writers, error) {
+	var w writers
+	target := from.container.ID
+	if pause != PauseNone {
+		switch containerState(from.container.State) {
+		case labels.StateRunning:
+			w.running = append(w.running, target)
+		case labels.StatePaused:
+			w.paused = append(w.paused, target)
+		}
+	}
+	if pause != PauseAll || len(volumes) == 0 {
+		return w, nil
+	}
+	users, err := e.usersAndWorkersOf(ctx, from.storage, volumes)
+	if err != nil {
+		return w, err
+	}
+	users, held, err := e.splitWorkers(ctx, users)
+	if err != nil {
+		return w, err
+	}
+	w.idle = len(w.running) == 0
+	for _, c := range users {
+		if c.ID == target && c.State == container.StateRunning && slices.Contains(w.paused, target) {
+			return w, errMoved
+		}
+		if !from.storage.writes(c, volumes) {
+			continue
+		}
+		w.idle = false
+		runs := c.State == container.StateRunning || slices.Contains(held, c.ID)
+		switch {
+		case runs && !slices.Contains(leave, c.ID):
+			w.running = append(w.running, c.ID)
+		case c.State == container.StatePaused:
+			w.paused = append(w.paused, c.ID)
+		}
+	}
+	w.running, w.paused = distinct(w.running), distinct(w.paused)
+	return w, nil
+}
+
+// joined tells whether somebody writes who did not before.
+func (w writers) joined(before writers) bool {
+	isNew := func(id string) bool { return !slices.Contains(before.running, id) }
+	return slices.ContainsFunc(w.running, isNew) || before.idle && !w.idle
+}
+
+// all are those who must not run while the volumes are read.
+func (w writers) all() []string { return distinct(w.running, w.paused) }
+
+// splitWorkers tells our own workers from the other containers. It returns the others, and
+// the IDs of the containers that the workers freeze, or will: one of these that is paused
+// is so for a moment, and not by its user.
+func (e *Engine) splitWorkers(ctx context.Context, containers []container.Summary) (others []container.Summary, held []string, err error) {
+	for _, c := range containers {
+		is, err := e.isWorker(ctx, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !is {
+			others = append(others, c)
+			continue
+		}
+		if frozen, err := volumebackup.FrozenBy(c.Labels); err == nil {
+			held = append(held, frozen...)
+		}
+	}
+	return others, held, nil
+}
