@@ -104,7 +104,7 @@ var solutions = map[snapshot.ProblemKind]string{
 	snapshot.ProblemOtherOneShot: "stop it yourself, if it may go",
 	snapshot.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), or the --store that holds it",
 	snapshot.ProblemNoSpace:      "make room there first",
-	snapshot.ProblemHostAccess:   "use --allow-host-access if you trust the snapshot",
+	snapshot.ProblemHostAccess:   "if you trust it, use --allow", // and what it is
 }
 
 // explainProblems lists every problem with the flag that solves it.
@@ -115,6 +115,9 @@ func explainProblems(e *snapshot.ProblemsError) string {
 		fmt.Fprintf(&b, "\n  - %s", oneLine(p.Text))
 		if solution, ok := solutions[p.Kind]; ok {
 			fmt.Fprintf(&b, ": %s", solution)
+		}
+		if p.Kind == snapshot.ProblemHostAccess {
+			b.WriteString(" " + allowWord(p.Subject))
 		}
 	}
 	return b.String()

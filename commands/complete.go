@@ -94,6 +94,7 @@ func completeFlags(root *cobra.Command, d deps) {
 		"pause":    pauseChoices.complete,
 		"volumes":  volumeChoices.complete,
 		"binds":    bindChoices.complete,
+		"allow":    completeAllow,
 	}
 	for _, cmd := range root.Commands() {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {

@@ -80,6 +80,7 @@ func Decode(image map[string]string) (Record, error) {
 		Expires:  d.time(KeyExpires),
 		Pinned:   d.bool(KeyPinned),
 		Meta:     d.meta(),
+		Seal:     d.text(KeySeal),
 	}
 	r.Tags = list[string](&d, KeyTags, maxTags)
 	r.Mounts = d.mounts()

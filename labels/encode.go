@@ -52,6 +52,7 @@ func Encode(r Record) (map[string]string, error) {
 		KeySize:             strconv.FormatInt(r.Size, 10),
 		KeyExpires:          encodeTime(r.Expires),
 		KeyPinned:           encodeBool(r.Pinned),
+		KeySeal:             r.Seal,
 	}
 	for key, value := range r.Meta {
 		out[PrefixMeta+key] = value

@@ -49,6 +49,7 @@ const (
 	KeySize             = Prefix + "size"        // bytes in the writable layer
 	KeyExpires          = Prefix + "expires"     // RFC 3339
 	KeyPinned           = Prefix + "pinned"      // "true" or empty
+	KeySeal             = Prefix + "seal"        // what [Seal] makes of all the others
 	PrefixMeta          = Prefix + "meta."       // followed by the user's own key
 
 	// PrefixPolicy begins labels that users give their own containers: how this
@@ -123,6 +124,7 @@ type Record struct {
 	Expires     time.Time
 	Pinned      bool
 	Meta        map[string]string
+	Seal        string // empty: made without the engine's key
 }
 
 // Container is the container that a snapshot was taken of.

@@ -56,7 +56,36 @@ func decodeSpec(c labels.Config) (s spec, lost []string, err error) {
 	maps.DeleteFunc(s.endpoints, func(_ string, e *network.EndpointSettings) bool { return e == nil })
 	s.forgetNetworkIDs()
 	s.keepNoEntrypoint()
+	s.forgetOwnLabels()
 	return s, lost, nil
+}
+
+// forgetOwnLabels leaves out the labels that only this program sets: by them it
+// knows its workers and what they were doing.
+func (sp *spec) forgetOwnLabels() {
+	sp.config.Labels = labels.Users(sp.config.Labels)
+	for _, m := range sp.host.Mounts {
+		if m.VolumeOptions != nil {
+			m.VolumeOptions.Labels = withoutOurs(m.VolumeOptions.Labels)
+		}
+	}
+}
+
+// withoutOurs are the labels of a volume that are none of this program's.
+func withoutOurs(all map[string]string) map[string]string {
+	kept := maps.Clone(all)
+	maps.DeleteFunc(kept, func(key, _ string) bool { return strings.HasPrefix(key, labels.Prefix) })
+	return kept
+}
+
+// blankInherited hides the labels of this program that the image has: a container
+// made from it would inherit them.
+func (sp *spec) blankInherited(image map[string]string) {
+	for key := range image {
+		if _, own := sp.config.Labels[key]; !own && strings.HasPrefix(key, labels.Prefix) {
+			sp.config.Labels[key] = ""
+		}
+	}
 }
 
 // keepNoEntrypoint says that there is to be no entrypoint: one that is only left

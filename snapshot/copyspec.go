@@ -31,8 +31,7 @@ func (sp *spec) copyHostname(originalID string) {
 	sp.config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it.
 }
 
-// copyLabels leaves off Compose's labels and those that the new container would
-// inherit from its image: they describe the image.
+// copyLabels leaves off Compose's labels, and says what the copy was made from.
 func (sp *spec) copyLabels(s Snapshot) {
 	own := map[string]string{}
 	for key, value := range sp.config.Labels {
@@ -40,23 +39,9 @@ func (sp *spec) copyLabels(s Snapshot) {
 			own[key] = value
 		}
 	}
-	for key := range s.imageLabels() {
-		if strings.HasPrefix(key, labels.Prefix) {
-			own[key] = ""
-		}
-	}
 	own[labels.KeyVersion] = labels.SchemaVersion
 	own[labels.KeyRestoredFrom] = string(s.ID)
 	sp.config.Labels = own
-}
-
-// imageLabels are those that the snapshot's image has of its record.
-func (s Snapshot) imageLabels() map[string]string {
-	encoded, err := labels.Encode(s.Record)
-	if err != nil {
-		return nil // it was decoded, so it can be encoded
-	}
-	return encoded
 }
 
 // volumesFromAsMounts names the volumes that came from another container, which

@@ -44,17 +44,14 @@ func TestForCopyTakesNoneOfTheOriginalsTraffic(t *testing.T) {
 	})
 }
 
-func TestForCopyBlanksTheImagesOwnLabels(t *testing.T) {
-	s := captured()
-	s.Created = s.Created.AddDate(2025, 0, 0)
-	s.Container.State = labels.StateRunning
-	s.Config = labels.Config{Config: []byte(`{}`), HostConfig: []byte(`{}`)}
+func TestTheImagesOwnLabelsAreBlank(t *testing.T) {
 	var sp spec
-	sp.forCopy(s)
-	for _, key := range []string{labels.KeyID, labels.KeyConfig, labels.KeyContainerName, labels.PrefixMeta + "k"} {
-		value, present := sp.config.Labels[key]
-		assert.Assert(t, present && value == "", key)
-	}
+	sp.forCopy(captured())
+	sp.blankInherited(map[string]string{labels.KeyID: "x", labels.KeyVersion: "1", labels.PrefixMeta + "k": "v", "cua.snapshot.worker.replace": "{}", "other": "y"})
+	assert.DeepEqual(t, sp.config.Labels, map[string]string{
+		labels.KeyID: "", labels.PrefixMeta + "k": "", "cua.snapshot.worker.replace": "",
+		labels.KeyVersion: "1", labels.KeyRestoredFrom: "20260131-120001-000001",
+	})
 }
 
 func TestForCopyKeepsAChosenHostname(t *testing.T) {

@@ -78,8 +78,8 @@ func copyVolume(s Snapshot, m labels.Mount, suffix string) newVolume {
 		base = base[:shortID]
 	}
 	own := map[string]string{}
-	for key, value := range m.Labels {
-		if !strings.HasPrefix(key, composePrefix) && !strings.HasPrefix(key, labels.Prefix) && key != labelAnonymous {
+	for key, value := range withoutOurs(m.Labels) {
+		if !strings.HasPrefix(key, composePrefix) && key != labelAnonymous {
 			own[key] = value
 		}
 	}
@@ -94,7 +94,7 @@ func copyVolume(s Snapshot, m labels.Mount, suffix string) newVolume {
 
 // recreateVolume describes a captured volume itself, in case it is gone.
 func recreateVolume(m labels.Mount) volume.CreateOptions {
-	return volume.CreateOptions{Name: m.Name, Driver: m.Driver, DriverOpts: m.Options, Labels: m.Labels}
+	return volume.CreateOptions{Name: m.Name, Driver: m.Driver, DriverOpts: m.Options, Labels: withoutOurs(m.Labels)}
 }
 
 // pointsElsewhere tells whether a volume with the same driver and options would

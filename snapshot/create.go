@@ -211,9 +211,9 @@ func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *undo) (s
 // image of one that did not is removed again.
 func (a *archiving) commitWatched(ctx context.Context, o CreateOptions, u *undo) (string, error) {
 	name := a.record.Container.Name
-	own, err := labels.Encode(*a.record)
+	own, err := a.seal()
 	if err != nil {
-		return "", fmt.Errorf("describe container %s: %w", name, err)
+		return "", err
 	}
 	a.p.status("commit", "committing "+name)
 	options := container.CommitOptions{Comment: comment(a.id), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
@@ -273,6 +273,17 @@ func (o CreateOptions) pause() Pause {
 		return PauseAll
 	}
 	return o.Pause
+}
+
+// seal completes the record, and returns the labels that say it.
+func (a *archiving) seal() (own map[string]string, err error) {
+	if a.record.Seal, err = labels.Seal(*a.record, a.from.key); err == nil {
+		own, err = labels.Encode(*a.record)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe container %s: %w", a.record.Container.Name, err)
+	}
+	return own, nil
 }
 
 // tooDeep tells whether the image would have more layers than is good.

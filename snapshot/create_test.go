@@ -39,7 +39,7 @@ func TestCreateRecordsEverything(t *testing.T) {
 		Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"}, Trigger: labels.TriggerInterval, RunID: "run", StepID: "step",
 		Group: "group", Expires: expires, Pinned: true, EngineID: "engine-1", Platform: "linux/amd64", Size: int64(len(c.files)),
 		Container: labels.Container{ID: c.id, Name: "Shop-DB", State: labels.StateRunning, Image: "busybox", ImageID: c.image},
-		Config:    found.Config,
+		Config:    found.Config, Seal: found.Seal,
 	}
 	assert.DeepEqual(t, found.Record, want)
 	img := docker.findImage(found.ImageID)
@@ -290,7 +290,7 @@ func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 	assert.Equal(t, len(docker.volumes), volumes)
 	want := plain.findImage(snapshotOf(t, plain, CreateOptions{Container: "web"}).ImageID).config
 	have := clone(flat.config)
-	for _, key := range []string{labels.KeyConfig, labels.KeyContainerID, labels.KeyContainerImageID, labels.KeyMounts} { // have IDs in them
+	for _, key := range []string{labels.KeyConfig, labels.KeyContainerID, labels.KeyContainerImageID, labels.KeyMounts, labels.KeySeal} { // have IDs in them
 		delete(want.Labels, key)
 		delete(have.Labels, key)
 	}

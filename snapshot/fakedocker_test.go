@@ -70,8 +70,8 @@ const (
 	faultDie          faultKind = "die"           // the client is killed before it
 )
 
-// newFakeDocker returns an engine with an image, busybox:latest, and the three
-// networks that every engine has.
+// newFakeDocker returns an engine with a key, an image, busybox:latest, and the
+// three networks that every engine has.
 func newFakeDocker() *fakeDocker {
 	f := &fakeDocker{
 		apiVersion: "1.51",
@@ -87,6 +87,7 @@ func newFakeDocker() *fakeDocker {
 	for _, name := range []string{"bridge", "host", "none"} {
 		f.networks[name] = f.newID()
 	}
+	f.volumes = []*fakeVolume{{name: keyVolume, labels: map[string]string{labelKey: strings.Repeat("5e", keyBytes)}}}
 	f.addImage("busybox:latest", &container.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}})
 	return f
 }
@@ -217,6 +218,9 @@ func (f *fakeDocker) world() string {
 		lines = append(lines, fmt.Sprintf("image %s %s", img.id[7:19], tags))
 	}
 	for _, v := range f.volumes {
+		if v.name == keyVolume {
+			continue // once it is made it stays
+		}
 		lines = append(lines, strings.TrimSpace("volume "+v.name+" "+v.content))
 	}
 	return strings.Join(lines, "\n") + "\n"

@@ -1,174 +1,176 @@
 package snapshot
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/docker/docker/api/types/mount"
-	"github.com/docker/docker/api/types/volume"
 )
 
-// hostAccessProblems are what a snapshot from another engine asks for and must
-// not get unasked. volumes are those that would be made for it.
-func (s surroundings) hostAccessProblems(sp *spec, volumes []volume.CreateOptions) []Problem {
-	asks := sp.hostAccess()
-	if sp.host.CgroupnsMode.IsHost() && slices.Contains(s.info.SecurityOptions, "name=cgroupns") {
-		asks = append(asks, "--cgroupns host") // else every container of this engine has it
+// Access is one thing that gives a container power over the engine, its host or
+// other containers, and that a foreign snapshot therefore only gets if the user
+// allows it.
+type Access struct {
+	Kind  AccessKind
+	Value string // which one; in what the user allows, empty means each of this kind
+}
+
+// AccessKind is named after the flag of docker run that asks for the same, if
+// there is one.
+type AccessKind string
+
+// The kinds of access, as [AccessKinds] explains them.
+const (
+	AccessPrivileged     AccessKind = "privileged"
+	AccessCapability     AccessKind = "cap-add"
+	AccessSecurity       AccessKind = "security-opt"
+	AccessBind           AccessKind = "bind"
+	AccessPropagation    AccessKind = "bind-propagation"
+	AccessVolume         AccessKind = "volume"
+	AccessVolumeDriver   AccessKind = "volume-driver"
+	AccessVolumeOption   AccessKind = "volume-opt"
+	AccessVolumesFrom    AccessKind = "volumes-from"
+	AccessImage          AccessKind = "image"
+	AccessDevice         AccessKind = "device"
+	AccessDeviceRule     AccessKind = "device-cgroup-rule"
+	AccessDeviceRequest  AccessKind = "gpus"
+	AccessNetwork        AccessKind = "network"
+	AccessNetworkOption  AccessKind = "network-opt"
+	AccessLink           AccessKind = "link"
+	AccessPID            AccessKind = "pid"
+	AccessIPC            AccessKind = "ipc"
+	AccessUTS            AccessKind = "uts"
+	AccessUserNamespace  AccessKind = "userns"
+	AccessCgroupns       AccessKind = "cgroupns"
+	AccessCgroup         AccessKind = "cgroup"
+	AccessCgroupParent   AccessKind = "cgroup-parent"
+	AccessRealtime       AccessKind = "cpu-rt"
+	AccessOOMScore       AccessKind = "oom-score-adj"
+	AccessOOMKillDisable AccessKind = "oom-kill-disable"
+	AccessUlimit         AccessKind = "ulimit"
+	AccessSysctl         AccessKind = "sysctl"
+	AccessRuntime        AccessKind = "runtime"
+	AccessAnnotation     AccessKind = "annotation"
+	AccessLogDriver      AccessKind = "log-driver"
+	AccessStorageOption  AccessKind = "storage-opt"
+	AccessIsolation      AccessKind = "isolation"
+	AccessField          AccessKind = "field"
+)
+
+// AccessKindInfo says what a kind of access is, for people.
+type AccessKindInfo struct {
+	Kind  AccessKind
+	Means string
+}
+
+// AccessKinds explains every kind of access.
+func AccessKinds() []AccessKindInfo {
+	return []AccessKindInfo{
+		{AccessPrivileged, "all power over the host"},
+		{AccessCapability, "a capability that containers do not have by default"},
+		{AccessSecurity, "a security option"},
+		{AccessBind, "a path of the host, and what is below it"},
+		{AccessPropagation, "mounts that propagate between host and container"},
+		{AccessVolume, "a volume that is here already"},
+		{AccessVolumeDriver, "a volume driver"},
+		{AccessVolumeOption, "an option of a volume's driver"},
+		{AccessVolumesFrom, "the volumes of another container"},
+		{AccessImage, "the files of another image"},
+		{AccessDevice, "a device of the host"},
+		{AccessDeviceRule, "a rule that opens devices"},
+		{AccessDeviceRequest, "GPUs, or what another device driver has"},
+		{AccessNetwork, "a network that users made, the host's, or another container's"},
+		{AccessNetworkOption, "an option of a network's driver"},
+		{AccessLink, "a link to another container"},
+		{AccessPID, "processes of the host or of another container"},
+		{AccessIPC, "shared memory of the host or of another container"},
+		{AccessUTS, "the host's name"},
+		{AccessUserNamespace, "the host's user IDs"},
+		{AccessCgroupns, "the host's control groups"},
+		{AccessCgroup, "the control group of another container"},
+		{AccessCgroupParent, "a control group of the host to run in"},
+		{AccessRealtime, "realtime scheduling"},
+		{AccessOOMScore, "to be spared when the host's memory runs out"},
+		{AccessOOMKillDisable, "never to be killed when memory runs out"},
+		{AccessUlimit, "a limit that gives precedence over other processes"},
+		{AccessSysctl, "a kernel parameter that is not the container's own"},
+		{AccessRuntime, "a runtime that is not the engine's default"},
+		{AccessAnnotation, "an annotation, which a runtime may act on"},
+		{AccessLogDriver, "a log driver that writes elsewhere"},
+		{AccessStorageOption, "an option of the storage driver"},
+		{AccessIsolation, "an isolation technology"},
+		{AccessField, "a setting of which this version does not know what it does"},
 	}
-	for _, v := range volumes {
-		if device := v.DriverOpts["device"]; strings.HasPrefix(device, "/") {
-			asks = append(asks, "volume "+v.Name+" on "+device)
+}
+
+// means is what AccessKinds says of the kind.
+func (k AccessKind) means() string {
+	for _, info := range AccessKinds() {
+		if info.Kind == k {
+			return info.Means
 		}
 	}
-	var problems []Problem
-	for _, ask := range asks {
-		problems = append(problems, hostAccessProblem(ask))
-	}
-	return problems
+	return ""
 }
 
-func hostAccessProblem(ask string) Problem {
-	return Problem{
-		Kind: ProblemHostAccess, Subject: ask,
-		Text: "the snapshot was made on another engine and asks for power over this host: " + ask,
+// ParseAccess reads KIND or KIND=VALUE.
+func ParseAccess(text string) (Access, error) {
+	kind, value, _ := strings.Cut(text, "=")
+	a := Access{Kind: AccessKind(kind), Value: value}
+	if a.Kind.means() == "" {
+		return Access{}, fmt.Errorf("unknown kind of access %q", kind)
 	}
+	return a, nil
 }
 
-// borrowedVolumes are volumes of this engine that a snapshot from another one asks
-// for by name, besides those that are made for it.
-func (s surroundings) borrowedVolumes(sp *spec, made []newVolume) []Problem {
-	var problems []Problem
-	for _, name := range sp.namedVolumes(made) {
-		if !s.noVolume[name] {
-			problems = append(problems, hostAccessProblem("volume "+name+", which is here already"))
-		}
+// String is what [ParseAccess] reads.
+func (a Access) String() string {
+	if a.Value == "" {
+		return string(a.Kind)
 	}
-	return problems
+	return string(a.Kind) + "=" + a.Value
 }
 
-// hostAccess lists what of a configuration gives a container power over the
-// engine's host. On the engine where the snapshot was made its owner had that
-// power already; a snapshot from elsewhere must not take it unasked.
-func (sp *spec) hostAccess() []string {
-	h := sp.host
-	var asks []string
-	ask := func(condition bool, format string, args ...any) {
-		if condition {
-			asks = append(asks, fmt.Sprintf(format, args...))
-		}
-	}
-	ask(h.Privileged, "--privileged")
-	ask(h.NetworkMode.IsHost(), "--network host")
-	ask(h.PidMode.IsHost(), "--pid host")
-	ask(h.IpcMode.IsHost(), "--ipc host")
-	ask(h.UTSMode.IsHost(), "--uts host")
-	ask(h.UsernsMode.IsHost(), "--userns host")
-	for _, capability := range h.CapAdd {
-		ask(!isDefaultCapability(capability), "--cap-add %s", capability)
-	}
-	for _, device := range h.Devices {
-		ask(true, "--device %s", device.PathOnHost)
-	}
-	for _, rule := range h.DeviceCgroupRules {
-		ask(true, "--device-cgroup-rule %q", rule)
-	}
-	ask(len(h.DeviceRequests) > 0, "--gpus or another device request")
-	for _, option := range h.SecurityOpt {
-		ask(strings.HasSuffix(option, "unconfined") || option == "label=disable" || option == "label:disable", "--security-opt %s", option)
-		ask(allowsSyscalls(option), "--security-opt seccomp with a profile that allows whatever it does not name")
-	}
-	unmasked := lacks(h.MaskedPaths, "/proc/kcore") || lacks(h.ReadonlyPaths, "/proc/sys")
-	ask(!h.Privileged && unmasked, "--security-opt systempaths=unconfined")
-	for _, b := range sp.binds() {
-		ask(isPowerfulPath(b.source), "bind mount of %s", b.source)
-	}
-	for _, device := range sp.volumeDevices() {
-		ask(true, "volume on %s", device)
-	}
-	return asks
-}
-
-// lacks tells whether a list of paths that the engine hides is given, and does not
-// have one that every engine hides.
-func lacks(paths []string, always string) bool {
-	return paths != nil && !slices.Contains(paths, always)
-}
-
-// allowsSyscalls tells whether a security option is a seccomp profile that allows
-// what it does not name.
-func allowsSyscalls(option string) bool {
-	text, ok := strings.CutPrefix(option, "seccomp=")
-	if !ok {
-		text, ok = strings.CutPrefix(option, "seccomp:")
-	}
-	var profile struct{ DefaultAction string }
-	if !ok || json.Unmarshal([]byte(text), &profile) != nil {
+// covers tells whether allowing a allows what is asked for, too. A path of the host
+// allows what is below it.
+func (a Access) covers(asked Access) bool {
+	if a.Kind != asked.Kind {
 		return false
 	}
-	return profile.DefaultAction == "SCMP_ACT_ALLOW" || profile.DefaultAction == "SCMP_ACT_LOG"
+	if a.Value == "" || a.Value == asked.Value {
+		return true
+	}
+	arePaths := a.Kind == AccessBind || a.Kind == AccessDevice
+	return arePaths && isClean(asked.Value) && isBelow(asked.Value, path.Clean(a.Value))
 }
 
-// defaultCapabilities are those that every container has unless it drops them.
-var defaultCapabilities = []string{
-	"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD",
-	"NET_BIND_SERVICE", "NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+// isClean tells whether a path means what it says: behind a symlink, .. may lead
+// anywhere.
+func isClean(text string) bool { return strings.HasPrefix(text, "/") && path.Clean(text) == text }
+
+// isBelow tells whether a path is the given directory, or in it.
+func isBelow(text, directory string) bool {
+	return text == directory || strings.HasPrefix(text, strings.TrimSuffix(directory, "/")+"/")
 }
 
-func isDefaultCapability(name string) bool {
-	return slices.Contains(defaultCapabilities, strings.TrimPrefix(strings.ToUpper(name), "CAP_"))
+// allows tells whether the user allows what a snapshot asks for.
+func (o RestoreOptions) allows(asked Access) bool {
+	return o.AllowHostAccess || slices.ContainsFunc(o.Allow, func(a Access) bool { return a.covers(asked) })
 }
 
-// volumeDevices are what of the host the configuration mounts as volumes that it
-// declares itself: directories, and disks.
-func (sp *spec) volumeDevices() []string {
-	var devices []string
-	for _, m := range sp.host.Mounts {
-		if m.Type != mount.TypeVolume || m.VolumeOptions == nil || m.VolumeOptions.DriverConfig == nil {
+// accessProblems are the things asked for that the user does not allow, each once.
+func (o RestoreOptions) accessProblems(asked []Access) []Problem {
+	var problems []Problem
+	known := map[Access]bool{}
+	for _, a := range asked {
+		if known[a] || o.allows(a) {
 			continue
 		}
-		if device := m.VolumeOptions.DriverConfig.Options["device"]; strings.HasPrefix(device, "/") {
-			devices = append(devices, device)
-		}
+		known[a] = true
+		problems = append(problems, Problem{
+			Kind: ProblemHostAccess, Subject: a.String(),
+			Text: fmt.Sprintf("the snapshot is not known to be from this engine, and asks for %s (%s)", a, a.Kind.means()),
+		})
 	}
-	return devices
-}
-
-// engineSockets are where engines listen. Who can reach one owns the host.
-var engineSockets = []string{
-	"/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
-	"/run/crio/crio.sock", "/run/docker/containerd/containerd.sock", "/run/user/0/docker.sock",
-}
-
-// systemTrees are directories of the host's own, and everything in them.
-var systemTrees = []string{
-	"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run/user", "/sbin", "/sys", "/usr", "/var/lib/containerd", "/var/lib/docker",
-}
-
-// systemParents are directories that are harmless in parts only.
-var systemParents = []string{"/", "/home", "/var", "/var/lib"}
-
-// harmless are the parts of system trees that many containers are given.
-var harmless = []string{
-	"/dev/null", "/dev/shm", "/etc/hostname", "/etc/hosts", "/etc/localtime", "/etc/machine-id", "/etc/pki", "/etc/resolv.conf", "/etc/ssl/certs",
-	"/etc/timezone", "/usr/share",
-}
-
-// isPowerfulPath tells whether a bind of it holds a part of the system or an
-// engine socket.
-func isPowerfulPath(source string) bool {
-	clean := path.Clean(source)
-	if rest, ok := strings.CutPrefix(clean, "/var/run"); ok && (rest == "" || rest[0] == '/') {
-		clean = "/run" + rest
-	}
-	isIn := func(tree string) bool { return clean == tree || strings.HasPrefix(clean, tree+"/") }
-	switch {
-	case slices.Contains(systemParents, clean), strings.HasSuffix(clean, ".sock"), slices.Contains(strings.Split(clean, "/"), ".docker"):
-		return true
-	case slices.ContainsFunc(systemTrees, isIn):
-		return !slices.ContainsFunc(harmless, isIn)
-	}
-	return slices.ContainsFunc(engineSockets, func(socket string) bool { return strings.HasPrefix(socket, clean+"/") })
+	return problems
 }

@@ -46,7 +46,7 @@ func TestRestoreOfAHandMadeImageFailsClearlyAndMakesNothing(t *testing.T) {
 		"mounts of another kind":   {labels.KeyMounts, `{"a":1}`, "broken JSON"},
 		"an archive that is none":  {labels.KeyMounts, `[{"type":"volume","name":"x","destination":"/x","archive":{"root":"x"}}]`, "root is not a SHA-256"},
 		"a state that is none":     {labels.KeyContainerState, "flying", "not one of"},
-		"power over the host":      {labels.KeyEngineID, "elsewhere", "asks for power over this host: --privileged"},
+		"power over the host":      {labels.KeyEngineID, "elsewhere", "asks for privileged (all power over the host)"},
 		"an archive that is lost":  {labels.KeyMounts, `[{"type":"volume","name":"x","destination":"/x","archive":{"root":"` + strings.Repeat("0f", 32) + `"}}]`, "nothing here can restore volumes"},
 	}
 	for name, test := range tests {
@@ -134,7 +134,9 @@ func FuzzDecodeSpec(f *testing.F) {
 		sp.override(RestoreOptions{Env: []string{"A=1"}, Labels: map[string]string{"a": "b"}, Memory: new(int64(1)), PublishAll: true}, nil)
 		sp.fitAPI("1.41")
 		sp.freeFailedPort(errorString("all ports are allocated"), nil)
-		sp.hostAccess()
+		sp.forgetForeign(nil)
+		sp.blankInherited(map[string]string{labels.KeyID: "x"})
+		sp.asked(judge{})
 		problems := bare().problems(&sp, "web")
 		sp.leaveOut(problems)
 		sp.yieldHostname(s.Container, bare())

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -22,11 +21,6 @@ func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) Plan {
 		sp.config.Hostname = ""
 	}
 	own := map[string]string{}
-	for key := range s.imageLabels() {
-		if strings.HasPrefix(key, labels.Prefix) {
-			own[key] = ""
-		}
-	}
 	maps.Copy(own, sp.config.Labels)
 	own[labels.KeyVersion] = labels.SchemaVersion
 	own[labels.KeyRestoredFrom] = string(s.ID)
@@ -67,6 +61,15 @@ func (sp *spec) placeVolumes(s Snapshot, old *container.InspectResponse) []place
 		}
 	}
 	return placed
+}
+
+// places are the names of the volumes that captured ones are restored into.
+func (r *replacement) places() []string {
+	names := make([]string, len(r.volumes))
+	for i, v := range r.volumes {
+		names[i] = v.create.Name
+	}
+	return names
 }
 
 // placeOf is the volume that a captured one is restored into: that of its name.

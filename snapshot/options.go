@@ -49,7 +49,8 @@ type RestoreOptions struct {
 	Networks        []string          // instead of all captured networks
 	Memory          *int64            // bytes; 0: no limit; nil: as captured
 	NanoCPUs        *int64            // billionths of a CPU; 0: no limit; nil: as captured
-	AllowHostAccess bool              // accept power over the host from a snapshot made elsewhere
+	Allow           []Access          // what a foreign snapshot may have
+	AllowHostAccess bool              // a foreign snapshot may have all that it asks for
 	SkipMissing     bool              // leave out what this engine does not have: networks, bind sources, devices …
 	DryRun          bool              // plan only
 	Volumes         CopyVolumes       // empty: new

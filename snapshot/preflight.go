@@ -23,19 +23,29 @@ type surroundings struct {
 	storage    storage             // of the engine's volumes
 	noVolume   map[string]bool     // named volumes that are gone
 	noPath     map[string]bool     // paths of the host that are not there
+	key        []byte              // of the engine; nil: it has none
+	inherited  map[string]string   // the labels of the snapshot's image
 }
 
-// look observes everything that a restore of sp depends on, side by side. It
-// makes nothing.
-func (e *Engine) look(ctx context.Context, sp *spec, made []newVolume) (surroundings, error) {
-	var s surroundings
+// look observes everything that a restore of a snapshot as sp depends on, side by
+// side: volumes are those that have to be there. It makes nothing.
+func (e *Engine) look(ctx context.Context, s Snapshot, sp *spec, volumes []string) (surroundings, error) {
+	var found surroundings
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
-		s.info, err = e.docker.Info(ctx)
+		found.key, err = e.knownKey(ctx)
+		return err
+	})
+	calls.Go(func() (err error) {
+		found.inherited, err = e.imageLabels(ctx, s)
+		return err
+	})
+	calls.Go(func() (err error) {
+		found.info, err = e.docker.Info(ctx)
 		return describe(err, "ask the engine who it is")
 	})
 	calls.Go(func() (err error) {
-		s.networks, err = e.docker.NetworkList(ctx, network.ListOptions{})
+		found.networks, err = e.docker.NetworkList(ctx, network.ListOptions{})
 		return describe(err, "list networks")
 	})
 	calls.Go(func() (err error) {
@@ -43,25 +53,34 @@ func (e *Engine) look(ctx context.Context, sp *spec, made []newVolume) (surround
 		if err != nil {
 			return fmt.Errorf("list containers: %w", err)
 		}
-		s.containers, err = e.withoutWorkers(ctx, all)
+		found.containers, err = e.withoutWorkers(ctx, all)
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.storage, err = e.observeStorage(ctx)
+		found.storage, err = e.observeStorage(ctx)
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.noVolume, err = absent(ctx, sp.namedVolumes(made), func(ctx context.Context, name string) error {
+		found.noVolume, err = absent(ctx, volumes, func(ctx context.Context, name string) error {
 			_, err := e.docker.VolumeInspect(ctx, name)
 			return err
 		})
 		return describe(err, "inspect volumes")
 	})
 	calls.Go(func() (err error) {
-		s.noPath, err = absent(ctx, sp.requiredPaths(), e.checkHostPath)
+		found.noPath, err = absent(ctx, sp.requiredPaths(), e.checkHostPath)
 		return describe(err, "look for host paths")
 	})
-	return s, calls.Wait()
+	return found, calls.Wait()
+}
+
+// imageLabels are those that a container made from the snapshot inherits.
+func (e *Engine) imageLabels(ctx context.Context, s Snapshot) (map[string]string, error) {
+	found, err := e.docker.ImageInspect(ctx, s.ImageID)
+	if err != nil || found.Config == nil {
+		return nil, describe(err, "inspect image of snapshot "+string(s.ID))
+	}
+	return found.Config.Labels, nil
 }
 
 func describe(err error, doing string) error {

@@ -8,7 +8,6 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -148,9 +147,9 @@ func (r *reading) readStill(ctx context.Context, who writers) (imageID string, e
 		return "", fmt.Errorf("the worker archived %d of %d volumes", len(archives), len(r.volumes))
 	}
 	recordArchives(r.record.Mounts, archives)
-	own, err := labels.Encode(*r.record)
+	own, err := r.seal()
 	if err != nil {
-		return "", fmt.Errorf("describe container %s: %w", r.record.Container.Name, err)
+		return "", err
 	}
 	r.options.Config = commitConfig(r.from, own)
 	return r.commitAlone(ctx, who)

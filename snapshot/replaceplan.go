@@ -91,16 +91,19 @@ func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.Ins
 	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
 		p.warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := e.look(ctx, &sp, nil)
+	around, err := e.look(ctx, s, &sp, distinct(sp.namedVolumes(nil), r.places()))
 	if err != nil {
 		return replacement{}, err
 	}
-	r.foreign = s.EngineID != around.info.ID
+	if r.foreign = s.isForeign(around.info.ID, around.key); r.foreign {
+		sp.forgetForeign(o.Labels)
+	}
+	sp.blankInherited(around.inherited)
 	dependents, err := e.dependents(ctx, old, around)
 	if err != nil {
 		return replacement{}, err
 	}
-	r.settle(around, dependents, o)
+	r.settle(around, dependents, o, e.storeNames())
 	return r, e.lookAtOthers(ctx, &r)
 }
 
@@ -158,7 +161,7 @@ func peersOf(c container.InspectResponse) []string {
 }
 
 // settle finds everything that stands against the replacement.
-func (r *replacement) settle(around surroundings, dependents []Problem, o ReplaceOptions) {
+func (r *replacement) settle(around surroundings, dependents []Problem, o ReplaceOptions, reserved []string) {
 	for i := range r.volumes {
 		v := &r.volumes[i]
 		v.exists = !around.noVolume[v.create.Name]
@@ -180,8 +183,8 @@ func (r *replacement) settle(around surroundings, dependents []Problem, o Replac
 		r.notes = append(r.notes, left...)
 	}
 	r.notes = append(r.notes, r.kept()...)
-	if r.foreign && !o.AllowHostAccess {
-		problems = append(problems, around.hostAccessProblems(r.spec, r.missingVolumes())...)
+	if r.foreign {
+		problems = append(problems, r.foreignProblems(around, o, reserved...)...)
 	}
 	r.problems = problems
 }

@@ -83,13 +83,18 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
 		p.warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := e.look(ctx, &sp, volumes)
+	around, err := e.look(ctx, s, &sp, sp.namedVolumes(volumes))
 	if err != nil {
 		return restore{}, err
 	}
+	foreign := s.isForeign(around.info.ID, around.key)
+	if foreign {
+		sp.forgetForeign(o.Labels)
+	}
+	sp.blankInherited(around.inherited)
 	r := restore{
 		id: s.ID, spec: &sp, volumes: volumes, name: name, publish: o.Publish,
-		start: s.startAfterRestore(o.Start), foreign: s.EngineID != around.info.ID, bindNotes: bindNotes,
+		start: s.startAfterRestore(o.Start), foreign: foreign, bindNotes: bindNotes,
 	}
 	problems := around.problems(&sp, name)
 	replaced := sp.freeTakenPorts(heldPorts(around.containers), o.Publish)
@@ -99,11 +104,8 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	if o.SkipMissing {
 		r.plan, problems = sp.leaveOut(problems)
 	}
-	if r.foreign && !o.AllowHostAccess {
-		problems = append(problems, around.hostAccessProblems(&sp, nil)...)
-		if o.Volumes != VolumesShared {
-			problems = append(problems, around.borrowedVolumes(&sp, volumes)...)
-		}
+	if r.foreign {
+		problems = append(problems, around.foreignProblems(&sp, volumes, o, e.storeNames()...)...)
 	}
 	if len(problems) > 0 {
 		return restore{}, &ProblemsError{Problems: problems}
@@ -111,11 +113,7 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	if o.Volumes != VolumesNone {
 		r.plan = append(r.plan, missingArchives(volumes)...)
 	}
-	r.plan = append(r.plan, notes...)
-	r.plan = append(r.plan, sp.yieldHostname(s.Container, around)...)
-	r.plan = append(r.plan, replaced...)
-	r.plan = append(r.plan, volumeSteps...)
-	r.plan = append(r.plan, r.steps(s, e.createsAllEndpoints())...)
+	r.plan = slices.Concat(r.plan, notes, sp.yieldHostname(s.Container, around), replaced, volumeSteps, r.steps(s, e.createsAllEndpoints()))
 	return r, nil
 }
 

@@ -310,7 +310,8 @@ func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {
 		kinds[i] = p.Kind
 	}
 	assert.DeepEqual(t, kinds, []ProblemKind{
-		ProblemNameTaken, ProblemNoNetwork, ProblemNoDevice, ProblemNoBindSource, ProblemNoRuntime, ProblemNoContainer, ProblemHostAccess, ProblemHostAccess,
+		ProblemNameTaken, ProblemNoNetwork, ProblemNoDevice, ProblemNoBindSource, ProblemNoRuntime, ProblemNoContainer,
+		ProblemHostAccess, ProblemHostAccess, ProblemHostAccess, ProblemHostAccess, ProblemHostAccess, ProblemHostAccess,
 	})
 	assert.Equal(t, docker.world(), before)
 

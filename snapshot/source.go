@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +22,8 @@ type source struct {
 	config    labels.Config
 	image     *image.InspectResponse // that it runs from; nil if it is gone
 	engine    engineInfo
-	size      int64 // bytes in its writable layer
+	key       []byte // of the engine
+	size      int64  // bytes in its writable layer
 	parent    labels.ID
 	mounts    []labels.Mount
 	storage   storage // of the engine's volumes, if it mounts some
@@ -45,6 +45,10 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead inquiry) (s
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
 		s.engine, err = ahead.engine()
+		return err
+	})
+	calls.Go(func() (err error) {
+		s.key, err = e.engineKey(callsCtx)
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -232,10 +236,7 @@ func captureConfig(inspect []byte) (labels.Config, error) {
 		if err := json.Unmarshal(raw, &own); err != nil {
 			return labels.Config{}, err
 		}
-		maps.DeleteFunc(own, func(key, _ string) bool {
-			return strings.HasPrefix(key, labels.Prefix) && !strings.HasPrefix(key, labels.PrefixPolicy)
-		})
-		stripped, err := json.Marshal(own)
+		stripped, err := json.Marshal(labels.Users(own))
 		if err != nil {
 			return labels.Config{}, err
 		}

@@ -172,7 +172,12 @@ func (e *Engine) makeOf(ctx context.Context, safety Snapshot, j journal, p Progr
 	if err != nil {
 		return "", fmt.Errorf("snapshot %s: %w", safety.ID, err)
 	}
+	inherited, err := e.imageLabels(ctx, safety)
+	if err != nil {
+		return "", err
+	}
 	sp.inPlace(safety, nil)
+	sp.blankInherited(inherited)
 	sp.placeVolumes(safety, nil)
 	sp.fitAPI(e.docker.ClientVersion()) // it was made on this very engine
 	return e.makeContainer(ctx, restore{id: safety.ID, spec: &sp, name: j.OldName}, p)
