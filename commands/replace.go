@@ -37,10 +37,11 @@ func (o *replaceOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&o.force, "force", "f", false, "Do not ask before replacing")
 	flags.BoolVar(&o.noSafety, "no-safety", false, "With --replace: take no snapshot first, so that a failure cannot put the volumes back")
 	flags.BoolVar(&o.stopOthers, "stop-others", false, "With --replace: stop other containers that hold the volumes, and start them again")
-	flags.IntVar(&o.stopTimeout, "timeout", stopTimeoutUnset, "With --replace: seconds until a container that does not stop is killed (default its own)")
-	flags.BoolVar(&o.wait, "wait", true, "With --replace: wait until the container is healthy, or has run for --settle")
+	flags.IntVar(&o.stopTimeout, "timeout", stopTimeoutUnset, "With --replace: seconds until a container that does not stop is killed (default: the container's own)")
+	flags.Lookup("timeout").DefValue = "0" // the help text says what it is
+	flags.BoolVar(&o.wait, "wait", true, "With --replace: wait until the container is healthy, has run for --settle, or has ended with 0; else put everything back")
 	flags.DurationVar(&o.settle, "settle", snapshot.DefaultSettle, "With --replace: how long a container without healthcheck has to run")
-	flags.DurationVar(&o.healthTimeout, "health-timeout", 0, "With --replace: how long it may take to become healthy (default as long as its healthcheck needs, at least "+snapshot.DefaultHealthTimeout.String()+")")
+	flags.DurationVar(&o.healthTimeout, "health-timeout", 0, "With --replace: how long it may take to become healthy (default: as long as its healthcheck needs, at least "+snapshot.DefaultHealthTimeout.String()+")")
 }
 
 // replaceOnly are the flags that mean nothing without --replace.

@@ -57,6 +57,7 @@ type Containers interface {
 	ContainerInspectWithRaw(ctx context.Context, id string, size bool) (container.InspectResponse, []byte, error)
 	ContainerList(ctx context.Context, options container.ListOptions) ([]container.Summary, error)
 	ContainerCommit(ctx context.Context, id string, options container.CommitOptions) (container.CommitResponse, error)
+	ContainerLogs(ctx context.Context, id string, options container.LogsOptions) (io.ReadCloser, error)
 	ContainerExport(ctx context.Context, id string) (io.ReadCloser, error)
 	ContainerRename(ctx context.Context, id, name string) error
 	ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error)

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	eventtypes "github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/pkg/stdcopy"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -30,6 +33,8 @@ type fakeContainer struct {
 	endpoints   map[string]*network.EndpointSettings
 	mounts      []container.MountPoint
 	files       string
+	log         string
+	exitCode    int // of its command, once it has ended
 	created     time.Time
 	started     time.Time // as far as it is a worker
 	finished    time.Time
@@ -83,6 +88,7 @@ func (c *fakeContainer) inspect(size bool) container.InspectResponse {
 			ID: c.id, Name: "/" + c.name, Created: c.created.Format(time.RFC3339Nano), Image: c.image, Platform: "linux", HostConfig: c.host,
 			State: &container.State{
 				StartedAt:  c.started.Format(time.RFC3339Nano),
+				ExitCode:   c.exitCode,
 				FinishedAt: c.finished.Format(time.RFC3339Nano),
 				Status:     c.state, Running: c.state == "running" || c.state == "paused", Paused: c.state == "paused", Dead: c.state == "dead",
 			},
@@ -253,6 +259,23 @@ func (f *fakeDocker) newContainer(config *container.Config, host *container.Host
 	f.attach(c, networking)
 	f.mountVolumes(c)
 	return c, nil
+}
+
+// ContainerLogs returns what a container wrote to its error output, in the engine's frames.
+func (f *fakeDocker) ContainerLogs(ctx context.Context, id string, options container.LogsOptions) (logs io.ReadCloser, err error) {
+	err = f.withContainer(ctx, "ContainerLogs", id, func(c *fakeContainer) error {
+		last := strings.SplitAfter(c.log, "\n")
+		if n, err := strconv.Atoi(options.Tail); err == nil {
+			last = last[max(0, len(last)-1-n):]
+		}
+		var framed bytes.Buffer
+		if _, err := io.WriteString(stdcopy.NewStdWriter(&framed, stdcopy.Stderr), strings.Join(last, "")); err != nil {
+			return err
+		}
+		logs = io.NopCloser(&framed)
+		return nil
+	})
+	return logs, err
 }
 
 func (f *fakeDocker) ContainerExport(ctx context.Context, id string) (files io.ReadCloser, err error) {

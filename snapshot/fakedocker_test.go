@@ -39,7 +39,8 @@ type fakeDocker struct {
 	startError   error             // of every start
 	futureHost   map[string]any    // what this engine reports in HostConfig and we do not know
 	listeners    []chan eventtypes.Message
-	inCommit     func() // this happens while a container is committed, once
+	inCommit     func()               // this happens while a container is committed, once
+	onStart      func(*fakeContainer) // what a container does at once; nil: it runs
 	clock        time.Time
 	serial       int
 	randomness   byte         // what the next client's random numbers begin with

@@ -31,6 +31,9 @@ func (f *fakeDocker) ContainerStart(ctx context.Context, id string, _ container.
 			return err
 		}
 		f.started(c)
+		if f.onStart != nil {
+			f.onStart(c)
+		}
 		return nil
 	})
 }

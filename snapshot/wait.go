@@ -30,19 +30,18 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 }
 
 // waitReady waits until a container that was started is healthy; without a
-// healthcheck, until it has run for a while.
+// healthcheck, until it has run for a while. One whose command has ended well is done.
 func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOptions, p Progress) error {
+	if !o.Wait {
+		return nil
+	}
 	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
 		return fmt.Errorf("inspect container %s: %w", name, err)
 	}
 	limit, what := o.Settle, fmt.Sprintf("waiting %s for %s to stay up", o.Settle, name)
-	checked := hasHealthcheck(c)
-	if checked {
+	if hasHealthcheck(c) {
 		limit, what = healthTimeout(c.Config.Healthcheck, o.HealthTimeout), "waiting for "+name+" to become healthy"
-	}
-	if !o.Wait {
-		return e.checkUp(c, name)
 	}
 	p.status("wait", what)
 	deadline := e.now().Add(limit)
@@ -51,25 +50,36 @@ func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOption
 		if err != nil {
 			return false, fmt.Errorf("inspect container %s: %w", name, err)
 		}
-		if err := e.checkUp(c, name); err != nil {
-			return false, err
+		ready, reason := assess(c, limit, !e.now().Before(deadline))
+		if reason != "" {
+			return false, e.notReady(ctx, c, name, reason)
 		}
-		if checked && c.State.Health != nil {
-			switch c.State.Health.Status {
-			case container.Healthy:
-				return true, nil
-			case container.Unhealthy:
-				return false, fmt.Errorf("container %s is unhealthy%s", name, lastCheck(c.State.Health))
-			}
-		}
-		if e.now().Before(deadline) {
-			return false, nil
-		}
-		if checked {
-			return false, fmt.Errorf("container %s is not healthy after %s%s", name, limit, lastCheck(c.State.Health))
-		}
-		return true, nil
+		return ready, nil
 	})
+}
+
+// assess tells whether a container is up, or done, or why it will not be. When its time is
+// over it is one or the other.
+func assess(c container.InspectResponse, limit time.Duration, over bool) (ready bool, reason string) {
+	if !c.State.Running && !c.State.Restarting && c.RestartCount == 0 && c.State.ExitCode == 0 {
+		return true, ""
+	}
+	if reason := whyDown(c); reason != "" {
+		return false, reason
+	}
+	if !hasHealthcheck(c) {
+		return over, ""
+	}
+	health := c.State.Health
+	switch {
+	case health != nil && health.Status == container.Healthy:
+		return true, ""
+	case health != nil && health.Status == container.Unhealthy:
+		return false, "became unhealthy" + lastCheck(health)
+	case over:
+		return false, fmt.Sprintf("did not become healthy within %s%s", limit, lastCheck(health))
+	}
+	return false, ""
 }
 
 // What an engine takes for what a healthcheck does not say.
@@ -102,25 +112,17 @@ func hasHealthcheck(c container.InspectResponse) bool {
 	return check != nil && len(check.Test) > 0 && check.Test[0] != "NONE"
 }
 
-// checkUp tells why a container that should run does not.
-func (e *Engine) checkUp(c container.InspectResponse, name string) error {
+// whyDown tells why a container that should run does not.
+func whyDown(c container.InspectResponse) string {
 	switch {
 	case c.State.Restarting:
-		return fmt.Errorf("container %s does not stay up: its command ended with status %d", name, c.State.ExitCode)
+		return fmt.Sprintf("does not stay up: its command ended with status %d", c.State.ExitCode)
 	case c.RestartCount > 0:
-		return fmt.Errorf("container %s does not stay up: the engine has had to restart it", name)
+		return "does not stay up: the engine has had to restart it"
 	case !c.State.Running:
-		return fmt.Errorf("container %s did not stay up: its command ended with status %d", name, c.State.ExitCode)
+		return fmt.Sprintf("did not stay up: its command ended with status %d", c.State.ExitCode)
 	}
-	return nil
-}
-
-// lastCheck is what the healthcheck printed last.
-func lastCheck(h *container.Health) string {
-	if h == nil || len(h.Log) == 0 {
-		return ""
-	}
-	return ": " + h.Log[len(h.Log)-1].Output
+	return ""
 }
 
 // awaitGone waits until the engine has removed a container that was made with --rm.

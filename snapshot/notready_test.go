@@ -1,0 +1,91 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"gotest.tools/v3/assert"
+)
+
+// started is a container in some state, with a healthcheck if health is not nil.
+func started(state container.State, restarts int, health *container.Health) container.InspectResponse {
+	state.Health = health
+	c := container.InspectResponse{
+		ContainerJSONBase: &container.ContainerJSONBase{State: &state, RestartCount: restarts}, Config: &container.Config{},
+	}
+	if health != nil {
+		c.Config.Healthcheck = &container.HealthConfig{Test: []string{"CMD", "check"}}
+	}
+	return c
+}
+
+func TestAssess(t *testing.T) {
+	failing := []*container.HealthcheckResult{{Output: "fine"}, {ExitCode: 1, Output: "connection\nrefused \x1b[2J\n"}}
+	health := func(status string, log ...*container.HealthcheckResult) *container.Health {
+		return &container.Health{Status: status, Log: log}
+	}
+	running := container.State{Running: true}
+	for name, tc := range map[string]struct {
+		c           container.InspectResponse
+		over, ready bool
+		reason      string
+	}{
+		"runs":               {c: started(running, 0, nil)},
+		"has run for long":   {c: started(running, 0, nil), over: true, ready: true},
+		"done":               {c: started(container.State{}, 0, nil), ready: true},
+		"done, with a check": {c: started(container.State{}, 0, health(container.Starting)), ready: true},
+		"failed":             {c: started(container.State{ExitCode: 7}, 0, nil), reason: "did not stay up: its command ended with status 7"},
+		"starts again":       {c: started(container.State{Running: true, Restarting: true}, 0, nil), reason: "does not stay up: its command ended with status 0"},
+		"was started again":  {c: started(running, 1, nil), reason: "does not stay up: the engine has had to restart it"},
+		"not healthy yet":    {c: started(running, 0, health(container.Starting))},
+		"healthy":            {c: started(running, 0, health(container.Healthy)), ready: true},
+		"unhealthy": {
+			c: started(running, 0, health(container.Unhealthy, failing...)), reason: `became unhealthy; last check: "connection refused \x1b[2J"`,
+		},
+		"says nothing": {
+			c:      started(running, 0, health(container.Unhealthy, &container.HealthcheckResult{ExitCode: 3})),
+			reason: "became unhealthy; its last check ended with status 3",
+		},
+		"never healthy": {
+			c: started(running, 0, health(container.Starting, failing[0])), over: true, reason: `did not become healthy within 2m0s; last check: "fine"`,
+		},
+		"no check yet": {c: started(running, 0, health(container.Starting)), over: true, reason: "did not become healthy within 2m0s"},
+	} {
+		ready, reason := assess(tc.c, 2*time.Minute, tc.over)
+		assert.Equal(t, ready, tc.ready, name)
+		assert.Equal(t, reason, tc.reason, name)
+	}
+}
+
+// TestReplaceShowsTheLogOfWhatFailed has the new container end at once.
+func TestReplaceShowsTheLogOfWhatFailed(t *testing.T) {
+	docker := withTwo(t)
+	docker.onStart = func(c *fakeContainer) {
+		if c.name == "web" && c.files == "one" {
+			c.end(docker.clock)
+			c.exitCode = 3
+			for n := range 30 {
+				c.log += fmt.Sprintf("line %d\n", n)
+			}
+			c.log += "no such table\r\n"
+		}
+	}
+	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	assert.ErrorContains(t, err, "container web did not stay up: its command ended with status 3\nthe last lines of its log:\n  line 11\n")
+	assert.ErrorContains(t, err, "  line 29\n  no such table\neverything was put back: container web")
+	assert.Equal(t, strings.Count(err.Error(), "\n  "), shownLines)
+	assert.Equal(t, docker.data(), "two")
+
+	o := replaceOptions()
+	o.Wait = false // nobody judges
+	_, err = docker.engine().Replace(t.Context(), o, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, docker.findContainer("web").state, "exited")
+}
+
+func TestCut(t *testing.T) {
+	assert.Equal(t, cut(strings.Repeat("ä", 400)), strings.Repeat("ä", 250)+" …")
+}
