@@ -83,6 +83,7 @@ var hostiles = map[string]hostile{
 	"another's processes":              {host: `{"PidMode":"container:db"}`, want: "pid=container:db"},
 	"the host's shared memory":         {host: `{"IpcMode":"host"}`, want: "ipc=host"},
 	"another's shared memory":          {host: `{"IpcMode":"container:db"}`, want: "ipc=container:db"},
+	"what follows from that":           {host: `{"PidMode":"host","SecurityOpt":["label=disable"]}`, want: "pid=host"},
 	"the host's name":                  {host: `{"UTSMode":"host"}`, want: "uts=host"},
 	"the host's users":                 {host: `{"UsernsMode":"host"}`, want: "userns=host"},
 	"the host's control groups":        {host: `{"CgroupnsMode":"host"}`, want: "cgroupns=host"},

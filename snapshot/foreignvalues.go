@@ -174,7 +174,7 @@ func unusualSecurity(h container.HostConfig) []string {
 		switch {
 		case name == "no-new-privileges" && (!found || value == "true"):
 		case name == "apparmor" && value == "docker-default":
-		case name == "label" && value == "disable" && h.Privileged: // the engine adds it
+		case name == "label" && value == "disable" && (h.Privileged || h.PidMode.IsHost() || h.IpcMode.IsHost()): // the engine adds it
 		case name == "seccomp" && value != "unconfined":
 			unusual = append(unusual, "seccomp")
 		case !found:
