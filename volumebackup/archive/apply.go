@@ -31,7 +31,8 @@ type applier struct {
 	*restore
 	tasks chan []task
 	batch []task
-	dirs  []*store.Entry
+	dirs  []*store.Entry // without their paths
+	paths pathList       // of dirs
 	links []*store.Entry
 	open  openFiles
 	at    place // the walker's own
@@ -80,26 +81,22 @@ func (r *restore) apply(ctx context.Context) error {
 
 // delete removes what is too much, children before parents.
 func (a *applier) delete(ctx context.Context) error {
-	for _, path := range slices.Backward(a.plan.deletes) {
+	return a.plan.deletes.backward(func(path string) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		if err := a.at.remove(path); err != nil {
 			return pathError("delete", path, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // begin makes a directory, or hands anything else to those who work.
 func (a *applier) begin(ctx context.Context, e *store.Entry, s *step) error {
 	switch {
 	case e.Kind == store.Directory:
-		a.dirs = append(a.dirs, e)
-		if s.action != actCreate {
-			return nil
-		}
-		return a.makeDirectory(e)
+		return a.beginDirectory(e, s)
 	case e.Kind == store.HardLink:
 		a.links = append(a.links, e)
 		return nil
@@ -126,6 +123,19 @@ func (a *applier) send(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// beginDirectory makes a directory, if it has to be made, and keeps in mind that its attributes are set in the end.
+func (a *applier) beginDirectory(e *store.Entry, s *step) error {
+	if s.action == actCreate {
+		if err := a.makeDirectory(e); err != nil {
+			return err
+		}
+	}
+	a.paths.add(e.Path)
+	e.Path = ""
+	a.dirs = append(a.dirs, e)
+	return nil
 }
 
 func (a *applier) makeDirectory(e *store.Entry) error {
@@ -170,13 +180,15 @@ func (a *applier) end(ctx context.Context) error {
 			return pathError("link", e.Path, err)
 		}
 	}
-	for _, e := range slices.Backward(a.dirs) {
+	for n, e := range slices.Backward(a.dirs) {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
+		e.Path = a.paths.path(n)
 		if err := a.finishDirectory(e); err != nil {
 			return pathError("set attributes of", e.Path, err)
 		}
+		e.Path = ""
 	}
 	return nil
 }

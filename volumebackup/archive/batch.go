@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// batchCost is how many bytes a batch holds about, and batchItems how many entries.
+	// batchCost is how many bytes, of content and of paths, a batch holds about, and batchItems how many entries.
 	batchCost  = 1 << 20
 	batchItems = 256
 )
@@ -86,7 +86,7 @@ func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
 func (b *batch) add(it *item) {
 	b.items = append(b.items, it)
-	b.cost += it.cost
+	b.cost += it.cost + int64(len(it.entry.Path))
 	b.reads = b.reads || it.read
 }
 

@@ -29,7 +29,7 @@ type decoded struct {
 // What bounds the memory that entries take which are decoded, but not needed yet.
 const (
 	runEntries = 256
-	runPieces  = 4096
+	runBytes   = 512 << 10
 	runsAhead  = 2
 )
 
@@ -61,13 +61,13 @@ func (c cursor) decode() {
 
 func readRun(r *store.ManifestReader) decoded {
 	run := decoded{entries: make([]*store.Entry, 0, runEntries)}
-	for pieces := 0; len(run.entries) < runEntries && pieces < runPieces; {
+	for bytes := 0; len(run.entries) < runEntries && bytes < runBytes; {
 		e, err := r.Next()
 		if err != nil {
 			run.err = err
 			break
 		}
-		pieces += len(e.Pieces)
+		bytes += footprint(e)
 		run.entries = append(run.entries, e)
 	}
 	return run

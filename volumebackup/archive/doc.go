@@ -40,7 +40,9 @@
 // change of theirs moves its change time.
 //
 // What vanishes, may not be read, or does not fit into the format is left out and reported; of a
-// directory that may not be listed, what is in it. That is no failure of the others.
+// directory that may not be listed, what is in it. That is no failure of the others. A tree may be as deep as the format
+// allows paths to be long; what is in a directory with a longer path is left out with it. Memory grows with the names of what
+// is kept in mind, not with their paths, and a walk keeps no more than 100 directories open.
 //
 // # Restore
 //

@@ -116,6 +116,10 @@ func (p *pass) add(it *item) error {
 
 // observe decides what becomes of an entry: taken from the base, recorded at once, or read.
 func (p *pass) observe(f *found) error {
+	if len(f.path) > store.MaxPath {
+		p.notes.warn(f.path, fmt.Sprintf("left out, with what is in it: a path of %d bytes, of %d at most", len(f.path), store.MaxPath))
+		return errLeaveOut
+	}
 	base, err := p.base.seek(f.path)
 	if err != nil {
 		return err

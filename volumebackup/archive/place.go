@@ -5,7 +5,6 @@ package archive
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -37,7 +36,7 @@ func (p *place) holder(path string) (dir int, name string, err error) {
 	}
 	parent := store.Parent(path)
 	if p.fd < 0 || p.path != parent {
-		fd, err := p.tree.open(parent, unix.O_PATH|unix.O_DIRECTORY, 0)
+		fd, err := p.open(parent)
 		if err != nil {
 			return -1, "", err
 		}
@@ -45,6 +44,14 @@ func (p *place) holder(path string) (dir int, name string, err error) {
 		p.fd, p.path = fd, parent
 	}
 	return p.fd, path[strings.LastIndexByte(path, '/')+1:], nil
+}
+
+// open opens a directory, from the one that is open if it lies in that.
+func (p *place) open(path string) (int, error) {
+	if p.fd < 0 || !isIn(path, p.path) {
+		return p.tree.open(path, unix.O_PATH|unix.O_DIRECTORY, 0)
+	}
+	return p.tree.openFrom(p.fd, path[len(p.path)+1:], unix.O_PATH|unix.O_DIRECTORY, 0)
 }
 
 // remove removes a file or an empty directory.
@@ -67,10 +74,10 @@ func (p *place) remove(path string) error {
 
 // clear removes everything in the tree.
 func (t *tree) clear(ctx context.Context) error {
-	var paths []string
+	var paths pathList
 	err := t.walk(ctx, func(f *found) error {
 		if f.path != "" {
-			paths = append(paths, f.path)
+			paths.add(f.path)
 		}
 		return nil
 	})
@@ -79,10 +86,10 @@ func (t *tree) clear(ctx context.Context) error {
 	}
 	at := newPlace(t)
 	defer at.close()
-	for _, path := range slices.Backward(paths) {
+	return paths.backward(func(path string) error {
 		if err := at.remove(path); err != nil {
 			return pathError("delete", path, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -12,14 +12,14 @@ import (
 // manifest, which is read again to carry them out: what does not change takes no memory.
 type plan struct {
 	steps   []step
-	deletes []string // in the order of the walk, so parents before children
+	deletes pathList // in the order of the walk, so parents before children
 	fresh   bool     // the volume is empty
 	plain   bool     // its root hands no group and no ACL down to what is made in it
 	hasHead bool
 	changes Changes
 }
 
-func (p *plan) isEmpty() bool { return len(p.steps) == 0 && len(p.deletes) == 0 }
+func (p *plan) isEmpty() bool { return len(p.steps) == 0 && p.deletes.length() == 0 }
 
 // action is what a step does to an entry.
 type action uint8

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -26,7 +27,8 @@ type planner struct {
 	head     cursor
 	count    int // entries of the volume
 	dirs     []*plannedDir
-	above    []*plannedDir // directories above the present entry
+	above    []*plannedDir // directories above the present entry, of the manifest
+	entered  string        // the path of the last of them
 	links    linkPlan
 	compares *errgroup.Group // files that have to be read
 	printer  *store.Printer  // nil if there is no head, or no key
@@ -69,7 +71,7 @@ func footprint(e *store.Entry) int {
 
 // plannedDir is a directory of the manifest.
 type plannedDir struct {
-	path    string
+	length  int // of its path
 	ordinal int64
 	planned bool // it has a step
 	touched bool // something in it is made, replaced or deleted
@@ -189,7 +191,8 @@ func (p *planner) create(e *store.Entry, ordinal int64) {
 	at.plan()
 	at.parent.touch()
 	if e.Kind == store.Directory {
-		p.hold(footprint(e)) // it is kept until its times are set
+		// It is kept until its times are set, of its path only the name.
+		p.hold(footprint(e) - len(store.Parent(e.Path)))
 	}
 	if e.Shared || e.Kind == store.HardLink {
 		p.addLink(&linked{entry: e, slot: at})
@@ -214,8 +217,8 @@ func (s *slot) plan() {
 
 // enter keeps track of the directories above the present entry.
 func (p *planner) enter(e *store.Entry, ordinal int64) slot {
-	parent := store.Parent(e.Path)
-	for len(p.above) > 0 && p.above[len(p.above)-1].path != parent {
+	length := len(store.Parent(e.Path)) // the manifest has the parent, and it came after all that it is not in
+	for len(p.above) > 0 && p.above[len(p.above)-1].length > length {
 		p.above = p.above[:len(p.above)-1]
 	}
 	at := slot{ordinal: ordinal}
@@ -223,12 +226,26 @@ func (p *planner) enter(e *store.Entry, ordinal int64) slot {
 		at.parent = p.above[len(p.above)-1]
 	}
 	if e.Kind == store.Directory {
-		at.self = &plannedDir{path: e.Path, ordinal: ordinal}
+		at.self = &plannedDir{length: len(e.Path), ordinal: ordinal}
+		p.entered = e.Path
 		p.above = append(p.above, at.self)
 		p.dirs = append(p.dirs, at.self)
 		p.hold(int(unsafe.Sizeof(*at.self)))
 	}
 	return at
+}
+
+// parentOf finds the directory of the manifest that holds a path of the volume; nil if there is none.
+func (p *planner) parentOf(path string) *plannedDir {
+	parent := store.Parent(path)
+	if p.entered != parent && parent != "" && !isIn(p.entered, parent) {
+		return nil
+	}
+	n, ok := slices.BinarySearchFunc(p.above, len(parent), func(d *plannedDir, length int) int { return d.length - length })
+	if !ok {
+		return nil
+	}
+	return p.above[n]
 }
 
 func (d *plannedDir) touch() {
@@ -242,14 +259,9 @@ func (p *planner) remove(f *found) error {
 	if f.mount {
 		return fmt.Errorf("delete %q: something is mounted there: %w", f.path, errdefs.ErrConflict)
 	}
-	parent := store.Parent(f.path)
-	for _, d := range p.above {
-		if d.path == parent {
-			d.touch()
-		}
-	}
+	p.parentOf(f.path).touch()
 	p.links.seen(f)
-	p.plan.deletes = append(p.plan.deletes, f.path)
+	p.plan.deletes.add(f.path)
 	p.changed(Deleted, f.path, regularSize(f))
 	return nil
 }
@@ -288,7 +300,7 @@ func (p *planner) both(f *found, e *store.Entry, base *store.Entry, ordinal int6
 		p.plan.plain = s.stat.Mode&unix.S_ISGID == 0 && len(s.xattrs) == 0
 	}
 	if s.kind == store.Directory && e.Kind != store.Directory {
-		p.plan.deletes = append(p.plan.deletes, s.path) // now, as what is in it comes next
+		p.plan.deletes.add(s.path) // now, as what is in it comes next
 		at.parent.touch()
 		p.addLink(&linked{entry: e, slot: at, change: Changed})
 		return nil
@@ -310,7 +322,7 @@ func (p *planner) both(f *found, e *store.Entry, base *store.Entry, ordinal int6
 func (p *planner) replace(s *seen, e *store.Entry, at slot) {
 	at.parent.touch()
 	at.plan()
-	p.plan.deletes = append(p.plan.deletes, s.path)
+	p.plan.deletes.add(s.path)
 	p.addStep(step{ordinal: at.ordinal, action: actCreate}, Changed, e.Path, dataLength(e))
 }
 

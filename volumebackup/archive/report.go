@@ -33,15 +33,19 @@ func (w *warner) warn(path, message string) {
 	w.reporter.Warn(w.mount, path, message)
 }
 
-// maxNotes is how many warnings of a pass are kept.
-const maxNotes = 1000
+// maxNotes is how many warnings of a pass are kept, and maxNoteBytes how long their paths may be together.
+const (
+	maxNotes     = 1000
+	maxNoteBytes = 1 << 20
+)
 
 // notes are the warnings of the pass that was last. They only count if no other pass follows,
 // which might put right what they are about.
 type notes struct {
-	mu    sync.Mutex
-	count int64
-	first []note
+	mu     sync.Mutex
+	count  int64
+	first  []note
+	length int // of the paths in it
 }
 
 type note struct{ path, message string }
@@ -50,12 +54,12 @@ func (n *notes) warn(path, message string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.count++
-	if len(n.first) < maxNotes {
+	if n.length += len(path); len(n.first) < maxNotes && n.length <= maxNoteBytes {
 		n.first = append(n.first, note{path, message})
 	}
 }
 
-func (n *notes) clear() { n.count, n.first = 0, nil }
+func (n *notes) clear() { n.count, n.first, n.length = 0, nil, 0 }
 
 // report hands the notes on.
 func (n *notes) report(r Reporter, mount int) {

@@ -56,11 +56,16 @@ func (t *tree) open(path string, flags int, mode uint32) (int, error) {
 	if path == "" {
 		return openAt(t.fd(), ".", flags, mode)
 	}
-	at := t.fd()
+	return t.openFrom(t.fd(), path, flags, mode)
+}
+
+// openFrom opens an entry beneath a directory.
+func (t *tree) openFrom(dir int, path string, flags int, mode uint32) (int, error) {
+	at := dir
 	for len(path) > maxLookup {
 		cut := strings.LastIndexByte(path[:maxLookup], '/')
 		next, err := t.lookup(at, path[:cut], unix.O_PATH|unix.O_DIRECTORY, 0)
-		if at != t.fd() {
+		if at != dir {
 			closeFD(at)
 		}
 		if err != nil {
@@ -69,7 +74,7 @@ func (t *tree) open(path string, flags int, mode uint32) (int, error) {
 		at, path = next, path[cut+1:]
 	}
 	fd, err := t.lookup(at, path, flags, mode)
-	if at != t.fd() {
+	if at != dir {
 		closeFD(at)
 	}
 	return fd, err

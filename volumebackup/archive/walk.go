@@ -31,91 +31,123 @@ func (t *tree) walk(ctx context.Context, visit func(*found) error) error {
 // says that it is a directory, which is visited but for what is in it.
 func (t *tree) walkReadable(ctx context.Context, visit func(*found) error, unreadable func(path string, content bool)) error {
 	w := walker{tree: t, ctx: ctx, visit: visit, unreadable: unreadable, buffer: make([]byte, 64<<10)}
+	defer w.closeLevels()
 	root := found{dir: t.fd(), name: ".", stat: t.stat}
 	if err := unix.Fstat(t.fd(), &root.stat); err != nil {
 		return fmt.Errorf("stat volume: %w", err)
 	}
-	if err := visit(&root); err != nil {
+	err := visit(&root)
+	if errors.Is(err, errLeaveOut) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	return w.descend(&root)
 }
 
+// errLeaveOut is what a visit returns so that the walk does not go into a directory.
+var errLeaveOut = errors.New("leave out what is in it")
+
+// walker holds one path and a bounded number of open directories, however deep it is.
 type walker struct {
 	tree       *tree
 	ctx        context.Context //nolint:containedctx // a walk is one call
 	visit      func(*found) error
 	unreadable func(path string, content bool) // nil if that is an error
 	buffer     []byte
+	path       []byte  // of the entry that is visited
+	levels     []level // the directories above it
 }
 
 // skips says whether the walk goes on after an error, and tells of what is left out.
-func (w *walker) skips(err error, path string, content bool) bool {
+func (w *walker) skips(err error, content bool) bool {
 	if vanished(err) {
-		return path != "" // without its root there is no volume
+		return len(w.path) > 0 // without its root there is no volume
 	}
 	if w.unreadable == nil || !denied(err) {
 		return false
 	}
-	w.unreadable(path, content)
+	w.unreadable(string(w.path), content)
 	return true
 }
 
-func (w *walker) directory(fd int, path string) error {
+// directory visits what is in the directory that was entered last.
+func (w *walker) directory() error {
 	if err := context.Cause(w.ctx); err != nil {
 		return err
 	}
-	names, err := w.names(fd)
-	if denied(err) && w.skips(err, path, true) {
+	names, err := w.names(w.levels[len(w.levels)-1].fd)
+	if denied(err) && w.skips(err, true) {
 		return nil
 	}
 	if err != nil {
-		return pathError("read directory", path, err)
+		return w.failed("read directory", err)
 	}
-	prefix := path
-	if prefix != "" {
-		prefix += "/"
-	}
-	f := found{dir: fd}
+	length := len(w.path)
 	for _, name := range names {
-		f.path, f.name = prefix+name, name
-		if err := w.entry(&f); err != nil {
+		w.path = w.path[:length]
+		if length > 0 {
+			w.path = append(w.path, '/')
+		}
+		w.path = append(w.path, name...)
+		isThere, err := w.entry(name)
+		if err != nil {
 			return err
 		}
+		if !isThere {
+			break
+		}
 	}
+	w.path = w.path[:length]
 	return nil
 }
 
-func (w *walker) entry(f *found) error {
+// entry visits an entry of the directory that was entered last, and what is in it. It returns
+// false if that directory is gone.
+func (w *walker) entry(name string) (bool, error) {
+	f := found{dir: w.levels[len(w.levels)-1].fd, name: name}
 	if err := unix.Fstatat(f.dir, f.name, &f.stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		if w.skips(err, f.path, false) {
-			return nil
+		if w.skips(err, false) {
+			return true, nil
 		}
-		return pathError("stat", f.path, err)
+		return false, w.failed("stat", err)
 	}
 	isDir := f.stat.Mode&unix.S_IFMT == unix.S_IFDIR
 	f.mount = f.stat.Dev != w.tree.stat.Dev || isDir && isMount(f.dir, f.name)
-	if err := w.visit(f); err != nil {
-		return err
+	f.path = string(w.path)
+	err := w.visit(&f)
+	isLeftOut := errors.Is(err, errLeaveOut)
+	if err != nil && !isLeftOut {
+		return false, err
 	}
-	if !isDir || f.mount {
-		return nil
+	if !isDir || f.mount || isLeftOut {
+		return true, nil
 	}
-	return w.descend(f)
+	f.path = "" // or every level would hold its own
+	if err := w.descend(&f); err != nil {
+		return false, err
+	}
+	return w.levels[len(w.levels)-1].fd >= 0, nil
 }
 
 // descend visits what is in a directory.
 func (w *walker) descend(f *found) error {
 	fd, err := openAt(f.dir, f.name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
-		if w.skips(err, f.path, true) {
+		if w.skips(err, true) {
 			return nil
 		}
-		return pathError("open", f.path, err)
+		return w.failed("open", err)
 	}
-	defer closeFD(fd)
-	return w.directory(fd, f.path)
+	w.enter(fd, &f.stat)
+	if err := w.directory(); err != nil {
+		return err
+	}
+	return w.leave()
 }
+
+func (w *walker) failed(op string, err error) error { return pathError(op, string(w.path), err) }
 
 // isMount finds mounts that have the same device number, as bind mounts may.
 func isMount(dir int, name string) bool {

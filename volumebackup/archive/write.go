@@ -59,7 +59,9 @@ func (p *pass) writeItem(it *item, out *store.ManifestWriter) error {
 }
 
 func (p *pass) leaveOut(e *store.Entry, why string) {
-	p.gone[e.Path] = why
+	if e.Kind == store.Directory || e.Shared {
+		p.gone[e.Path] = why
+	}
 	p.notes.warn(e.Path, why)
 }
 

@@ -116,7 +116,7 @@ func checkCoverage(e *Entry) error {
 
 // The limits of the format.
 const (
-	maxPath      = 65535
+	MaxPath      = 65535
 	maxComponent = 255
 	maxNsec      = 999_999_999
 	maxTarget    = 65535

@@ -96,9 +96,9 @@ func (d *decoder) end() error {
 // decodeContent is the inverse of appendContent.
 func decodeContent(content []byte) (*Entry, error) {
 	d := decoder{rest: content}
-	e := &Entry{Kind: Kind(d.octet()), Path: d.text(maxPath)}
+	e := &Entry{Kind: Kind(d.octet()), Path: d.text(MaxPath)}
 	if e.Kind == HardLink {
-		e.Target = d.text(maxPath)
+		e.Target = d.text(MaxPath)
 		return e, d.end()
 	}
 	e.Mode = uint32(d.number(0o7777))

@@ -135,7 +135,7 @@ func Parent(path string) string {
 
 // checkPath refuses what could lead outside of a volume.
 func checkPath(path string) error {
-	if len(path) > maxPath {
+	if len(path) > MaxPath {
 		return fmt.Errorf("path of %d bytes", len(path))
 	}
 	for c := range strings.SplitSeq(path, "/") {
@@ -150,7 +150,7 @@ func checkPath(path string) error {
 type order struct {
 	last    string
 	started bool
-	parents []string // directories above and including the last entry
+	parents []int // how long the paths are of the directories above and including the last entry, which begins with them
 	seed    maphash.Seed
 	shared  map[uint64]struct{} // the paths of files with several names, hashed with a key that nobody knows
 }
@@ -165,7 +165,7 @@ func (o *order) check(e *Entry) error {
 			return errors.New("the first entry is not the root")
 		}
 		o.started = true
-		o.parents = append(o.parents, "")
+		o.parents = append(o.parents, 0)
 		o.seed, o.shared = maphash.MakeSeed(), map[uint64]struct{}{}
 		return nil
 	}
@@ -175,11 +175,12 @@ func (o *order) check(e *Entry) error {
 	if Compare(o.last, e.Path) >= 0 {
 		return fmt.Errorf("%q comes after %q", e.Path, o.last)
 	}
+	parent := Parent(e.Path)
 	above := len(o.parents)
-	for parent := Parent(e.Path); above > 0 && o.parents[above-1] != parent; {
+	for above > 0 && o.parents[above-1] > len(parent) {
 		above--
 	}
-	if above == 0 {
+	if above == 0 || o.parents[above-1] != len(parent) || !strings.HasPrefix(o.last, parent) {
 		return fmt.Errorf("%q is in no directory", e.Path)
 	}
 	if e.Kind == HardLink {
@@ -192,7 +193,7 @@ func (o *order) check(e *Entry) error {
 	}
 	o.last, o.parents = e.Path, o.parents[:above]
 	if e.Kind == Directory {
-		o.parents = append(o.parents, e.Path)
+		o.parents = append(o.parents, len(e.Path))
 	}
 	if e.Shared {
 		o.shared[o.file(e.Path)] = struct{}{}

@@ -132,7 +132,7 @@ func TestWhatIsWrittenCanBeRead(t *testing.T) {
 		}
 		return e
 	}
-	long := strings.Repeat(strings.Repeat("d", 254)+"/", 257)[:maxPath]
+	long := strings.Repeat(strings.Repeat("d", 254)+"/", 257)[:MaxPath]
 	for name, test := range map[string]struct {
 		e    *Entry
 		fits bool

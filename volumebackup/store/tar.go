@@ -17,7 +17,7 @@ const (
 	tarEnd      = 2 * tarBlock
 	tarLongName = "././@LongLink"
 	tarAhead    = 32 << 10
-	maxMember   = maxPath + 64 // a path, an offset, a suffix
+	maxMember   = MaxPath + 64 // a path, an offset, a suffix
 )
 
 // appendMember appends the header of a member, in GNU's format.
