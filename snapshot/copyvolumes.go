@@ -275,8 +275,11 @@ func (e *Engine) createVolume(ctx context.Context, o volume.CreateOptions, u *un
 // the connection may break before the answer comes. Our labels say that it is ours.
 func (e *Engine) removeUnansweredVolume(ctx context.Context, o volume.CreateOptions) error {
 	v, err := e.docker.VolumeInspect(ctx, o.Name)
+	if cerrdefs.IsNotFound(err) {
+		return nil
+	}
 	if err != nil || !maps.Equal(v.Labels, o.Labels) || v.Labels[labels.KeyRestoredFrom] == "" {
-		return nil //nolint:nilerr // nothing there, or nobody to ask: the failure says all there is
+		return err
 	}
 	return e.docker.VolumeRemove(ctx, o.Name, true)
 }

@@ -101,7 +101,7 @@ func (e *Engine) capture(ctx context.Context, from source, when occasion, o Crea
 	record := from.record(when.id, o)
 	record.Created = when.created
 
-	var u undo
+	u := undo{p: p}
 	defer func() { u.unless(ctx, &err) }()
 	a := &archiving{engine: e, occasion: when, from: from, record: &record, p: p}
 	imageID, err := a.capture(ctx, o, &u)

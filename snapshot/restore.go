@@ -171,7 +171,7 @@ func (s Snapshot) startAfterRestore(how Start) bool {
 // tried again with another port, on a new container: one whose start has failed
 // must not be started twice (moby#51758: it would have no network).
 func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, p Progress) (err error) {
-	var u undo
+	u := undo{p: p}
 	defer func() { u.unless(ctx, &err) }()
 	e.clearCopies(ctx, p)
 	volumes, err := e.makeVolumes(ctx, r, &u, p)
@@ -203,7 +203,7 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 }
 
 func (e *Engine) makeContainer(ctx context.Context, r restore, p Progress) (id string, err error) {
-	var u undo
+	u := undo{p: p}
 	defer func() { u.unless(ctx, &err) }()
 	p.status("create", "creating container "+r.name)
 	names := r.spec.networkNames()
@@ -251,7 +251,7 @@ func (e *Engine) createContainer(ctx context.Context, config *container.Config, 
 	after, cancel := cleanup(ctx)
 	defer cancel()
 	if err != nil {
-		return container.CreateResponse{}, errors.Join(err, e.removeUnanswered(after, err, config, name))
+		return container.CreateResponse{}, errors.Join(err, insist(after, func(ctx context.Context) error { return e.removeUnanswered(ctx, err, config, name) }, nil))
 	}
 	return container.CreateResponse{}, errors.Join(context.Cause(ctx), e.removeContainer(after, created.ID))
 }
@@ -263,9 +263,9 @@ func (e *Engine) removeUnanswered(ctx context.Context, failure error, config *co
 	if cerrdefs.IsConflict(failure) || cerrdefs.IsNotFound(failure) || cerrdefs.IsInvalidArgument(failure) {
 		return nil // an answer
 	}
-	found, _, err := e.docker.ContainerInspectWithRaw(ctx, name, false)
-	if err != nil || found.State.Status != "created" {
-		return nil //nolint:nilerr // nothing there, or nobody to ask: the failure says all there is
+	found, err := e.inspectIfThere(ctx, name)
+	if err != nil || found == nil || found.State.Status != "created" {
+		return err
 	}
 	for key, value := range config.Labels {
 		if found.Config.Labels[key] != value {

@@ -17,7 +17,7 @@
 //	-cells N     run so many cells, chosen by the seed (default 150)
 //	-seed N      choose the same cells as a run that has printed this seed
 //	-all         run every cell
-//	-cell NAME   run only this one: SCENARIO/FAULT/REQUEST, as a failure names it
+//	-cell NAME   run only this one: SCENARIO/FAULT/REQUEST, as a failure names it; each may be *
 //
 // In the end it prints, for every scenario and fault, how many cells were run and how many held.
 package faults

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,7 +45,7 @@ func TestFaults(t *testing.T) {
 // chooseCells finds out how many requests each scenario makes, and chooses among them.
 func chooseCells(t *testing.T) []cell {
 	t.Helper()
-	if options.cell != "" {
+	if options.cell != "" && !strings.Contains(options.cell, "*") {
 		return []cell{parseCell(t, options.cell)}
 	}
 	var cells []cell
@@ -59,6 +61,13 @@ func chooseCells(t *testing.T) []cell {
 		}
 	}
 	t.Logf("seed %d chooses of %d cells", options.seed, len(cells))
+	if options.cell != "" {
+		return slices.DeleteFunc(cells, func(c cell) bool {
+			matches, err := path.Match(options.cell, c.String())
+			assert.NilError(t, err)
+			return !matches
+		})
+	}
 	if options.all {
 		return cells
 	}

@@ -37,13 +37,14 @@ type fixture struct {
 	snapshots  map[string]string // IDs by name
 	contents   map[string]string // of all captured volumes, by snapshot ID
 	before     string            // content of all captured volumes before the command
+	checked    map[string]bool   // snapshots that could be restored, by ID
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{
 		T: t, prefix: fmt.Sprintf("f%08x-", rand.Uint32()),
-		containers: map[string]string{}, states: map[string]string{}, snapshots: map[string]string{}, contents: map[string]string{},
+		containers: map[string]string{}, states: map[string]string{}, snapshots: map[string]string{}, contents: map[string]string{}, checked: map[string]bool{},
 	}
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() { f.sweep(ctx) })
@@ -64,10 +65,15 @@ func (f *fixture) fill(name, text string) {
 	write("large", append(bytes.Repeat([]byte("0123456789abcdef"), 80_000), text...))
 }
 
-// start runs a container with volumes, which are mounted at their names.
+// start runs a container with volumes, which are mounted at their names. It has no network, which would be most of the work.
 func (f *fixture) start(name, script string, volumes ...string) {
 	f.Helper()
-	host := &container.HostConfig{}
+	f.startOn("none", name, script, volumes...)
+}
+
+func (f *fixture) startOn(network container.NetworkMode, name, script string, volumes ...string) {
+	f.Helper()
+	host := &container.HostConfig{NetworkMode: network}
 	for _, v := range volumes {
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: f.prefix + v, Target: "/" + v})
 	}

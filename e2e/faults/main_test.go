@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	flag.IntVar(&options.cells, "cells", 150, "how many cells to run")
 	flag.Uint64Var(&options.seed, "seed", rand.Uint64N(1_000_000), "chooses the cells")
 	flag.BoolVar(&options.all, "all", false, "run every cell")
-	flag.StringVar(&options.cell, "cell", "", "run only this SCENARIO/FAULT/REQUEST")
+	flag.StringVar(&options.cell, "cell", "", "run only this SCENARIO/FAULT/REQUEST, each of which may be *")
 	flag.Parse()
 	status, err := run(m)
 	if err != nil {

@@ -92,7 +92,7 @@ var scenarios = []scenario{
 func (f *fixture) prepareRestore() {
 	f.fill("one", "first")
 	f.fill("two", "first")
-	f.start("db", idle, "one", "two")
+	f.startOn("bridge", "db", idle, "one", "two")
 	f.create("old")
 	f.start("sharer", idle, "two")
 	f.fill("one", "second")
