@@ -94,15 +94,10 @@ func watchSignals(parent context.Context) (context.Context, *signals) {
 	over, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
-		select {
-		case sig := <-s.received:
-			if number, ok := sig.(syscall.Signal); ok {
-				s.first <- number
-			}
-			cancel()
-		case <-over:
+		if !s.await(over) {
 			return
 		}
+		cancel()
 		select {
 		case <-time.After(repeatGrace):
 			signal.Stop(s.received)
@@ -116,6 +111,24 @@ func watchSignals(parent context.Context) (context.Context, *signals) {
 		cancel()
 	}
 	return ctx, s
+}
+
+// await waits for a signal, until all is over. A SIGPIPE that does not come of our own
+// output comes of a broken connection, which is an error of whoever writes to it.
+func (s *signals) await(over <-chan struct{}) bool {
+	for {
+		select {
+		case sig := <-s.received:
+			number, _ := sig.(syscall.Signal)
+			if number == syscall.SIGPIPE && !outputGone() {
+				continue
+			}
+			s.first <- number
+			return true
+		case <-over:
+			return false
+		}
+	}
 }
 
 // number is the signal that ended the context.

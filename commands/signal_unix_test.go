@@ -41,7 +41,6 @@ func TestSignalsEndTheContext(t *testing.T) {
 		{"Ctrl-C", []syscall.Signal{syscall.SIGINT}, 130},
 		{"kill", []syscall.Signal{syscall.SIGTERM}, 143},
 		{"the terminal is gone", []syscall.Signal{syscall.SIGHUP}, 129},
-		{"nobody reads", []syscall.Signal{syscall.SIGPIPE}, 141},
 		{"timeout sends each twice", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGTERM}, 143},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -57,6 +56,54 @@ func TestSignalsEndTheContext(t *testing.T) {
 			assert.Equal(t, err.Error(), "interrupted: took everything back")
 		})
 	}
+}
+
+// nobodyReads, in the environment, makes the test program below a command whose output
+// nobody reads.
+const nobodyReads = "DOCKER_SNAPSHOT_TEST_NOBODY_READS"
+
+func TestACommandEndsWhenNobodyReadsItsOutput(t *testing.T) {
+	if os.Getenv(nobodyReads) != "" {
+		err := runAdapted(t.Context(), func(ctx context.Context) error {
+			for ctx.Err() == nil {
+				_, _ = os.Stdout.WriteString("line\n")
+			}
+			return errors.New("rolled everything back")
+		})
+		os.Exit(exitStatus(t, err))
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), nobodyReads+"=1")
+	out, err := cmd.StdoutPipe()
+	assert.NilError(t, err)
+	assert.NilError(t, cmd.Start())
+	_, err = out.Read(make([]byte, 1))
+	assert.NilError(t, err)
+	assert.NilError(t, out.Close())
+	died, ok := errors.AsType[*exec.ExitError](cmd.Wait())
+	assert.Assert(t, ok)
+	assert.Equal(t, died.ExitCode(), 141)
+}
+
+// The kernel sends SIGPIPE for a broken connection, too. That is an error like any other.
+func TestABrokenConnectionIsNoInterruption(t *testing.T) {
+	heed(t)
+	err := runAdapted(t.Context(), func(ctx context.Context) error {
+		ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+		assert.NilError(t, err)
+		assert.NilError(t, syscall.Close(ends[1]))
+		file := os.NewFile(uintptr(ends[0]), "connection")
+		defer file.Close()
+		_, writeErr := file.WriteString("request")
+		assert.Assert(t, errors.Is(writeErr, syscall.EPIPE), "%v", writeErr)
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond): // the signal has had its time
+		}
+		return writeErr
+	})
+	assert.Equal(t, exitStatus(t, err), 1)
+	assert.ErrorContains(t, err, "broken pipe")
 }
 
 func TestASignalThatComesTooLateChangesNothing(t *testing.T) {
