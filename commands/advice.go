@@ -61,6 +61,12 @@ func advice(err error) string {
 	if _, ok := errors.AsType[*snapshot.FreezeError](err); ok {
 		return "Use --pause=none to take it while it runs; what is captured may be torn"
 	}
+	if _, ok := errors.AsType[*volumebackup.FullError](err); ok {
+		return "Free space with docker snapshot rm"
+	}
+	if missing, ok := errors.AsType[*volumebackup.MissingError](err); ok {
+		return fmt.Sprintf("Was volume %s removed (docker volume prune)? Use another snapshot, or the --store that holds this one", missing.Store)
+	}
 	if other, ok := errors.AsType[*volumebackup.JournalVersionError](err); ok {
 		return fmt.Sprintf("Docker snapshot %s left it behind: recover it with that version, or with a newer one", cmp.Or(plainVersion(other.Plugin), "of another version"))
 	}
@@ -102,7 +108,8 @@ var solutions = map[snapshot.ProblemKind]string{
 	snapshot.ProblemUnsaved:      "use --no-safety if that may be lost",
 	snapshot.ProblemOneShot:      "leave out --no-safety",
 	snapshot.ProblemOtherOneShot: "stop it yourself, if it may go",
-	snapshot.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), or the --store that holds it",
+	snapshot.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), or the --store that holds this one",
+	snapshot.ProblemNoArchive:    "was that volume removed (docker volume prune)? Use another snapshot, or the --store that holds this one",
 	snapshot.ProblemNoSpace:      "make room there first",
 	snapshot.ProblemHostAccess:   "if you trust it, use --allow", // and what it is
 }

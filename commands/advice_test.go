@@ -48,6 +48,15 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 			"snapshot " + string(firstID) + " is used by container a, b\nRemove what was made from it first: docker rm a b",
 		},
 		{
+			"store is full", fmt.Errorf("read volumes: %w", &volumebackup.FullError{Store: "mine", Err: errors.New("write /store/tmp/x: no space left on device")}),
+			"read volumes: store mine is full\nFree space with docker snapshot rm",
+		},
+		{
+			"content is missing", &volumebackup.MissingError{Volume: "pgdata", Store: "mine", Err: errors.New("not found")},
+			"the content of volume pgdata is not in store mine\n" +
+				"Was volume mine removed (docker volume prune)? Use another snapshot, or the --store that holds this one",
+		},
+		{
 			"a journal of another version", fmt.Errorf("check: %w", &volumebackup.JournalVersionError{Version: "2", Plugin: "v9.1.0"}),
 			"check: read journal: it is of version \"2\", and this plugin understands only version 1\n" +
 				"Docker snapshot v9.1.0 left it behind: recover it with that version, or with a newer one",

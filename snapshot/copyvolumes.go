@@ -185,7 +185,7 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress
 			return nil, err
 		}
 		if v.archive != nil {
-			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name})
+			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Origin: v.original})
 			fill.Devices = fill.Devices || v.archive.Devices
 			fill.Trusted = fill.Trusted || v.archive.Trusted
 		}

@@ -107,7 +107,8 @@ const (
 	ProblemUnsaved      ProblemKind = "unsaved"        // Subject: volume that a safety snapshot would not hold
 	ProblemOneShot      ProblemKind = "one-shot"       // Subject: container that goes when it stops
 	ProblemOtherOneShot ProblemKind = "other-one-shot" // Subject: container that would have to be stopped, and goes when it stops
-	ProblemArchive      ProblemKind = "archive"        // Subject: volume whose archive is lost or damaged
+	ProblemArchive      ProblemKind = "archive"        // Subject: volume whose archive is damaged
+	ProblemNoArchive    ProblemKind = "no archive"     // Subject: volume whose archive the store does not hold
 	ProblemNoSpace      ProblemKind = "no-space"       // Subject: volume that has no room for what it held
 	ProblemHostAccess   ProblemKind = "host-access"    // Subject: what it asks for
 )

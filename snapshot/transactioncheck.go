@@ -86,7 +86,9 @@ func archiveProblem(volume string, err error) ([]Problem, error) {
 		return nil, nil
 	case cerrdefs.IsResourceExhausted(err):
 		kind = ProblemNoSpace
-	case !errors.Is(err, protocol.Damaged) && !errors.Is(err, protocol.NotFound):
+	case errors.Is(err, protocol.NotFound):
+		kind = ProblemNoArchive
+	case !errors.Is(err, protocol.Damaged):
 		return nil, err
 	}
 	return []Problem{{Kind: kind, Subject: volume, Text: err.Error()}}, nil

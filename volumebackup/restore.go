@@ -2,6 +2,7 @@ package volumebackup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -45,6 +46,7 @@ type Target struct {
 	Archive int    // the archive's number in the snapshot
 	Root    string // what the snapshot's labels say of it
 	Volume  string // the volume that is restored
+	Origin  string // the volume that was captured; empty: the same
 	Local   bool   // for Check: if it is yet to be made, then among the engine's own volumes
 }
 
@@ -87,7 +89,7 @@ func (r *Restore) Begin(ctx context.Context, o BackupOptions, p Progress) (*Back
 	for _, v := range o.Volumes {
 		request.Mounts = append(request.Mounts, protocol.Mount{Number: slices.Index(r.volumes, v.Name), Volume: v.Name})
 	}
-	backup := &Backup{session: &session{conn: r.conn, client: r.client, emit: p.naming(r.session.volumes)}, borrowed: true}
+	backup := &Backup{session: &session{conn: r.conn, client: r.client, store: r.store, emit: p.naming(r.session.volumes)}, borrowed: true}
 	if err := r.client.Begin(ctx, request, backup.emit); err != nil {
 		return nil, fmt.Errorf("open backup: %w", r.explain(err))
 	}
@@ -104,7 +106,11 @@ func (r *Restore) Check(ctx context.Context, snapshot string, t Target) error {
 		request.Beside = t.Local && r.beside
 	}
 	if err := r.client.Check(ctx, request); err != nil {
-		return fmt.Errorf("volume %s: %w", t.Volume, r.explain(err))
+		err = r.explain(err)
+		if errors.Is(err, protocol.NotFound) {
+			return r.missing(t, err)
+		}
+		return fmt.Errorf("volume %s: %w", t.Volume, err)
 	}
 	return nil
 }
@@ -154,7 +160,11 @@ func (r *Restore) each(ctx context.Context, snapshot string, targets []Target, d
 			Mount: protocol.Mount{Number: slices.Index(r.volumes, t.Volume), Volume: t.Volume},
 		}, r.emit)
 		if err != nil {
-			return nil, fmt.Errorf("restore volume %s: %w", t.Volume, r.explain(err))
+			err = r.explain(err)
+			if errors.Is(err, protocol.NotFound) {
+				return nil, r.missing(t, err)
+			}
+			return nil, fmt.Errorf("restore volume %s: %w", t.Volume, err)
 		}
 		results[i] = result
 	}

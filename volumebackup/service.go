@@ -191,6 +191,7 @@ type session struct {
 	client  *protocol.Client
 	emit    func(protocol.Event)
 	volumes map[int]string // names, by the number of the mount
+	store   string         // the volume in which archives are kept
 }
 
 func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error) {
@@ -205,7 +206,7 @@ func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error
 	}
 	client := protocol.NewClient(c)
 	client.LockTimeout = s.lockTimeout
-	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes}, nil
+	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes, store: s.store}, nil
 }
 
 // Close ends the conversation and removes the worker. What was not published is dropped.
@@ -230,5 +231,5 @@ func (s *session) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return s.conn.Explain(err)
+	return s.asFull(s.conn.Explain(err))
 }

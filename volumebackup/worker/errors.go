@@ -28,6 +28,9 @@ func describe(err error) *protocol.Error {
 	if path, ok := errors.AsType[*os.PathError](err); ok && described.Path == "" {
 		described.Path = protocol.Path(path.Path)
 	}
+	if link, ok := errors.AsType[*os.LinkError](err); ok && described.Path == "" {
+		described.Path = protocol.Path(link.Old)
+	}
 	return described
 }
 
