@@ -58,6 +58,9 @@ func advice(err error) string {
 	if used, ok := errors.AsType[*snapshot.InUseError](err); ok {
 		return "Remove what was made from it first: docker rm " + strings.Join(used.Containers, " ")
 	}
+	if pending, ok := errors.AsType[*snapshot.PendingError](err); ok {
+		return "Wait for it, or type: docker snapshot recover " + pending.Container
+	}
 	if _, ok := errors.AsType[*snapshot.FreezeError](err); ok {
 		return "Use --pause=none to take it while it runs; what is captured may be torn"
 	}
@@ -111,6 +114,8 @@ var solutions = map[snapshot.ProblemKind]string{
 	snapshot.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), or the --store that holds this one",
 	snapshot.ProblemNoArchive:    "was that volume removed (docker volume prune)? Use another snapshot, or the --store that holds this one",
 	snapshot.ProblemNoSpace:      "make room there first",
+	snapshot.ProblemNotHeld:      "leave it out of --volume",
+	snapshot.ProblemRenamed:      "use --name to say which of the two to replace",
 	snapshot.ProblemHostAccess:   "if you trust it, use --allow", // and what it is
 }
 

@@ -1,16 +1,15 @@
 package commands
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/docker/cli/opts"
 	"github.com/docker/go-units"
 	"github.com/spf13/pflag"
 
@@ -23,6 +22,7 @@ type replaceOptions struct {
 	force         bool
 	noSafety      bool
 	stopOthers    bool
+	readOnly      []string
 	stopTimeout   int
 	wait          bool
 	settle        time.Duration
@@ -37,6 +37,7 @@ func (o *replaceOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&o.force, "force", "f", false, "Do not ask before replacing")
 	flags.BoolVar(&o.noSafety, "no-safety", false, "With --replace: take no snapshot first, so that a failure cannot put the volumes back")
 	flags.BoolVar(&o.stopOthers, "stop-others", false, "With --replace: stop other containers that hold the volumes, and start them again")
+	flags.Var(opts.NewListOptsRef(&o.readOnly, nil), "volume", "With --replace: restore this volume, too, although the container only reads it")
 	flags.IntVar(&o.stopTimeout, "timeout", stopTimeoutUnset, "With --replace: seconds until a container that does not stop is killed (default: the container's own)")
 	flags.Lookup("timeout").DefValue = "0" // the help text says what it is
 	flags.BoolVar(&o.wait, "wait", true, "With --replace: wait until the container is healthy, has run for --settle, or has ended with 0; else put everything back")
@@ -45,7 +46,7 @@ func (o *replaceOptions) addFlags(flags *pflag.FlagSet) {
 }
 
 // replaceOnly are the flags that mean nothing without --replace.
-var replaceOnly = []string{"force", "no-safety", "stop-others", "timeout", "wait", "settle", "health-timeout"}
+var replaceOnly = []string{"force", "no-safety", "stop-others", "volume", "timeout", "wait", "settle", "health-timeout"}
 
 // copyOnly are the flags that mean nothing with --replace.
 var copyOnly = []string{"volumes", "binds"}
@@ -70,7 +71,7 @@ func (o *replaceOptions) parse(flags *pflag.FlagSet) error {
 
 func (o *replaceOptions) engineOptions(r snapshot.RestoreOptions) snapshot.ReplaceOptions {
 	options := snapshot.ReplaceOptions{
-		RestoreOptions: r, NoSafety: o.noSafety, StopOthers: o.stopOthers,
+		RestoreOptions: r, NoSafety: o.noSafety, StopOthers: o.stopOthers, ReadOnly: o.readOnly,
 		Wait: o.wait, Settle: o.settle, HealthTimeout: o.healthTimeout,
 	}
 	if o.stopTimeout != stopTimeoutUnset {
@@ -80,13 +81,18 @@ func (o *replaceOptions) engineOptions(r snapshot.RestoreOptions) snapshot.Repla
 }
 
 func runReplace(ctx context.Context, d deps, o restoreOptions) error {
-	if !o.engine.DryRun && !o.replace.force {
-		question := "WARNING! This will replace the container and the content of its volumes with snapshot " + o.engine.Snapshot + "."
-		if err := d.confirm(ctx, question); err != nil {
+	asked := !o.engine.DryRun && !o.replace.force
+	if asked {
+		planned, err := o.askToReplace(ctx, d)
+		if err != nil {
 			return err
 		}
+		o.engine.Snapshot = string(planned.Snapshot.ID) // another may be the latest by now
 	}
 	replaced, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
+		if asked {
+			p = withoutNotes(p) // they were shown with the question
+		}
 		return eng.Replace(ctx, o.replace.engineOptions(o.engine), p)
 	})
 	if err != nil {
@@ -138,6 +144,9 @@ func (o *restoreOptions) undoCommand(d deps, replaced snapshot.Replaced) string 
 	}
 	if o.replace.stopOthers {
 		words = append(words, "--stop-others")
+	}
+	for _, volume := range o.replace.readOnly {
+		words = append(words, "--volume", volume)
 	}
 	if replaced.Name != replaced.Safety.Container.Name {
 		words = append(words, "--name", replaced.Name)
@@ -193,6 +202,9 @@ func unfinished(err error) string {
 
 // describeChange is what --dry-run says of one volume.
 func describeChange(v snapshot.VolumeChange) string {
+	if v.Kept != "" {
+		return fmt.Sprintf("volume %s: kept as it is (%s)", v.Volume, v.Kept)
+	}
 	parts := make([]string, 0, 3)
 	for _, part := range []struct {
 		verb string
@@ -201,34 +213,4 @@ func describeChange(v snapshot.VolumeChange) string {
 		parts = append(parts, fmt.Sprintf("%s %d (%s)", part.verb, part.Entries, units.HumanSize(float64(part.Bytes))))
 	}
 	return fmt.Sprintf("volume %s: %s", v.Volume, strings.Join(parts, ", "))
-}
-
-// errDeclined ends a command whose question was answered with no.
-var errDeclined = errors.New("cancelled: nothing was changed")
-
-// confirm asks on stderr. Where nobody can answer it fails, and says how to do without.
-func (d deps) confirm(ctx context.Context, warning string) error {
-	if !d.in.IsTerminal() {
-		return errors.New("this needs a yes, and the standard input is not a terminal: use --force")
-	}
-	if _, err := fmt.Fprintf(d.err, "%s\nAre you sure you want to continue? [y/N] ", warning); err != nil {
-		return fmt.Errorf("ask: %w", err)
-	}
-	answered := make(chan string, 1)
-	go func() {
-		line, err := bufio.NewReader(d.in).ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			line = ""
-		}
-		answered <- line
-	}()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case line := <-answered:
-		if !strings.EqualFold(strings.TrimSpace(line), "y") {
-			return errDeclined
-		}
-		return nil
-	}
 }

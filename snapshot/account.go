@@ -29,6 +29,17 @@ func (e *UndoError) Error() string {
 	return fmt.Sprintf("container %s could not be put back: %v\n%s", e.Container, e.Err, e.State)
 }
 
+// PendingError is returned by a dry run if a restore in place of the same container, or
+// of one that shares a volume, is under way or was interrupted: then it is not known
+// what there will be. [Engine.Settle] waits for it, or rolls it back.
+type PendingError struct {
+	Container string // name of the one that is restored
+}
+
+func (e *PendingError) Error() string {
+	return fmt.Sprintf("a restore in place of container %s is under way or was interrupted", e.Container)
+}
+
 // NotStartedError is returned if a restore in place is over, one way or the other,
 // but a container that was stopped for it could not be started again. The journal
 // stays: [Engine.Recover] starts it when it can be started.

@@ -110,6 +110,8 @@ const (
 	ProblemArchive      ProblemKind = "archive"        // Subject: volume whose archive is damaged
 	ProblemNoArchive    ProblemKind = "no archive"     // Subject: volume whose archive the store does not hold
 	ProblemNoSpace      ProblemKind = "no-space"       // Subject: volume that has no room for what it held
+	ProblemNotHeld      ProblemKind = "not-held"       // Subject: volume that was named
+	ProblemRenamed      ProblemKind = "renamed"        // Subject: what the captured container is called now
 	ProblemHostAccess   ProblemKind = "host-access"    // Subject: what it asks for
 )
 

@@ -221,6 +221,7 @@ func (w *fakeWorker) Check(ctx context.Context, snapshot string, t volumebackup.
 	})
 }
 
+// Plan looks at nothing.
 func (w *fakeWorker) Plan(_ context.Context, _ string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error) {
 	return make([]volumebackup.RestoreResult, len(targets)), nil
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -38,7 +39,9 @@ func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) Plan {
 type placedVolume struct {
 	newVolume
 	exists    bool
-	elsewhere bool // it is only a pointer to storage, which may hold something although it is gone
+	readOnly  bool   // the container only reads it
+	kept      string // why it is left as it is; empty: it is not
+	elsewhere bool   // it is only a pointer to storage, which may hold something although it is gone
 }
 
 // placeVolumes says where each captured volume goes, and points the
@@ -55,10 +58,12 @@ func (sp *spec) placeVolumes(s Snapshot, old *container.InspectResponse) []place
 		if m.Anonymous || empty || v.create.Name != m.Name {
 			sp.mountVolume(m, v)
 		}
-		known := slices.ContainsFunc(placed, func(other placedVolume) bool { return other.create.Name == v.create.Name })
-		if !known {
-			placed = append(placed, placedVolume{newVolume: v, elsewhere: pointsElsewhere(m) && m.Options["type"] != "tmpfs"})
+		at := slices.IndexFunc(placed, func(other placedVolume) bool { return other.create.Name == v.create.Name })
+		if at >= 0 {
+			placed[at].readOnly = placed[at].readOnly && !m.RW
+			continue
 		}
+		placed = append(placed, placedVolume{newVolume: v, readOnly: !m.RW, elsewhere: pointsElsewhere(m) && m.Options["type"] != "tmpfs"})
 	}
 	return placed
 }
@@ -86,6 +91,34 @@ func placeOf(m labels.Mount, s Snapshot, old *container.InspectResponse) string 
 		}
 	}
 	return m.Name
+}
+
+// keep leaves a volume as it is of which the snapshot does not hold the content; or
+// which the container only reads, so that it is another's who writes it, unless it is
+// named.
+func (v *placedVolume) keep(named []string) {
+	switch isThere := v.exists || v.elsewhere; {
+	case v.archive == nil && v.exists:
+		v.kept = "the snapshot does not hold its content"
+	case v.archive != nil && isThere && v.readOnly && !slices.Contains(named, v.create.Name) && !slices.Contains(named, v.original):
+		v.archive, v.kept = nil, "the container only reads it, and it was not named"
+	}
+}
+
+// unknownVolumes finds volumes that were named, and that the snapshot does not hold.
+func (r *replacement) unknownVolumes(named []string) []Problem {
+	var problems []Problem
+	for _, name := range named {
+		held := slices.ContainsFunc(r.volumes, func(v placedVolume) bool {
+			return v.archive != nil && (v.create.Name == name || v.original == name)
+		})
+		if !held {
+			problems = append(problems, Problem{
+				Kind: ProblemNotHeld, Subject: name, Text: fmt.Sprintf("snapshot %s does not hold the content of a volume %s", r.snapshot.ID, name),
+			})
+		}
+	}
+	return problems
 }
 
 // written are the volumes whose content will be changed.

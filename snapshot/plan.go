@@ -14,6 +14,7 @@ const (
 	OpCreateVolume    Op = "create volume"
 	OpConnectNetwork  Op = "connect network"
 	OpReplacePort     Op = "replace port"
+	OpRenameContainer Op = "rename container"
 	OpLeaveOut        Op = "leave out"
 	OpStopContainer   Op = "stop container"
 	OpRestoreVolume   Op = "restore volume"

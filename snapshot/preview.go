@@ -76,6 +76,8 @@ func (r *replacement) changes(targets []volumebackup.Target, results []volumebac
 	for _, v := range r.volumes {
 		at := slices.IndexFunc(targets, func(target volumebackup.Target) bool { return target.Volume == v.create.Name })
 		switch {
+		case v.kept != "":
+			changes = append(changes, VolumeChange{Volume: v.create.Name, Kept: v.kept})
 		case !v.exists:
 			changes = append(changes, v.change())
 		case at >= 0:

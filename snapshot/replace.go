@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/docker/docker/api/types/container"
@@ -78,8 +77,7 @@ func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.Inspect
 		return err
 	}
 	if o.DryRun {
-		name := pending[0].journal.Name
-		return fmt.Errorf("a restore in place of container %s is under way or was interrupted: docker snapshot recover %s", name, name)
+		return &PendingError{Container: pending[0].journal.Name}
 	}
 	if err := tried.conclude(ctx, e, pending, p); err != nil {
 		return err

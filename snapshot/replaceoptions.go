@@ -5,6 +5,7 @@ import "time"
 // ReplaceOptions says how to restore a snapshot in place.
 type ReplaceOptions struct {
 	RestoreOptions
+	ReadOnly      []string      // volumes to restore although the container mounts them read-only
 	NoSafety      bool          // take no snapshot first: a failure cannot put volumes back
 	StopOthers    bool          // stop other containers that hold the volumes, and start them again
 	StopTimeout   *int          // seconds; nil: the container's own
@@ -22,7 +23,11 @@ const (
 // Replaced says what a restore in place did, or with DryRun would do.
 type Replaced struct {
 	Restored
-	Safety  *Snapshot      // taken first; nil: none was
+	Old     string         // name of the container that is replaced; empty: it is gone
+	Stops   bool           // it runs, so it is stopped
+	Others  []string       // names of the containers that are stopped meanwhile
+	Saves   bool           // a snapshot is taken first
+	Safety  *Snapshot      // that snapshot; nil: none was taken
 	Volumes []VolumeChange // what changed in each
 }
 
@@ -30,6 +35,7 @@ type Replaced struct {
 type VolumeChange struct {
 	Volume  string `json:"volume"`
 	Made    bool   `json:"made,omitempty"` // it was gone
+	Kept    string `json:"kept,omitempty"` // why it is left as it is
 	Created Count  `json:"created"`
 	Changed Count  `json:"changed"`
 	Deleted Count  `json:"deleted"`

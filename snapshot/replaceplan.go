@@ -103,7 +103,11 @@ func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.Ins
 	if err != nil {
 		return replacement{}, err
 	}
-	r.settle(around, dependents, o, e.storeNames())
+	renamed, err := e.renamed(ctx, s, old, o.Name)
+	if err != nil {
+		return replacement{}, err
+	}
+	r.findProblems(around, append(dependents, renamed...), o, e.storeNames())
 	return r, e.lookAtOthers(ctx, &r)
 }
 
@@ -160,20 +164,43 @@ func peersOf(c container.InspectResponse) []string {
 	return (&spec{host: host}).peers()
 }
 
-// settle finds everything that stands against the replacement.
-func (r *replacement) settle(around surroundings, dependents []Problem, o ReplaceOptions, reserved []string) {
+// renamed finds out whether the captured container has another name by now, while
+// another container has its old one. Which of the two is meant the user has to say.
+func (e *Engine) renamed(ctx context.Context, s Snapshot, old *container.InspectResponse, asked string) ([]Problem, error) {
+	if asked != "" || old == nil || old.ID == s.Container.ID {
+		return nil, nil
+	}
+	captured, err := e.inspectIfThere(ctx, s.Container.ID)
+	if err != nil || captured == nil {
+		return nil, err
+	}
+	return []Problem{{
+		Kind: ProblemRenamed, Subject: containerName(*captured),
+		Text: fmt.Sprintf("container %s is not the one that was captured, which is named %s now", containerName(*old), containerName(*captured)),
+	}}, nil
+}
+
+// findProblems finds everything that stands against the replacement, and what the
+// user has to know of it. others are the problems that are known already.
+func (r *replacement) findProblems(around surroundings, others []Problem, o ReplaceOptions, reserved []string) {
+	if old := r.old; old != nil && containerName(*old) != r.name {
+		r.notes = append(r.notes, Step{Op: OpRenameContainer, Target: containerName(*old), Reason: "it becomes " + r.name + ", as it was captured"})
+	}
 	for i := range r.volumes {
 		v := &r.volumes[i]
 		v.exists = !around.noVolume[v.create.Name]
 		delete(around.noVolume, v.create.Name) // it will be made
 	}
+	problems := append(slices.Clone(others), r.unknownVolumes(o.ReadOnly)...)
+	for i := range r.volumes {
+		r.volumes[i].keep(o.ReadOnly)
+	}
 	around.containers = without(around.containers, r.old)
-	problems := around.problems(r.spec, r.name)
+	problems = append(problems, around.problems(r.spec, r.name)...)
 	if r.start {
 		problems = append(problems, r.spec.portProblems(around)...)
 		problems = append(problems, r.spec.addressProblems(around)...)
 	}
-	problems = append(problems, dependents...)
 	problems = append(problems, r.holders(around, o.StopOthers)...)
 	problems = append(problems, r.peerProblems(around)...)
 	problems = append(problems, r.unsaved(o)...)
@@ -189,12 +216,12 @@ func (r *replacement) settle(around surroundings, dependents []Problem, o Replac
 	r.problems = problems
 }
 
-// kept are the volumes of which the snapshot does not hold the content.
+// kept are the volumes that are left as they are.
 func (r *replacement) kept() Plan {
 	var steps Plan
 	for _, v := range r.volumes {
-		if v.exists && v.archive == nil {
-			steps = append(steps, Step{Op: OpLeaveOut, Target: v.create.Name, Reason: "the snapshot does not hold its content; the volume is kept as it is"})
+		if v.kept != "" {
+			steps = append(steps, Step{Op: OpLeaveOut, Target: v.create.Name, Reason: v.kept + "; the volume is kept as it is"})
 		}
 	}
 	return steps

@@ -97,7 +97,7 @@ func (e *Engine) removeSafety(ctx context.Context, j journal, p Progress) {
 func (e *Engine) leaveStopped(ctx context.Context, old *container.InspectResponse, j journal) (string, error) {
 	text := fmt.Sprintf("the volumes may hold a mixture of what was there and of %s, because there is no safety snapshot (--no-safety)", j.Snapshot)
 	if len(j.Others) > 0 {
-		text += "; stopped because of that: " + otherNames(j.Others)
+		text += "; stopped because of that: " + strings.Join(otherNames(j.Others), ", ")
 	}
 	if old == nil {
 		return text, nil
@@ -111,12 +111,12 @@ func (e *Engine) leaveStopped(ctx context.Context, old *container.InspectRespons
 	return fmt.Sprintf("%s; container %s (%s) is back, but stopped. Restore it: docker snapshot restore --replace %s", text, j.OldName, old.ID[:shortID], j.Snapshot), nil
 }
 
-func otherNames(others []other) string {
+func otherNames(others []other) []string {
 	names := make([]string, len(others))
 	for i, o := range others {
 		names[i] = o.Name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // makeAgain makes the container anew that is gone, as the safety snapshot says:

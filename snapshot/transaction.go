@@ -96,10 +96,15 @@ func (t *transaction) run(ctx context.Context) (Replaced, error) {
 }
 
 func (t *transaction) result() Replaced {
-	return Replaced{
+	r := Replaced{
+		Saves: t.plan.saves(t.options), Others: otherNames(t.plan.others),
 		Restored: Restored{ContainerID: t.newID, Name: t.plan.name, Snapshot: t.plan.snapshot, Started: t.plan.start, Plan: t.plan.steps(t.options), Incomplete: t.lost || t.pending},
 		Safety:   t.safety, Volumes: t.changes,
 	}
+	if t.plan.old != nil {
+		r.Old, r.Stops = containerName(*t.plan.old), t.plan.old.State.Running
+	}
+	return r
 }
 
 // replace is the part that is taken back if it fails.
@@ -128,6 +133,7 @@ func (t *transaction) replace(ctx context.Context) error {
 
 func (t *transaction) restoreVolumes(ctx context.Context) error {
 	targets := t.targets()
+	t.changes = t.plan.changes(nil, nil)
 	if len(targets) > 0 {
 		t.p.status("volumes", "restoring volumes")
 		if err := t.secure(ctx, targets); err != nil {

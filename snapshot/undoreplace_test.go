@@ -348,7 +348,7 @@ func TestPlanOfAReplacementNamesAllThatIsDone(t *testing.T) {
 			{newVolume: newVolume{create: volume.CreateOptions{Name: "kept"}}, exists: true},
 		},
 	}
-	r.settle(surroundings{}, nil, ReplaceOptions{}, nil)
+	r.findProblems(surroundings{}, nil, ReplaceOptions{}, nil)
 	assert.Equal(t, r.steps(ReplaceOptions{}).String(),
 		"leave out kept (the snapshot does not hold its content; the volume is kept as it is)\n"+
 			"create snapshot web (to go back to)\nrestore volume data\ncreate container web (from "+s.Ref()+")\nstart container web\npause container web\n")

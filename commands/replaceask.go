@@ -1,0 +1,111 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+// askToReplace looks what a restore in place would do, says it, and asks. It returns
+// what it has found out. Without a terminal nobody can answer, so nothing is looked at.
+func (o *restoreOptions) askToReplace(ctx context.Context, d deps) (snapshot.Replaced, error) {
+	if !d.in.IsTerminal() {
+		return snapshot.Replaced{}, errors.New("--replace asks for confirmation; without a terminal, add --force")
+	}
+	options := o.replace.engineOptions(o.engine)
+	options.DryRun = true
+	planned, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
+		for {
+			planned, err := eng.Replace(ctx, options, p)
+			pending, ok := errors.AsType[*snapshot.PendingError](err)
+			if !ok {
+				return planned, err
+			}
+			// That needs no question: the next command does it in any case.
+			if err := eng.Settle(ctx, pending.Container, p); err != nil {
+				return planned, err
+			}
+		}
+	})
+	if err != nil {
+		return snapshot.Replaced{}, d.withRecovery(err)
+	}
+	return planned, d.confirm(ctx, describeReplace(planned, d.clock.now()))
+}
+
+// describeReplace is what a restore in place would do, in a few sentences.
+func describeReplace(r snapshot.Replaced, now time.Time) string {
+	acts := []string{describeContainer(r)}
+	var kept []string
+	for _, v := range r.Volumes {
+		entries := v.Created.Entries + v.Changed.Entries + v.Deleted.Entries
+		switch {
+		case v.Kept != "":
+			kept = append(kept, v.Volume)
+		case v.Made:
+			acts = append(acts, "makes volume "+v.Volume+" again")
+		case entries > 0:
+			acts = append(acts, fmt.Sprintf("rewrites volume %s (%s)", v.Volume, plural(entries, "file changes", "files change")))
+		}
+	}
+	what := r.Snapshot.Name
+	if what == "" {
+		what = string(r.Snapshot.ID)
+	}
+	text := fmt.Sprintf("This %s as of %s, %s ago.", enumerate(acts), what, strings.ToLower(units.HumanDuration(now.Sub(r.Snapshot.Created))))
+	if len(kept) > 0 {
+		text += fmt.Sprintf(" %s left as it is: %s.", plural(int64(len(kept)), "volume is", "volumes are"), enumerate(kept))
+	}
+	if len(r.Others) > 0 {
+		text += fmt.Sprintf(" Meanwhile %s stopped: %s.", plural(int64(len(r.Others)), "other container is", "other containers are"), enumerate(r.Others))
+	}
+	if r.Saves {
+		return text + " A snapshot is taken first."
+	}
+	return text + " No snapshot is taken first."
+}
+
+func describeContainer(r snapshot.Replaced) string {
+	verb := "replaces"
+	if r.Stops {
+		verb = "stops and replaces"
+	}
+	switch r.Old {
+	case "":
+		return "makes container " + r.Name + " again"
+	case r.Name:
+		return verb + " container " + r.Name
+	}
+	return fmt.Sprintf("%s container %s, which was named %[3]s when it was captured and will be named %[3]s again,", verb, r.Old, r.Name)
+}
+
+// plural is a number with what it counts.
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// enumerate joins words as people do.
+func enumerate(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// withoutNotes drops the notes of what is reported.
+func withoutNotes(p snapshot.Progress) snapshot.Progress {
+	return func(e snapshot.Event) {
+		if e.Level != snapshot.LevelNote {
+			p(e)
+		}
+	}
+}

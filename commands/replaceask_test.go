@@ -1,0 +1,127 @@
+package commands
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/cli/cli/streams"
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+// previewingEngine answers a dry run of Replace, and records everything.
+type previewingEngine struct {
+	engine
+	preview snapshot.Replaced
+	pending int // so many times another restore in place is under way
+	calls   []string
+}
+
+func (e *previewingEngine) Replace(_ context.Context, o snapshot.ReplaceOptions, p snapshot.Progress) (snapshot.Replaced, error) {
+	p(snapshot.Event{Level: snapshot.LevelNote, Text: "a note"})
+	if !o.DryRun {
+		e.calls = append(e.calls, "replace "+o.Snapshot)
+		return e.preview, nil
+	}
+	e.calls = append(e.calls, "look "+o.Snapshot)
+	if e.pending--; e.pending >= 0 {
+		return snapshot.Replaced{}, &snapshot.PendingError{Container: "other"}
+	}
+	return e.preview, nil
+}
+
+func (e *previewingEngine) Settle(_ context.Context, container string, _ snapshot.Progress) error {
+	e.calls = append(e.calls, "settle "+container)
+	return nil
+}
+
+func previewed() snapshot.Replaced {
+	s := firstSnapshot()
+	s.Name, s.Created = "before-migration", noon.Add(-3*time.Minute)
+	return snapshot.Replaced{
+		Restored: snapshot.Restored{Name: "db", Snapshot: s}, Old: "db", Stops: true, Saves: true,
+		Volumes: []snapshot.VolumeChange{{Volume: "pgdata", Created: snapshot.Count{Entries: 2}, Changed: snapshot.Count{Entries: 3}, Deleted: snapshot.Count{Entries: 1}}},
+	}
+}
+
+func TestReplaceSaysWhatItWillDoBeforeItAsks(t *testing.T) {
+	const question = "This stops and replaces container db and rewrites volume pgdata (6 files change) as of before-migration, 3 minutes ago. A snapshot is taken first.\n"
+	for _, tc := range []struct {
+		name, answer string
+		terminal     bool
+		args         []string
+		pending      int
+		want         []string // calls
+		fails        string
+	}{
+		{name: "yes", answer: "y\n", terminal: true, want: []string{"look web:latest", "replace " + string(firstID)}},
+		{name: "no", answer: "n\n", terminal: true, want: []string{"look web:latest"}, fails: "cancelled: nothing was changed"},
+		{
+			name: "after another", answer: "y\n", terminal: true, pending: 1,
+			want: []string{"look web:latest", "settle other", "look web:latest", "replace " + string(firstID)},
+		},
+		{name: "nobody to answer", answer: "y\n", fails: "--replace asks for confirmation; without a terminal, add --force"},
+		{name: "forced", args: []string{"--force"}, want: []string{"replace web:latest"}},
+		{name: "a dry run", args: []string{"--dry-run"}, want: []string{"look web:latest"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFixture()
+			d := f.deps()
+			d.in = streams.NewIn(io.NopCloser(strings.NewReader(tc.answer)))
+			d.in.SetIsTerminal(tc.terminal)
+			eng := &previewingEngine{preview: previewed(), pending: tc.pending}
+			d.engine = func() (engine, error) { return eng, nil }
+			root := newRoot(d)
+			root.SilenceErrors, root.SilenceUsage = true, true
+			root.SetArgs(append([]string{"restore", "--replace", "web:latest"}, tc.args...))
+			err := root.ExecuteContext(t.Context())
+			if tc.fails == "" {
+				assert.NilError(t, err)
+			} else {
+				assert.Error(t, err, tc.fails)
+			}
+			assert.DeepEqual(t, eng.calls, tc.want)
+			assert.Equal(t, strings.Contains(f.stderr.String(), question), tc.terminal, f.stderr.String())
+			if tc.pending == 0 {
+				assert.Assert(t, strings.Count(f.stderr.String(), "a note") <= 1, f.stderr.String())
+			}
+		})
+	}
+}
+
+func TestTheQuestionNamesEverything(t *testing.T) {
+	for want, change := range map[string]func(*snapshot.Replaced){
+		"This makes container db again and rewrites":                                                         func(r *snapshot.Replaced) { r.Old = "" },
+		"This replaces container db and rewrites":                                                            func(r *snapshot.Replaced) { r.Stops = false },
+		"container db-old, which was named db when it was captured and will be named db again, and rewrites": func(r *snapshot.Replaced) { r.Old = "db-old" },
+		"as of " + string(firstID) + ", 3 minutes ago. A":                                                    func(r *snapshot.Replaced) { r.Snapshot.Name = "" },
+		"rewrites volume pgdata (6 files change) and makes volume logs again as of": func(r *snapshot.Replaced) {
+			r.Volumes = append(r.Volumes, snapshot.VolumeChange{Volume: "logs", Made: true})
+		},
+		"replaces container db as of":                                        func(r *snapshot.Replaced) { r.Volumes = []snapshot.VolumeChange{{Volume: "pgdata"}} },
+		"ago. 1 volume is left as it is: pgdata. A snapshot":                 func(r *snapshot.Replaced) { r.Volumes[0].Kept = "the container only reads it" },
+		"ago. Meanwhile 2 other containers are stopped: a and b. A snapshot": func(r *snapshot.Replaced) { r.Others = []string{"a", "b"} },
+		"ago. No snapshot is taken first.":                                   func(r *snapshot.Replaced) { r.Saves = false },
+		"rewrites volume pgdata (1 file changes) as of": func(r *snapshot.Replaced) {
+			r.Volumes[0] = snapshot.VolumeChange{Volume: "pgdata", Changed: snapshot.Count{Entries: 1}}
+		},
+	} {
+		r := previewed()
+		change(&r)
+		assert.Check(t, is.Contains(describeReplace(r, noon), want))
+	}
+}
+
+func TestAVolumeThatIsNamedIsNamedAgainToTakeItBack(t *testing.T) {
+	safety := firstSnapshot()
+	eng := &replacingEngine{replaced: snapshot.Replaced{Restored: snapshot.Restored{Name: "web", Snapshot: safety}, Safety: &safety}}
+	f, err := runReplacing(t, eng, nil, "restore", "--replace", "--force", "--volume", "shared", "x")
+	assert.NilError(t, err)
+	assert.DeepEqual(t, eng.options.ReadOnly, []string{"shared"})
+	assert.Equal(t, f.stderr.String(), "To take it back: docker snapshot restore --replace --force --volume shared "+string(firstID)+"\n")
+}

@@ -1,0 +1,120 @@
+package snapshot
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+)
+
+// withReadOnly is withTwo, and a container viewer that only reads the volume of web, of
+// which there is a snapshot viewer:one.
+func withReadOnly(t *testing.T) *fakeDocker {
+	t.Helper()
+	docker := newFakeDocker()
+	docker.withVolumes()
+	for name, bind := range map[string]string{"web": "data:/data", "viewer": "data:/data:ro"} {
+		c := docker.create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{bind}})
+		assert.NilError(t, docker.ContainerStart(t.Context(), c.id, container.StartOptions{}))
+	}
+	docker.findVolume("data").content = "one"
+	snapshotOf(t, docker, CreateOptions{Container: "viewer", Name: "one"})
+	docker.findVolume("data").content = "two"
+	docker.randomness = 100
+	return docker
+}
+
+// A volume that the restored container only reads belongs to who writes it: it is not
+// rewound under that one, unless it is named.
+func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
+	options := ReplaceOptions{RestoreOptions: RestoreOptions{Snapshot: "viewer:one"}, Wait: true}
+	t.Run("left alone", func(t *testing.T) {
+		docker := withReadOnly(t)
+		dry := options
+		dry.DryRun = true
+		planned, err := docker.engine().Replace(t.Context(), dry, nil)
+		assert.NilError(t, err)
+		kept := []VolumeChange{{Volume: "data", Kept: "the container only reads it, and it was not named"}}
+		assert.DeepEqual(t, planned.Volumes, kept)
+		assert.Assert(t, is.Contains(planned.Plan.String(), "leave out data (the container only reads it, and it was not named; the volume is kept as it is)"))
+		var got events
+		done, err := docker.engine().Replace(t.Context(), options, got.progress)
+		assert.NilError(t, err)
+		assert.DeepEqual(t, done.Volumes, kept)
+		assert.Equal(t, len(done.Others), 0)
+		assert.Assert(t, is.Contains(strings.Join(got.warnings(), "\n"), "leave out data (the container only reads it"))
+		assert.Equal(t, docker.data(), "two")
+		assert.Equal(t, docker.findContainer("web").state, "running")
+	})
+	t.Run("named", func(t *testing.T) {
+		docker := withReadOnly(t)
+		named := options
+		named.ReadOnly = []string{"data"}
+		_, err := docker.engine().Replace(t.Context(), named, nil)
+		assert.ErrorContains(t, err, "volume data is in use by container web")
+		named.StopOthers = true
+		_, err = docker.engine().Replace(t.Context(), named, nil)
+		assert.NilError(t, err)
+		assert.Equal(t, docker.data(), "one")
+		assert.Equal(t, docker.findContainer("web").state, "running")
+	})
+	t.Run("a name that it does not have", func(t *testing.T) {
+		docker := withReadOnly(t)
+		named := options
+		named.ReadOnly = []string{"date"}
+		_, err := docker.engine().Replace(t.Context(), named, nil)
+		assert.ErrorContains(t, err, "does not hold the content of a volume date")
+	})
+	t.Run("gone", func(t *testing.T) {
+		docker := withReadOnly(t)
+		for _, name := range []string{"web", "viewer"} {
+			assert.NilError(t, docker.ContainerRemove(t.Context(), name, container.RemoveOptions{Force: true}))
+		}
+		assert.NilError(t, docker.VolumeRemove(t.Context(), "data", false))
+		_, err := docker.engine().Replace(t.Context(), options, nil)
+		assert.NilError(t, err)
+		assert.Equal(t, docker.data(), "one")
+	})
+}
+
+// A container that was renamed since is not replaced, nor another that has its name now,
+// without a word.
+func TestReplaceOfARenamedContainerSaysSo(t *testing.T) {
+	docker := withTwo(t)
+	web := docker.findContainer("web")
+	old := web.id
+	assert.NilError(t, docker.ContainerRename(t.Context(), web.id, "web-old"))
+	dry := replaceOptions()
+	dry.DryRun = true
+	planned, err := docker.engine().Replace(t.Context(), dry, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, planned.Old, "web-old")
+	assert.Assert(t, is.Contains(planned.Plan.String(), "rename container web-old (it becomes web, as it was captured)"))
+
+	other := docker.create(t, "web", &container.Config{}, &container.HostConfig{})
+	for _, options := range []ReplaceOptions{dry, replaceOptions()} {
+		_, err = docker.engine().Replace(t.Context(), options, nil)
+		assert.ErrorContains(t, err, "container web is not the one that was captured, which is named web-old now")
+	}
+	assert.NilError(t, docker.ContainerRemove(t.Context(), other.id, container.RemoveOptions{}))
+	var got events
+	_, err = docker.engine().Replace(t.Context(), replaceOptions(), got.progress)
+	assert.NilError(t, err)
+	assert.Assert(t, is.Contains(strings.Join(got.warnings(), "\n"), "rename container web-old"))
+	assertReplaced(t, docker, old)
+}
+
+func TestADryRunSaysWhatIsPending(t *testing.T) {
+	docker := withTwo(t)
+	docker.killedAt(t, "apply data", 1)
+	dry := replaceOptions()
+	dry.DryRun = true
+	_, err := docker.engine().Replace(t.Context(), dry, nil)
+	pending, ok := errors.AsType[*PendingError](err)
+	assert.Assert(t, ok, "%v", err)
+	assert.Equal(t, pending.Container, "web")
+	assert.NilError(t, docker.engine().Settle(t.Context(), "web", nil))
+}
