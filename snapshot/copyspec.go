@@ -39,7 +39,6 @@ func (sp *spec) copyLabels(s Snapshot) {
 			own[key] = value
 		}
 	}
-	own[labels.KeyVersion] = labels.SchemaVersion
 	own[labels.KeyRestoredFrom] = string(s.ID)
 	sp.config.Labels = own
 }

@@ -353,7 +353,7 @@ func TestNoLabelOfOursComesFromASnapshot(t *testing.T) {
 		own := labels.Users(c.config.Labels)
 		assert.DeepEqual(t, own, map[string]string{"a": "b"})
 		for key, value := range c.config.Labels {
-			known := map[string]string{labels.KeyVersion: "1", labels.KeyRestoredFrom: id, "a": "b"}
+			known := map[string]string{labels.KeyRestoredFrom: id, "a": "b"}
 			assert.Equal(t, value, known[key], key)
 		}
 		assert.DeepEqual(t, c.host.Mounts[0].VolumeOptions.Labels, map[string]string{"a": "b"})

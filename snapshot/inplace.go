@@ -23,7 +23,6 @@ func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) Plan {
 	}
 	own := map[string]string{}
 	maps.Copy(own, sp.config.Labels)
-	own[labels.KeyVersion] = labels.SchemaVersion
 	own[labels.KeyRestoredFrom] = string(s.ID)
 	sp.config.Labels = own
 	notes := sp.keepEndpoints(s.Container.ID)
