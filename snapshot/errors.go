@@ -108,7 +108,7 @@ const (
 	ProblemOneShot      ProblemKind = "one-shot"       // Subject: container that goes when it stops
 	ProblemOtherOneShot ProblemKind = "other-one-shot" // Subject: container that would have to be stopped, and goes when it stops
 	ProblemArchive      ProblemKind = "archive"        // Subject: volume whose archive is damaged
-	ProblemNoArchive    ProblemKind = "no archive"     // Subject: volume whose archive the store does not hold
+	ProblemNoArchive    ProblemKind = "no-archive"     // Subject: volume whose archive the store does not hold
 	ProblemNoSpace      ProblemKind = "no-space"       // Subject: volume that has no room for what it held
 	ProblemNotHeld      ProblemKind = "not-held"       // Subject: volume that was named
 	ProblemRenamed      ProblemKind = "renamed"        // Subject: what the captured container is called now
