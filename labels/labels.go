@@ -60,6 +60,9 @@ const (
 	// KeyRestoredFrom is not part of an image's record: it stands on containers
 	// and volumes that a restore made, and holds the ID of their snapshot.
 	KeyRestoredFrom = Prefix + "restored-from"
+	// KeyOperation stands on what one restore makes, for as long as it could be
+	// left behind half made: its volumes, and a container that is to be started.
+	KeyOperation = Prefix + "operation"
 )
 
 // PolicyBindsKnown says that the owner of a container knows of its bind mounts,

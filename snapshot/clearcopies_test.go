@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -16,26 +17,53 @@ import (
 func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	docker := newFakeDocker()
 	docker.withVolumes()
-	for _, name := range []string{"half", "whole", "going", "kept"} {
-		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name})
+	for name, operation := range map[string]string{"half": "one", "theirs": "", "whole": "one", "going": "two", "kept": "three"} {
+		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name, Labels: map[string]string{labels.KeyOperation: operation}})
 		assert.NilError(t, err)
 	}
 	docker.create(t, "copy", &container.Config{}, &container.HostConfig{Binds: []string{"whole:/data"}})
 	worker := func(name, state, made string) {
-		labels := map[string]string{volumebackup.LabelPurpose: "restore", labelMade: made, "cua.snapshot.worker.frozen": "null"}
-		maps.Copy(labels, volumebackup.JournalLabels("v1"))
-		docker.create(t, "cua-snapshot-"+name, &container.Config{Image: workerImage, Labels: labels}, &container.HostConfig{}).state = state
+		journal := map[string]string{volumebackup.LabelPurpose: "restore", labelMade: made, "cua.snapshot.worker.frozen": "null"}
+		maps.Copy(journal, volumebackup.JournalLabels("v1"))
+		docker.create(t, "cua-snapshot-"+name, &container.Config{Image: workerImage, Labels: journal}, &container.HostConfig{}).state = state
 	}
-	worker("dead", "exited", `["half", "whole", "gone"]`)
-	worker("alive", "running", `["going"]`)
-	worker("cua-snapshot-012345-settled", "exited", `["kept"]`) // its copy was made, and removed since
+	worker("dead", "exited", `{"operation": "one", "volumes": ["half", "theirs", "whole", "gone"]}`)
+	worker("alive", "running", `{"operation": "two", "volumes": ["going"]}`)
+	worker("cua-snapshot-012345-settled", "exited", `{"operation": "three", "volumes": ["kept"]}`) // its copy was made, and removed since
 
 	engine := docker.engine()
 	engine.clearCopies(t.Context(), func(event Event) { t.Error(event.Text) })
-	for name, stays := range map[string]bool{"half": false, "whole": true, "going": true, "kept": true} {
+	for name, stays := range map[string]bool{"half": false, "theirs": true, "whole": true, "going": true, "kept": true} {
 		_, err := docker.VolumeInspect(t.Context(), name)
 		assert.Equal(t, err == nil, stays, name)
 	}
 	assert.Assert(t, docker.findContainer("cua-snapshot-dead") == nil)
 	assert.Assert(t, docker.findContainer("cua-snapshot-alive") != nil)
+}
+
+// A copy that was to be started is not left behind unstarted. What only has the label
+// from its image, and what may be about to start, is let be.
+func TestCopiesThatWereNeverStartedAreRemoved(t *testing.T) {
+	docker := newFakeDocker()
+	docker.withVolumes()
+	mark := map[string]string{labels.KeyOperation: "one"}
+	docker.addImage("plain:latest", &container.Config{Cmd: []string{"plain"}})
+	docker.addImage("marked:latest", &container.Config{Cmd: []string{"marked"}, Labels: mark})
+	create := func(name, image, state string, own map[string]string) {
+		docker.create(t, name, &container.Config{Image: image, Labels: own}, &container.HostConfig{}).state = state
+	}
+	create("half-made", "plain", "created", mark)
+	create("started", "plain", "exited", mark)
+	create("not-ours", "plain", "created", nil)
+	create("of-a-marked-image", "marked", "created", nil)
+	docker.clock = docker.clock.Add(unstartedAge)
+	create("young", "plain", "created", mark)
+
+	done, err := docker.engine().Recover(t.Context(), "", nil)
+	assert.NilError(t, err)
+	assert.Equal(t, len(done), 1)
+	assert.Equal(t, done[0].Container, "half-made")
+	for name, stays := range map[string]bool{"half-made": false, "started": true, "not-ours": true, "of-a-marked-image": true, "young": true} {
+		assert.Equal(t, docker.findContainer(name) != nil, stays, name)
+	}
 }

@@ -2,15 +2,11 @@ package snapshot
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	cerrdefs "github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
 
@@ -146,11 +142,6 @@ func (sp *spec) mountVolume(m labels.Mount, v newVolume) {
 	sp.host.Binds = append(sp.host.Binds, added.String())
 }
 
-// labelMade stands on the worker that fills volumes which were made for a copy: a
-// JSON list of their names. The worker lives until the copy mounts them. One that
-// is dead says that the copy was never finished.
-const labelMade = labels.Prefix + "worker.made"
-
 // filled are volumes in which something was restored.
 type filled struct {
 	worker VolumeWorker
@@ -174,35 +165,43 @@ func (f *filled) close() error {
 	return f.worker.Close()
 }
 
-// makeVolumes creates the volumes and fills those that have an archive. What it
-// returns, also with an error, must be closed.
+// makeVolumes has a worker make the volumes, and fills those that have an archive.
+// The engine makes them together with the worker, whose label names them: at no
+// time there are any that nobody knows of. What it returns, also with an error,
+// must be closed.
 func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress) (*filled, error) {
-	var targets []volumebackup.Target
-	var fill volumebackup.Fill
-	for _, v := range r.volumes {
-		p.status("volumes", "creating volume "+v.create.Name)
-		if err := e.createVolume(ctx, v.create, u); err != nil {
-			return nil, err
-		}
-		if v.archive != nil {
-			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Origin: v.original})
-			fill.Devices = fill.Devices || v.archive.Devices
-			fill.Trusted = fill.Trusted || v.archive.Trusted
-		}
-	}
-	if len(targets) == 0 {
+	if len(r.volumes) == 0 {
 		return nil, nil
 	}
 	if e.volumes == nil {
 		return nil, errors.New("nothing here can restore volumes")
 	}
-	made, err := json.Marshal(volumeNames(targets))
-	if err != nil {
-		return nil, fmt.Errorf("write journal: %w", err)
+	p.status("volumes", "creating volumes")
+	o := volumebackup.RestoreOptions{Purpose: "restore " + string(r.id), Fill: &volumebackup.Fill{}}
+	var targets []volumebackup.Target
+	for _, v := range r.volumes {
+		o.Volumes, o.Make = append(o.Volumes, v.create.Name), append(o.Make, v.create)
+		if v.archive != nil {
+			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Origin: v.original})
+			o.Fill.Devices = o.Fill.Devices || v.archive.Devices
+			o.Fill.Trusted = o.Fill.Trusted || v.archive.Trusted
+		}
+		u.add(func(ctx context.Context) error { return e.removeOwnVolume(ctx, v.create.Name, r.operation) })
 	}
-	return e.fillVolumes(ctx, r.id, targets, volumebackup.RestoreOptions{
-		Journal: map[string]string{labelMade: string(made)}, Fill: &fill,
-	}, p)
+	var err error
+	if o.Journal, err = (halfMade{Operation: r.operation, Volumes: o.Volumes}).labels(); err != nil {
+		return nil, err
+	}
+	worker, err := e.volumes.OpenRestore(ctx, o, volumeEvents(p))
+	if err != nil {
+		return nil, err
+	}
+	if err := e.checkOwnVolumes(ctx, o.Volumes, r.operation); err != nil {
+		return &filled{worker: worker}, err
+	}
+	p.status("volumes", "restoring volumes")
+	results, err := worker.Apply(ctx, string(r.id), targets)
+	return &filled{worker: worker, lost: anySkipped(results)}, err
 }
 
 // fillVolumes restores volumes that nobody else knows of yet, or that nobody uses, in
@@ -227,61 +226,9 @@ func volumeNames(targets []volumebackup.Target) []string {
 	return names
 }
 
-// removeMade removes the volumes that a dead worker was filling, unless somebody
-// mounts them.
-func (e *Engine) removeMade(ctx context.Context, worker container.Summary) error {
-	text, ok := worker.Labels[labelMade]
-	if !ok || volumebackup.IsSettled(summaryName(worker)) {
-		return nil
-	}
-	var made []string
-	if err := json.Unmarshal([]byte(text), &made); err != nil {
-		return fmt.Errorf("read journal %q: %w", text, err)
-	}
-	var failed error
-	for _, name := range made {
-		err := e.docker.VolumeRemove(ctx, name, false)
-		if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
-			failed = errors.Join(failed, fmt.Errorf("remove volume %s: %w", name, err))
-		}
-	}
-	return failed
-}
-
 // anySkipped tells whether the engine's kernel did not allow something.
 func anySkipped(results []volumebackup.RestoreResult) bool {
 	return slices.ContainsFunc(results, func(r volumebackup.RestoreResult) bool { return r.Skipped > 0 })
-}
-
-// createVolume makes a volume that must not exist yet: the engine's create call
-// would hand out the one that does.
-func (e *Engine) createVolume(ctx context.Context, o volume.CreateOptions, u *undo) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	v, err := e.docker.VolumeCreate(context.WithoutCancel(ctx), o)
-	if err != nil {
-		u.add(func(ctx context.Context) error { return e.removeUnansweredVolume(ctx, o) })
-		return fmt.Errorf("create volume %s: %w", o.Name, err)
-	}
-	if !maps.Equal(v.Labels, o.Labels) {
-		return fmt.Errorf("create volume %s: a volume of that name exists already", o.Name)
-	}
-	u.add(func(ctx context.Context) error { return e.docker.VolumeRemove(ctx, o.Name, true) })
-	return nil
-}
-
-// removeUnansweredVolume removes what a create call has made although it failed:
-// the connection may break before the answer comes. Our labels say that it is ours.
-func (e *Engine) removeUnansweredVolume(ctx context.Context, o volume.CreateOptions) error {
-	v, err := e.docker.VolumeInspect(ctx, o.Name)
-	if cerrdefs.IsNotFound(err) {
-		return nil
-	}
-	if err != nil || !maps.Equal(v.Labels, o.Labels) || v.Labels[labels.KeyRestoredFrom] == "" {
-		return err
-	}
-	return e.docker.VolumeRemove(ctx, o.Name, true)
 }
 
 // missingArchives are captured volumes whose content is not in the snapshot.

@@ -292,6 +292,16 @@ func (f *fakeDocker) tell(action eventtypes.Action, c *fakeContainer, comment st
 	}
 }
 
+// makeVolume makes a volume, unless there is one of that name.
+func (f *fakeDocker) makeVolume(options volume.CreateOptions) *fakeVolume {
+	v := f.findVolume(options.Name)
+	if v == nil {
+		v = &fakeVolume{name: options.Name, options: options.DriverOpts, labels: options.Labels}
+		f.volumes = append(f.volumes, v)
+	}
+	return v
+}
+
 func (f *fakeDocker) VolumeRemove(ctx context.Context, name string, _ bool) error {
 	return f.do(ctx, "VolumeRemove "+name, func() error {
 		if slices.ContainsFunc(f.containers, func(c *fakeContainer) bool { return c.mountsOneOf([]string{name}) }) {
@@ -305,11 +315,7 @@ func (f *fakeDocker) VolumeRemove(ctx context.Context, name string, _ bool) erro
 // VolumeCreate hands out the volume of that name, if there is one.
 func (f *fakeDocker) VolumeCreate(ctx context.Context, options volume.CreateOptions) (made volume.Volume, err error) {
 	err = f.do(ctx, "VolumeCreate "+options.Name, func() error {
-		v := f.findVolume(options.Name)
-		if v == nil {
-			v = &fakeVolume{name: options.Name, options: options.DriverOpts, labels: options.Labels}
-			f.volumes = append(f.volumes, v)
-		}
+		v := f.makeVolume(options)
 		made = clone(volume.Volume{Name: v.name, Driver: "local", Options: v.options, Labels: v.labels})
 		return nil
 	})

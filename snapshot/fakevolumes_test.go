@@ -14,6 +14,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -49,7 +50,7 @@ func (v *fakeVolumes) after(do func()) *fakeVolumes {
 }
 
 // launch makes a worker that runs. A lock is taken from the dead.
-func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[string]string, volumes []string, readOnly bool) (*fakeWorker, error) {
+func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[string]string, volumes []string, readOnly bool, makes ...volume.CreateOptions) (*fakeWorker, error) {
 	if v.before != nil {
 		v.before()
 	}
@@ -61,11 +62,14 @@ func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[strin
 			}
 			if holder == nil {
 				made = v.worker(name, journal, volumes, readOnly)
+				for _, create := range makes {
+					v.docker.makeVolume(create)
+				}
 			}
 			return nil
 		})
 		switch {
-		case made != nil && err != nil && ctx.Err() != nil: // Ctrl-C: it is closed at once
+		case made != nil && err != nil && !v.docker.dead: // Ctrl-C, or no answer: it is removed at once
 			v.docker.vanish(made)
 			return nil, err
 		case err != nil:
@@ -158,7 +162,7 @@ func (v *fakeVolumes) OpenRestore(ctx context.Context, o volumebackup.RestoreOpt
 	frozen, _ := json.Marshal(o.Freezes)
 	journal := map[string]string{volumebackup.LabelPurpose: o.Purpose, labels.Prefix + "worker.frozen": string(frozen)}
 	maps.Copy(journal, o.Journal)
-	w, err := v.launch(ctx, name, journal, o.Volumes, o.ReadOnly)
+	w, err := v.launch(ctx, name, journal, o.Volumes, o.ReadOnly, o.Make...)
 	if err != nil {
 		return nil, err
 	}

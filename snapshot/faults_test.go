@@ -207,6 +207,7 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 		prepare func(*testing.T, *fakeDocker)
 	}{
 		"running, with volumes": {RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *fakeDocker) {
+			docker.withVolumes()
 			c := docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Binds: []string{"data:/data"}})
 			assert.NilError(t, docker.ContainerStart(t.Context(), c.id, container.StartOptions{}))
 		}},
@@ -220,6 +221,7 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 			}
 		}},
 		"a container that removes itself, and a port that is taken": {RestoreOptions{Snapshot: "web:latest", Start: StartAlways}, func(t *testing.T, docker *fakeDocker) {
+			docker.withVolumes()
 			docker.hostPorts["8080"] = true
 			docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{
 				AutoRemove: true, PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}},

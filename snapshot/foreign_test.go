@@ -336,7 +336,7 @@ func TestASealedSnapshotNeedsNoAsking(t *testing.T) {
 // Workers and their journals are known by their labels. None of these comes from a
 // snapshot: not from its configuration, its mounts or its image.
 func TestNoLabelOfOursComesFromASnapshot(t *testing.T) {
-	planted := `{"a":"b","cua.snapshot.worker.purpose":"restore","cua.snapshot.worker.replace":"{}","cua.snapshot.policy.binds":"known","cua.snapshot.restored-from":"x","cua.snapshot.key":"00"}`
+	planted := `{"a":"b","cua.snapshot.worker.purpose":"restore","cua.snapshot.worker.replace":"{}","cua.snapshot.policy.binds":"known","cua.snapshot.restored-from":"x","cua.snapshot.key":"00","cua.snapshot.operation":"00"}`
 	h := hostile{
 		config: `{"Cmd":["x"],"Labels":` + planted + `}`,
 		host:   `{"Mounts":[{"Type":"volume","Source":"later","Target":"/l","VolumeOptions":{"Labels":` + planted + `}}]}`,
@@ -360,8 +360,9 @@ func TestNoLabelOfOursComesFromASnapshot(t *testing.T) {
 		for _, v := range docker.volumes {
 			if strings.HasPrefix(v.name, "new") {
 				delete(v.labels, labels.KeyVersion)
-				assert.Assert(t, v.labels[labels.KeyRestoredFrom] != "x")
+				assert.Assert(t, v.labels[labels.KeyRestoredFrom] != "x" && v.labels[labels.KeyOperation] != "00")
 				delete(v.labels, labels.KeyRestoredFrom)
+				delete(v.labels, labels.KeyOperation)
 				assert.DeepEqual(t, v.labels, map[string]string{"a": "b"})
 			}
 		}

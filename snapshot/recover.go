@@ -35,6 +35,9 @@ func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recove
 	}
 	var done []Recovery
 	var failed error
+	if name == "" {
+		done, failed = e.recoverUnstarted(ctx)
+	}
 	for _, w := range workers {
 		if w.alive {
 			continue
@@ -135,7 +138,17 @@ func (e *Engine) clearCopies(ctx context.Context, p Progress) {
 	if e.volumes == nil {
 		return
 	}
-	workers, err := e.workers(ctx, labelMade)
+	var workers []worker
+	var calls errgroup.Group
+	calls.Go(func() (err error) {
+		_, err = e.removeUnstarted(ctx, "", unstartedAge)
+		return err
+	})
+	calls.Go(func() (err error) {
+		workers, err = e.workers(ctx, labelMade)
+		return err
+	})
+	err := calls.Wait()
 	for _, w := range workers {
 		if !w.alive {
 			_, clearErr := e.recoverFrozen(ctx, w, concern{words: []string{""}})
@@ -145,6 +158,16 @@ func (e *Engine) clearCopies(ctx context.Context, p Progress) {
 	if err != nil && ctx.Err() == nil {
 		p.warn("check", fmt.Sprintf("what an interrupted restore left could not be cleared away: %v", err))
 	}
+}
+
+// recoverUnstarted removes copies that were to be started and never were.
+func (e *Engine) recoverUnstarted(ctx context.Context) ([]Recovery, error) {
+	removed, err := e.removeUnstarted(ctx, "", unstartedAge)
+	var done []Recovery
+	for _, name := range removed {
+		done = append(done, Recovery{Container: name, Text: "a copy whose restore was interrupted before it was started was removed"})
+	}
+	return done, err
 }
 
 // recoverWorker puts right what one dead worker stands for. It returns nil if

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -48,14 +47,15 @@ func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p Progress) (Res
 
 // restore is a restore that was found possible.
 type restore struct {
-	id      labels.ID
-	spec    *spec
-	volumes []newVolume
-	name    string
-	publish nat.PortMap // what the user named, which is not to be replaced
-	start   bool
-	foreign bool // the snapshot was made on another engine
-	plan    Plan
+	id        labels.ID
+	operation string // names this restore, on what it makes
+	spec      *spec
+	volumes   []newVolume
+	name      string
+	publish   nat.PortMap // what the user named, which is not to be replaced
+	start     bool
+	foreign   bool // the snapshot was made on another engine
+	plan      Plan
 
 	bindNotes []string // what is good to know of bind mounts
 }
@@ -69,10 +69,11 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	for _, field := range lost {
 		p.warn("check", "this version does not know "+field+" and leaves it out")
 	}
-	suffix, err := e.copySuffix()
+	operation, err := e.newOperation()
 	if err != nil {
 		return restore{}, err
 	}
+	suffix := copySuffix(operation)
 	name, err := copyName(s, o.Name, suffix)
 	if err != nil {
 		return restore{}, err
@@ -93,9 +94,10 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	}
 	sp.blankInherited(around.inherited)
 	r := restore{
-		id: s.ID, spec: &sp, volumes: volumes, name: name, publish: o.Publish,
+		id: s.ID, operation: operation, spec: &sp, volumes: volumes, name: name, publish: o.Publish,
 		start: s.startAfterRestore(o.Start), foreign: foreign, bindNotes: bindNotes,
 	}
+	r.mark()
 	problems := around.problems(&sp, name)
 	replaced := sp.freeTakenPorts(heldPorts(around.containers), o.Publish)
 	if r.start { // else they may be free by then
@@ -115,6 +117,16 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	}
 	r.plan = slices.Concat(r.plan, notes, sp.yieldHostname(s.Container, around), replaced, volumeSteps, r.steps(s, e.createsAllEndpoints()))
 	return r, nil
+}
+
+// mark labels what the restore is going to make.
+func (r restore) mark() {
+	for i := range r.volumes {
+		r.volumes[i].create.Labels[labels.KeyOperation] = r.operation
+	}
+	if r.start {
+		r.spec.config.Labels[labels.KeyOperation] = r.operation
+	}
 }
 
 // steps are what applying the plan does, after the notes about what differs.
@@ -137,12 +149,9 @@ func (p Plan) notes() Plan {
 }
 
 // copySuffix tells a copy and its volumes from the original.
-func (e *Engine) copySuffix() (string, error) {
-	var b [3]byte
-	if _, err := io.ReadFull(e.random, b[:]); err != nil {
-		return "", fmt.Errorf("make container name: %w", err)
-	}
-	return fmt.Sprintf("%x", b), nil
+func copySuffix(operation string) string {
+	const shown = 6
+	return operation[len(operation)-shown:]
 }
 
 // copyName is the new container's name: the user's, or one that is surely free.

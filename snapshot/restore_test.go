@@ -234,6 +234,7 @@ func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
 // The engine itself removes a container of --rm that cannot be started.
 func TestAFailedStartIsToldOnce(t *testing.T) {
 	docker := newFakeDocker()
+	docker.withVolumes()
 	docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{AutoRemove: true})
 	snapshotOf(t, docker, CreateOptions{Container: "web"})
 	before := docker.world()

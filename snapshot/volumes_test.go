@@ -168,6 +168,7 @@ func TestCaptureMountsKnowsAnonymousVolumesAndSubpaths(t *testing.T) {
 
 func TestRestoreRefusesAVolumeThatExistsAlready(t *testing.T) {
 	docker := newFakeDocker()
+	docker.withVolumes()
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
 	snapshotOf(t, docker, CreateOptions{Container: "web"})
 	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: "data-000001"})

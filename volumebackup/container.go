@@ -105,9 +105,13 @@ func (l *containerLauncher) configure(image string, j job) (*container.Config, *
 		}},
 	}
 	for _, m := range j.mounts {
+		options := &mount.VolumeOptions{NoCopy: true}
+		if m.Make != nil {
+			options.Labels = m.Make.Labels
+			options.DriverConfig = &mount.Driver{Name: m.Make.Driver, Options: m.Make.DriverOpts}
+		}
 		host.Mounts = append(host.Mounts, mount.Mount{
-			Type: mount.TypeVolume, Source: m.Volume, Target: fmt.Sprintf("/mnt/%d", m.Number), ReadOnly: m.ReadOnly,
-			VolumeOptions: &mount.VolumeOptions{NoCopy: true},
+			Type: mount.TypeVolume, Source: m.Volume, Target: fmt.Sprintf("/mnt/%d", m.Number), ReadOnly: m.ReadOnly, VolumeOptions: options,
 		})
 	}
 	return config, host, nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/docker/docker/api/types/volume"
+
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
@@ -17,7 +19,8 @@ type RestoreOptions struct {
 	Journal  map[string]string // more labels of the worker, for who has to repair what a crash left
 	Freezes  []string          // IDs of containers that may be paused while it lives
 	Volumes  []string
-	ReadOnly bool // nothing will be applied
+	Make     []volume.CreateOptions // those of the volumes that the engine makes together with the worker
+	ReadOnly bool                   // nothing will be applied
 	// Fill is set if the volumes are new, and only archives of which it is known what is in them are applied.
 	Fill *Fill
 }
@@ -68,7 +71,11 @@ func (s *Service) OpenRestore(ctx context.Context, o RestoreOptions, p Progress)
 		j.name = LockName(o.Lock)
 	}
 	for i, name := range o.Volumes {
-		j.mounts = append(j.mounts, Mount{Number: i, Volume: name, ReadOnly: o.ReadOnly})
+		m := Mount{Number: i, Volume: name, ReadOnly: o.ReadOnly}
+		if at := slices.IndexFunc(o.Make, func(v volume.CreateOptions) bool { return v.Name == name }); at >= 0 {
+			m.Make = &o.Make[at]
+		}
+		j.mounts = append(j.mounts, m)
 	}
 	session, err := s.start(ctx, j, p)
 	if err != nil {

@@ -125,6 +125,7 @@ type Mount struct {
 	Number   int
 	Volume   string
 	ReadOnly bool
+	Make     *volume.CreateOptions // nil: the volume is there
 }
 
 // Config says how a [Service] works.

@@ -1,0 +1,150 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// labelMade stands on the worker that makes and fills the volumes of a copy, and
+// holds a [halfMade]. The worker lives until the copy mounts them. One that is dead
+// says that the copy was never finished.
+const labelMade = labels.Prefix + "worker.made"
+
+// halfMade is what there may be of a copy whose restore was interrupted.
+type halfMade struct {
+	Operation string   `json:"operation"` // what all of it is labelled with
+	Volumes   []string `json:"volumes"`
+}
+
+func (h halfMade) labels() (map[string]string, error) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, fmt.Errorf("write journal: %w", err)
+	}
+	return map[string]string{labelMade: string(text)}, nil
+}
+
+// newOperation names one restore, for what it makes.
+func (e *Engine) newOperation() (string, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(e.random, b[:]); err != nil {
+		return "", fmt.Errorf("name the operation: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}
+
+// removeOwnVolume removes a volume that an operation has made. That there is none,
+// or that somebody mounts it, is fine; one without the operation's label is
+// somebody else's.
+func (e *Engine) removeOwnVolume(ctx context.Context, name, operation string) error {
+	v, err := e.docker.VolumeInspect(ctx, name)
+	if err == nil && v.Labels[labels.KeyOperation] == operation {
+		err = e.docker.VolumeRemove(ctx, name, false)
+	}
+	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
+		return fmt.Errorf("remove volume %s: %w", name, err)
+	}
+	return nil
+}
+
+// checkOwnVolumes makes sure that an operation has made the volumes: of a name that
+// somebody else uses, the engine would have handed out theirs.
+func (e *Engine) checkOwnVolumes(ctx context.Context, names []string, operation string) error {
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(sideBySide)
+	for _, name := range names {
+		calls.Go(func() error {
+			v, err := e.docker.VolumeInspect(ctx, name)
+			if err != nil {
+				return fmt.Errorf("inspect volume %s: %w", name, err)
+			}
+			if v.Labels[labels.KeyOperation] != operation {
+				return fmt.Errorf("create volume %s: a volume of that name exists already", name)
+			}
+			return nil
+		})
+	}
+	return calls.Wait()
+}
+
+// removeMade removes what a dead worker says that its restore has made, unless the
+// restore was over.
+func (e *Engine) removeMade(ctx context.Context, worker container.Summary) error {
+	text, ok := worker.Labels[labelMade]
+	if !ok || volumebackup.IsSettled(summaryName(worker)) {
+		return nil
+	}
+	var made halfMade
+	if err := json.Unmarshal([]byte(text), &made); err != nil {
+		return fmt.Errorf("read journal %.200q: %w", text, err)
+	}
+	if made.Operation == "" {
+		return fmt.Errorf("read journal %.200q: it names no operation", text)
+	}
+	_, err := e.removeUnstarted(ctx, made.Operation, 0)
+	for _, name := range made.Volumes {
+		err = errors.Join(err, e.removeOwnVolume(ctx, name, made.Operation))
+	}
+	return err
+}
+
+// unstartedAge is how long a copy may exist before it is started.
+const unstartedAge = time.Minute
+
+// removeUnstarted removes copies of an operation, or of any, that were to be started
+// and never were, if they are that old. It returns their names.
+func (e *Engine) removeUnstarted(ctx context.Context, operation string, age time.Duration) (removed []string, err error) {
+	label := labels.KeyOperation
+	if operation != "" {
+		label += "=" + operation
+	}
+	found, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
+		filters.Arg("label", label), filters.Arg("status", container.StateCreated),
+	)})
+	if err != nil || len(found) == 0 {
+		return nil, describe(err, "list copies")
+	}
+	now, err := e.engineTime(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range found {
+		isOwn, ownErr := e.isLabelledItself(ctx, c, labels.KeyOperation)
+		if err = errors.Join(err, ownErr); !isOwn || now.Sub(time.Unix(c.Created, 0)) < age {
+			continue
+		}
+		if removeErr := e.removeContainer(ctx, c.ID); removeErr != nil {
+			err = errors.Join(err, fmt.Errorf("remove container %s: %w", summaryName(c), removeErr))
+			continue
+		}
+		removed = append(removed, summaryName(c))
+	}
+	return removed, err
+}
+
+// isLabelledItself tells whether a container has a label from who made it, and not
+// from its image.
+func (e *Engine) isLabelledItself(ctx context.Context, c container.Summary, key string) (bool, error) {
+	value := c.Labels[key]
+	if value == "" {
+		return false, nil
+	}
+	image, err := e.docker.ImageInspect(ctx, c.ImageID)
+	if err != nil || image.Config == nil {
+		return false, describe(err, "inspect image of container "+summaryName(c))
+	}
+	return image.Config.Labels[key] != value, nil
+}
