@@ -13,6 +13,12 @@ type ID string
 
 const idTime = "20060102-150405"
 
+// IDTimeLength is how many characters at the beginning of an ID are the time.
+const IDTimeLength = len(idTime)
+
+// IDTime is how the IDs of snapshots that are taken in that second begin.
+func IDTime(t time.Time) string { return t.UTC().Format(idTime) }
+
 var idPattern = regexp.MustCompile(`^[0-9]+-[0-9]+-[0-9a-f]+$`)
 
 // isID tells whether s looks like an ID.
@@ -27,7 +33,7 @@ func NewID(now time.Time, random io.Reader) (ID, error) {
 	if _, err := io.ReadFull(random, b[:]); err != nil {
 		return "", fmt.Errorf("make snapshot ID: %w", err)
 	}
-	return ID(fmt.Sprintf("%s-%x", now.UTC().Format(idTime), b)), nil
+	return ID(fmt.Sprintf("%s-%x", IDTime(now), b)), nil
 }
 
 // ParseID checks that s is an ID, its date and time included.

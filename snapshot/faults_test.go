@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -198,6 +199,7 @@ func assertWhole(t *testing.T, docker *fakeDocker, o CreateOptions) {
 	if o.Name != "" {
 		wanted = append(wanted, Repository(o.Container)+":"+o.Name)
 	}
+	slices.Sort(wanted)
 	assert.DeepEqual(t, s.Refs, wanted)
 }
 

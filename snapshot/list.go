@@ -29,7 +29,7 @@ func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapsho
 			pattern = Repository(o.Container)
 		}
 	}
-	all, err := e.list(ctx, pattern, p)
+	all, err := e.list(ctx, p, pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +74,12 @@ func (o ListOptions) sort(list []Snapshot) {
 	}
 }
 
-// list returns the snapshots among the images whose references match pattern,
-// newest first. It is one engine call.
-func (e *Engine) list(ctx context.Context, pattern string, p Progress) ([]Snapshot, error) {
-	images, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", pattern))})
+// list returns the snapshots among the images whose references match one of the
+// patterns, newest first. It is one engine call.
+func (e *Engine) list(ctx context.Context, p Progress, patterns ...string) ([]Snapshot, error) {
+	images, err := e.listImages(ctx, patterns...)
 	if err != nil {
-		return nil, fmt.Errorf("list images %s: %w", pattern, err)
+		return nil, err
 	}
 	var snapshots []Snapshot
 	for _, summary := range images {
@@ -93,6 +93,19 @@ func (e *Engine) list(ctx context.Context, pattern string, p Progress) ([]Snapsh
 	}
 	slices.SortFunc(snapshots, newestFirst)
 	return snapshots, nil
+}
+
+// listImages returns the images whose references match one of the patterns.
+func (e *Engine) listImages(ctx context.Context, patterns ...string) ([]image.Summary, error) {
+	args := filters.NewArgs()
+	for _, pattern := range patterns {
+		args.Add("reference", pattern)
+	}
+	images, err := e.docker.ImageList(ctx, image.ListOptions{Filters: args})
+	if err != nil {
+		return nil, fmt.Errorf("list images %s: %w", patterns[0], err)
+	}
+	return images, nil
 }
 
 func newestFirst(a, b Snapshot) int {
@@ -125,7 +138,7 @@ func (e *Engine) Containers(ctx context.Context) ([]string, error) {
 // References lists the words that begin with prefix and name a snapshot: every
 // container:tag, and the IDs. It is for completion.
 func (e *Engine) References(ctx context.Context, prefix string) ([]string, error) {
-	all, err := e.list(ctx, namespace+"*", nil)
+	all, err := e.list(ctx, nil, namespace+"*")
 	if err != nil {
 		return nil, err
 	}

@@ -8,66 +8,55 @@ import (
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
-
-	"github.com/cua-snapshot/docker-snapshot/labels"
+	"golang.org/x/sync/errgroup"
 )
 
 // publish tags the image. The ID tag comes first: from then on it is a snapshot.
 func (e *Engine) publish(ctx context.Context, s *Snapshot, from source, u *undo) error {
-	repository := Repository(s.Container.Name)
-	type move struct{ tag, from string }
-	name := &move{s.Name, from.named.imageID}
-	moves := []*move{{tag: string(s.ID)}, {labels.Latest, from.latest.imageID}}
+	if !slices.Contains(s.Refs, s.Ref()) { // the commit has not set it
+		u.add(func(ctx context.Context) error { return e.removeImage(ctx, s.Ref()) })
+		if err := e.tag(ctx, s.ImageID, s.Ref()); err != nil {
+			return fmt.Errorf("tag image %s: %w", s.Ref(), err)
+		}
+		s.Refs = append(s.Refs, s.Ref())
+	}
+	name := naming{engine: e, snapshot: *s, name: tagged{Repository(s.Container.Name), s.Name}, before: from.named}
 	if s.Name != "" {
-		moves = append(moves, name)
-	}
-	for _, m := range moves {
-		ref := tagged{repository, m.tag}.String()
-		if slices.Contains(s.Refs, ref) {
-			continue // the commit has set it
+		if err := name.take(ctx, u); err != nil {
+			return err
 		}
-		u.add(func(ctx context.Context) error { return e.retag(ctx, ref, m.from) })
-		if err := e.tag(ctx, s.ImageID, ref); err != nil {
-			return fmt.Errorf("tag image %s: %w", ref, err)
-		}
-		s.Refs = append(s.Refs, ref)
 	}
-	if s.Name == "" {
-		return nil
+	latest := latestOf(s.Container.Name)
+	u.add(func(ctx context.Context) error { return e.giveBackLatest(ctx, *s, from.latest) })
+	calls, callsCtx := errgroup.WithContext(ctx)
+	if s.Name != "" {
+		calls.Go(func() error { return name.keep(callsCtx) })
 	}
-	other, err := e.findNamesake(ctx, *s, from.named.snapshot)
-	if err != nil || other == nil {
+	var holder Snapshot
+	calls.Go(func() (err error) {
+		holder, err = e.giveLatest(callsCtx, *s, "")
+		return err
+	})
+	if err := calls.Wait(); err != nil {
 		return err
 	}
-	name.from = other.ImageID
-	return &NameTakenError{Ref: s.word(s.Name), Reuse: true}
+	if holder.ID == s.ID {
+		s.Refs = append(s.Refs, latest)
+	}
+	if s.Name != "" {
+		s.Refs = append(s.Refs, name.name.String())
+	}
+	slices.Sort(s.Refs)
+	return nil
 }
 
-// namesakeGrace is how long the earlier of two snapshots of the same name waits
-// for the other to give way.
-const namesakeGrace = 3 * time.Second
-
-// findNamesake finds another snapshot that was given the same name meanwhile. Of
-// two that are made at once each looks after it has its tags, so at least one sees
-// the other and gives way. If both do, it is the later one: the earlier one waits
-// for that, and only gives way itself if the other stays.
-func (e *Engine) findNamesake(ctx context.Context, s Snapshot, replaced *Snapshot) (*Snapshot, error) {
-	isNamesake := func(other Snapshot) bool {
-		return other.Name == s.Name && other.Container.Name == s.Container.Name && other.ID != s.ID && (replaced == nil || other.ID != replaced.ID)
+// giveBackLatest takes the tag latest from a snapshot that there will not be.
+func (e *Engine) giveBackLatest(ctx context.Context, s Snapshot, before holder) error {
+	passed, err := e.passLatest(ctx, s)
+	if err != nil || passed {
+		return err
 	}
-	patience := e.now().Add(namesakeGrace)
-	var found *Snapshot
-	err := poll(ctx, func() (bool, error) {
-		all, err := e.list(ctx, Repository(s.Container.Name), nil)
-		at := slices.IndexFunc(all, isNamesake)
-		if err != nil || at < 0 {
-			found = nil
-			return true, err
-		}
-		found = &all[at]
-		return found.ID < s.ID || e.now().After(patience), nil
-	})
-	return found, err
+	return e.retag(ctx, latestOf(s.Container.Name), before.imageID)
 }
 
 // How often a tag is set before its failure counts, and how long it is waited in

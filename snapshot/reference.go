@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sync/errgroup"
 
@@ -114,9 +113,9 @@ func (e *Engine) Resolve(ctx context.Context, word string) (Snapshot, error) {
 // they are looked at one by one.
 func (e *Engine) beginningWith(ctx context.Context, word string) ([]Snapshot, error) {
 	pattern := namespace + "*:" + word + "*"
-	images, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", pattern))})
+	images, err := e.listImages(ctx, pattern)
 	if err != nil {
-		return nil, fmt.Errorf("list images %s: %w", pattern, err)
+		return nil, err
 	}
 	found := make([]Snapshot, len(images))
 	calls, ctx := errgroup.WithContext(ctx)
@@ -209,7 +208,8 @@ func (s Snapshot) hasTag(tag string) bool {
 }
 
 // decode makes a snapshot of an image's labels, unless the image only inherited
-// them: then it lacks the ID tag.
+// them: then it lacks the ID tag. A name that is no tag of the image is not, or no
+// more, the snapshot's.
 func decode(imageID string, refs []string, imageLabels map[string]string) (Snapshot, error) {
 	record, err := labels.Decode(imageLabels)
 	if err != nil {
@@ -222,8 +222,12 @@ func decode(imageID string, refs []string, imageLabels map[string]string) (Snaps
 			s.Refs = append(s.Refs, ref)
 		}
 	}
+	slices.Sort(s.Refs)
 	if !slices.Contains(s.Refs, s.Ref()) {
 		return Snapshot{}, labels.ErrAbsent
+	}
+	if !s.hasTag(s.Name) {
+		s.Name = ""
 	}
 	return s, nil
 }

@@ -61,16 +61,39 @@ func (e *Engine) Remove(ctx context.Context, word string, o RemoveOptions, p Pro
 func (e *Engine) untag(ctx context.Context, s Snapshot) (err error) {
 	var u undo
 	defer func() { u.unless(ctx, &err) }()
-	moved, err := e.moveLatest(ctx, s, &u)
-	if err != nil {
-		return err
-	}
-	refs := slices.DeleteFunc(slices.Clone(s.Refs), func(ref string) bool { return ref == moved || ref == s.Ref() })
-	for _, ref := range append(refs, s.Ref()) {
-		u.add(func(ctx context.Context) error { return e.retag(ctx, ref, s.ImageID) })
-		if err := e.removeImage(ctx, ref); err != nil {
-			return fmt.Errorf("remove image %s: %w", ref, err)
+	latest := latestOf(s.Container.Name)
+	hasLatest := slices.Contains(s.Refs, latest)
+	if hasLatest {
+		u.add(func(ctx context.Context) error {
+			_, err := e.restoreLatest(ctx, s.Container.Name, "")
+			return err
+		})
+		passed, err := e.passLatest(ctx, s)
+		if err != nil {
+			return err
 		}
+		hasLatest = !passed
+	}
+	for _, ref := range s.Refs {
+		if ref == s.Ref() || ref == latest && !hasLatest {
+			continue
+		}
+		if err := e.untagOne(ctx, s, ref, &u); err != nil {
+			return err
+		}
+	}
+	if hasLatest { // somebody may have made the next one meanwhile, whose tag that was
+		if _, err := e.restoreLatest(ctx, s.Container.Name, s.ID); err != nil {
+			return err
+		}
+	}
+	return e.untagOne(ctx, s, s.Ref(), &u)
+}
+
+func (e *Engine) untagOne(ctx context.Context, s Snapshot, ref string, u *undo) error {
+	u.add(func(ctx context.Context) error { return e.retag(ctx, ref, s.ImageID) })
+	if err := e.removeImage(ctx, ref); err != nil {
+		return fmt.Errorf("remove image %s: %w", ref, err)
 	}
 	return nil
 }
@@ -111,9 +134,9 @@ func claimOf(r labels.Record) volumebackup.Claim {
 // existing lists the IDs of all snapshots that have an image. It goes by the
 // tags: labels that cannot be read are no reason to lose what belongs to them.
 func (e *Engine) existing(ctx context.Context) ([]string, error) {
-	images, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", namespace+"*"))})
+	images, err := e.listImages(ctx, namespace+"*")
 	if err != nil {
-		return nil, fmt.Errorf("list images: %w", err)
+		return nil, err
 	}
 	ids := []string{} // not nil: none is an answer, too
 	for _, summary := range images {
@@ -146,31 +169,6 @@ func (e *Engine) checkUnused(ctx context.Context, s Snapshot) error {
 		return &InUseError{ID: s.ID, Containers: names}
 	}
 	return nil
-}
-
-// moveLatest gives the tag latest to the newest snapshot that is left, if s has
-// it, and returns the reference that has moved.
-func (e *Engine) moveLatest(ctx context.Context, s Snapshot, u *undo) (moved string, err error) {
-	repository := Repository(s.Container.Name)
-	latest := tagged{repository, labels.Latest}.String()
-	if !slices.Contains(s.Refs, latest) {
-		return "", nil
-	}
-	all, err := e.list(ctx, repository, nil)
-	if err != nil {
-		return "", err
-	}
-	for _, other := range all { // newest first
-		if other.ID == s.ID {
-			continue
-		}
-		u.add(func(ctx context.Context) error { return e.retag(ctx, latest, s.ImageID) })
-		if err := e.tag(ctx, other.ImageID, latest); err != nil {
-			return "", fmt.Errorf("tag image %s: %w", latest, err)
-		}
-		return latest, nil
-	}
-	return "", nil
 }
 
 // orphanAge is how old an unfinished image must be before it is taken for one

@@ -11,7 +11,7 @@ type Snapshot struct {
 	labels.Record
 
 	ImageID string   // of the image that is the filesystem
-	Refs    []string // every tag of that image in the snapshot's repository
+	Refs    []string // every tag of that image in the snapshot's repository, sorted
 }
 
 // Ref is the reference that always means this snapshot: repository and ID.

@@ -1,0 +1,128 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// latestOf is the tag that the newest snapshot of a container has.
+func latestOf(container string) string { return tagged{Repository(container), labels.Latest}.String() }
+
+// giveLatest gives a snapshot the tag latest, unless one is there that is newer. Whoever
+// moves the tag looks for those afterwards, so of several clients that do so at once the
+// last one sees all. It returns who has the tag then.
+func (e *Engine) giveLatest(ctx context.Context, s Snapshot, except labels.ID) (Snapshot, error) {
+	latest := latestOf(s.Container.Name)
+	holder := s
+	for range tagTries {
+		err := e.tag(ctx, holder.ImageID, latest)
+		if cerrdefs.IsNotFound(err) && holder.ID != s.ID { // removed meanwhile
+			holder = s
+			continue
+		}
+		if err != nil {
+			return Snapshot{}, fmt.Errorf("tag image %s: %w", latest, err)
+		}
+		newer, err := e.newerThan(ctx, holder, except)
+		if err != nil {
+			return Snapshot{}, err
+		}
+		if newer == nil {
+			return holder, nil
+		}
+		holder = *newer
+	}
+	return holder, nil
+}
+
+// newerThan finds the newest snapshot of the same container, if it is newer than s. Only
+// those that were made since are listed: every image in a list costs milliseconds on a
+// containerd image store.
+func (e *Engine) newerThan(ctx context.Context, s Snapshot, except labels.ID) (*Snapshot, error) {
+	var patterns []string
+	for _, pattern := range madeSince(s, e.now()) {
+		patterns = append(patterns, tagged{Repository(s.Container.Name), pattern}.String())
+	}
+	found, err := e.list(ctx, nil, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range found { // newest first
+		if other.ID != s.ID && other.ID != except {
+			if newestFirst(other, s) < 0 {
+				return &other, nil
+			}
+			break
+		}
+	}
+	return nil, nil //nolint:nilnil // none is no error
+}
+
+// madeSince lists patterns for the IDs of the snapshots that were made after s, of which
+// there are few: as an ID begins with the time, the first pieces of the times since will
+// do. If that is long ago the pieces are coarse, and match some older ones, too.
+func madeSince(s Snapshot, now time.Time) []string {
+	const most = 16
+	var patterns []string
+	id := string(s.ID)
+	for i := labels.IDTimeLength + 1; i < len(id); i++ { // in the same second, but another
+		patterns = append(patterns, id[:i]+"[^"+id[i:i+1]+"]*")
+	}
+	for _, piece := range []struct {
+		unit   time.Duration
+		digits int // of the time in an ID
+	}{
+		{time.Second, len("20060102-150405")},
+		{10 * time.Second, len("20060102-15040")},
+		{time.Minute, len("20060102-1504")},
+		{time.Hour, len("20060102-15")},
+		{24 * time.Hour, len("20060102")},
+	} {
+		first := s.Created.UTC().Truncate(piece.unit)
+		if now.Sub(first) >= most*piece.unit {
+			continue
+		}
+		if piece.unit == time.Second {
+			first = first.Add(time.Second)
+		}
+		for t := first; !t.After(now); t = t.Add(piece.unit) {
+			patterns = append(patterns, labels.IDTime(t)[:piece.digits]+"*")
+		}
+		return patterns
+	}
+	return []string{"*"}
+}
+
+// passLatest gives the tag latest to the newest snapshot of a container but one, if that
+// one has the tag. It says whether there is another.
+func (e *Engine) passLatest(ctx context.Context, s Snapshot) (passed bool, err error) {
+	held, err := e.holder(ctx, tagged{Repository(s.Container.Name), labels.Latest})
+	if err != nil {
+		return false, err
+	}
+	if held.imageID != s.ImageID {
+		return true, nil
+	}
+	return e.restoreLatest(ctx, s.Container.Name, s.ID)
+}
+
+// restoreLatest gives the tag latest to the newest snapshot of a container but one, and
+// says whether there is any.
+func (e *Engine) restoreLatest(ctx context.Context, container string, except labels.ID) (bool, error) {
+	all, err := e.list(ctx, nil, Repository(container))
+	if err != nil {
+		return false, err
+	}
+	for _, other := range all { // newest first
+		if other.ID != except {
+			_, err := e.giveLatest(ctx, other, except)
+			return true, err
+		}
+	}
+	return false, nil
+}

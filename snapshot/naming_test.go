@@ -1,0 +1,197 @@
+package snapshot
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"gotest.tools/v3/assert"
+)
+
+// between runs do once, before the next call that begins so.
+func (f *fakeDocker) between(call string, do func()) { f.beforeCall, f.doBefore = call, do }
+
+// latestIs is the ID of the snapshot that latest means.
+func latestIs(t *testing.T, docker *fakeDocker) string {
+	t.Helper()
+	s, err := docker.engine().Resolve(t.Context(), "web:latest")
+	assert.NilError(t, err)
+	return string(s.ID)
+}
+
+// create makes a snapshot by a client of its own.
+func createBy(t *testing.T, docker *fakeDocker, client byte, name string) (Created, error) {
+	t.Helper()
+	engine := docker.engine()
+	engine.random = &counter{last: client}
+	return engine.Create(t.Context(), CreateOptions{Container: "web", Name: name}, nil)
+}
+
+// The tag is the name: a client that was killed before it set it has left a snapshot
+// without one.
+func TestANameIsThereOnlyWithItsTag(t *testing.T) {
+	for name, prepare := range map[string]func(*testing.T, *fakeDocker){
+		"killed before the tag": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			docker.dieAt = "ImageTag"
+			_, err := createBy(t, docker, 1, "one")
+			assert.Assert(t, err != nil)
+			docker.dieAt, docker.dead = "", false
+		},
+		"untagged by the user": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			_, err := createBy(t, docker, 1, "one")
+			assert.NilError(t, err)
+			assert.NilError(t, docker.engine().removeImage(t.Context(), "cua-snapshot/web:one"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := newFakeDocker()
+			docker.run(t, "web")
+			prepare(t, docker)
+
+			all, err := docker.engine().List(t.Context(), ListOptions{}, nil)
+			assert.NilError(t, err)
+			assert.Equal(t, len(all), 1)
+			assert.Equal(t, all[0].Name, "")
+			found, err := docker.engine().Resolve(t.Context(), string(all[0].ID))
+			assert.NilError(t, err)
+			assert.Equal(t, found.Name, "")
+			for _, word := range []string{"web:one", "one"} {
+				_, err := docker.engine().Resolve(t.Context(), word)
+				assert.Assert(t, cerrdefs.IsNotFound(err), "%v", err)
+			}
+			words, err := docker.engine().References(t.Context(), "")
+			assert.NilError(t, err)
+			assert.Assert(t, !slices.Contains(words, "web:one"))
+
+			again, err := createBy(t, docker, 2, "one")
+			assert.NilError(t, err)
+			found, err = docker.engine().Resolve(t.Context(), "web:one")
+			assert.NilError(t, err)
+			assert.DeepEqual(t, found, again.Snapshot)
+		})
+	}
+}
+
+// Nobody waits for one that has lost its name long ago.
+func TestANameThatWasLostLongAgoIsNotWaitedFor(t *testing.T) {
+	docker, _ := withSnapshots(t, "web:one")
+	assert.NilError(t, docker.engine().removeImage(t.Context(), "cua-snapshot/web:one"))
+	docker.clock = docker.clock.Add(namesakeAge + time.Minute)
+	docker.forgetCalls()
+	_, err := createBy(t, docker, 2, "one")
+	assert.NilError(t, err)
+	lists := 0
+	for _, call := range docker.calls {
+		if call == "ImageList" {
+			lists++
+		}
+	}
+	assert.Equal(t, lists, 2, "one for the name, one for latest: %v", docker.calls)
+}
+
+// The first of two is stopped at every moment at which the second can overtake it.
+func TestOfTwoWhoWantANameOneGetsIt(t *testing.T) {
+	for _, moment := range []string{"ImageInspect cua-snapshot/web:one", "ImageTag", "ImageList"} {
+		t.Run(moment, func(t *testing.T) {
+			docker := newFakeDocker()
+			docker.run(t, "web")
+			var second Created
+			var secondErr error
+			docker.between(moment, func() { second, secondErr = createBy(t, docker, 2, "one") })
+			first, err := createBy(t, docker, 1, "one")
+
+			winner := first
+			if err != nil {
+				winner = second
+				err, secondErr = secondErr, err
+			}
+			assert.NilError(t, err)
+			var taken *NameTakenError
+			assert.Assert(t, errors.As(secondErr, &taken), "%v", secondErr)
+			all, err := docker.engine().List(t.Context(), ListOptions{}, nil)
+			assert.NilError(t, err)
+			assert.Equal(t, len(all), 1)
+			assert.DeepEqual(t, all[0], winner.Snapshot)
+			assert.Equal(t, latestIs(t, docker), string(winner.ID))
+		})
+	}
+}
+
+// What was begun first may end last.
+func TestLatestIsTheNewestOfThoseMadeAtOnce(t *testing.T) {
+	for _, pause := range []time.Duration{0, 30 * time.Second, 5 * time.Minute, 3 * time.Hour, 10 * 24 * time.Hour, 100 * 24 * time.Hour} {
+		t.Run(pause.String(), func(t *testing.T) {
+			docker, _ := withSnapshots(t, "web")
+			var newer Created
+			docker.between("ImageTag", func() {
+				docker.clock = docker.clock.Add(pause)
+				var err error
+				newer, err = createBy(t, docker, 2, "")
+				assert.NilError(t, err)
+				docker.clock = docker.clock.Add(pause)
+			})
+			older, err := createBy(t, docker, 1, "")
+			assert.NilError(t, err)
+			assert.Equal(t, latestIs(t, docker), string(newer.ID))
+			assert.DeepEqual(t, older.Refs, []string{older.Ref()})
+		})
+	}
+}
+
+// Two that were begun in the same second, in either order of their IDs.
+func TestLatestWithinOneSecond(t *testing.T) {
+	for _, clients := range [][2]byte{{1, 2}, {2, 1}} {
+		docker, _ := withSnapshots(t, "web")
+		start := docker.clock.Add(time.Hour)
+		tick := func() time.Time { start = start.Add(time.Millisecond); return start }
+		by := func(client byte) (Created, error) {
+			engine := docker.engine()
+			engine.random, engine.now = &counter{last: client}, tick
+			return engine.Create(t.Context(), CreateOptions{Container: "web"}, nil)
+		}
+		var newer Created
+		docker.between("ImageTag", func() { newer, _ = by(clients[1]) })
+		_, err := by(clients[0])
+		assert.NilError(t, err)
+		assert.Equal(t, latestIs(t, docker), string(newer.ID))
+	}
+}
+
+func TestLatestStaysRightIfOneIsMadeWhileTheNewestIsRemoved(t *testing.T) {
+	for name, snapshots := range map[string][]string{"of two": {"web:older", "web:newest"}, "the only one": {"web:newest"}} {
+		for _, moment := range []string{"ImageInspect cua-snapshot/web:latest", "ImageTag", "ImageList", "ImageRemove"} {
+			t.Run(name+", "+moment, func(t *testing.T) {
+				docker, _ := withSnapshots(t, snapshots...)
+				var made Created
+				docker.between(moment, func() {
+					var err error
+					made, err = createBy(t, docker, 2, "")
+					assert.NilError(t, err)
+				})
+				remove(t, docker, "web:newest")
+				if docker.doBefore != nil {
+					return // nothing is tagged
+				}
+				assert.Equal(t, latestIs(t, docker), string(made.ID))
+			})
+		}
+	}
+}
+
+// What cannot be made takes nothing from what was made meanwhile.
+func TestAFailedSnapshotLeavesLatestToTheNewest(t *testing.T) {
+	docker, _ := withSnapshots(t, "web")
+	var newer Created
+	docker.between("ImageTag", func() { // of the name that both want
+		var err error
+		newer, err = createBy(t, docker, 2, "one")
+		assert.NilError(t, err)
+	})
+	_, err := createBy(t, docker, 1, "one")
+	assert.ErrorContains(t, err, "web:one exists already")
+	assert.Equal(t, latestIs(t, docker), string(newer.ID))
+}
