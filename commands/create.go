@@ -36,7 +36,11 @@ func newCreateCommand(d deps) *cobra.Command {
 
 The container may be running, paused or stopped, and is afterwards what it was
 before. NAME follows the grammar of image tags and is unique among the
-snapshots of the container.`,
+snapshots of the container.
+
+What a bind mount shows belongs to the host: the snapshot has its path, not its
+content. A line says so for each, unless -q is given or the container has the
+label cua.snapshot.policy.binds=known.`,
 		Example: `  docker snapshot create web
   docker snapshot create web before-upgrade -m "before the upgrade to 2.0"
   docker snapshot create --trigger before_action --run-id 42 --expires 2w web`,

@@ -30,7 +30,8 @@ func newInspectCommand(d deps) *cobra.Command {
 run configuration, and for each mount whether its data is in the snapshot, or
 why not.
 
-With --files it lists what the volumes of one snapshot hold.`,
+With --files it lists what the volumes of one snapshot hold, or only the VOLUME
+that is named behind it, by its name or by where it is mounted.`,
 		Example: `  docker snapshot inspect web:before-upgrade
   docker snapshot inspect --format '{{json .Config.Env}}' web:latest
   docker snapshot inspect --files db:latest db-data`,
