@@ -73,15 +73,16 @@ scripts() {
 	stop_engine
 }
 
-# on_engines FUNCTION [ENGINE] [FLAG…] calls it for that engine, or for both.
+# on_engines FUNCTION VERB [ENGINE] [FLAG…] calls the function for that engine. For both it runs the verb of this script in
+# a process each: that one engine's tests fail does not keep the other's from running.
 on_engines() {
-	local function=$1
-	shift
+	local function=$1 verb=$2 kind failed=
+	shift 2
 	case ${1-} in
 	debian | moby) "$function" "$@" ;;
 	*)
-		"$function" debian "$@"
-		"$function" moby "$@"
+		for kind in debian moby; do e2e/test.sh "$verb" "$kind" "$@" || failed+=" $kind"; done
+		[[ -z $failed ]] || die "$verb failed on:$failed"
 		;;
 	esac
 }
@@ -90,10 +91,10 @@ command -v go >/dev/null || die "install Go first, $(sed -n 's/^go //p' go.mod) 
 case ${1-all} in
 all)
 	unit
-	on_engines scripts
+	on_engines scripts e2e
 	;;
 unit) unit ;;
-e2e) on_engines scripts "${@:2}" ;;
-faults) on_engines faults "${@:2}" ;;
+e2e) on_engines scripts e2e "${@:2}" ;;
+faults) on_engines faults faults "${@:2}" ;;
 *) sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 125 ;;
 esac
