@@ -1,9 +1,12 @@
 #!/bin/sh
-# install.sh: builds the Docker CLI plugin "docker snapshot" and puts it in place.
+# install.sh: puts the Docker CLI plugin "docker snapshot" in place. It takes the program for this system from a release,
+# if it lies in one, and otherwise builds it with Go.
 #
 #   ./install.sh                 for you: $DOCKER_CONFIG/cli-plugins, or ~/.docker/cli-plugins
 #   ./install.sh --system        for everybody: /usr/local/lib/docker/cli-plugins
 #   ./install.sh --uninstall     removes it again; with --system, for everybody
+#   ./install.sh --release DIR [OS/ARCHITECTURE…]
+#                                makes a release there: programs for all systems, or for these, with their checksums
 #   ./install.sh --workers       only makes what "go build -tags workers" builds in: workers for Linux engines
 #   ./install.sh --demo          shows it at work on a container of its own, and leaves nothing behind
 #
@@ -16,6 +19,7 @@ case $config in
 /*) ;;
 *) config=$PWD/$config && export DOCKER_CONFIG="$config" ;; # it is meant from here
 esac
+here=$PWD
 cd "$(dirname "$0")"
 system=/usr/local/lib/docker/cli-plugins
 
@@ -49,12 +53,58 @@ build_workers() {
 	done
 }
 
-# build FILE builds the plugin there.
-build() {
-	build_workers
+# compile FILE builds the plugin there, for the system of GOOS and GOARCH, or for this one.
+compile() {
 	version=$(git describe --tags --always --dirty 2>/dev/null || echo unversioned)
 	CGO_ENABLED=0 go build -trimpath -tags workers -o "$1" \
 		-ldflags "-s -w -X github.com/cua-snapshot/docker-snapshot/plugin/metadata.version=$version" .
+}
+
+sums() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
+
+# release DIR [OS/ARCHITECTURE…] makes a folder that can be given to people without Go.
+release() {
+	case $1 in
+	/*) into=$1 ;;
+	*) into=$here/$1 ;;
+	esac
+	shift
+	[ $# -gt 0 ] || set -- linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+	need_go
+	build_workers
+	mkdir -p "$into"
+	for target; do
+		os=${target%/*} architecture=${target#*/} suffix=
+		[ "$os" != windows ] || suffix=.exe
+		(export GOOS="$os" GOARCH="$architecture" && compile "$into/docker-snapshot-$os-$architecture$suffix")
+	done
+	cp install.sh install.ps1 LICENSE "$into"
+	(cd "$into" && sums docker-snapshot-* >SHA256SUMS)
+}
+
+# released prints what the program for this system is called in a release.
+released() {
+	os=$(uname -s | tr '[:upper:]' '[:lower:]')
+	case $(uname -m) in
+	x86_64 | amd64) echo "docker-snapshot-$os-amd64" ;;
+	aarch64 | arm64) echo "docker-snapshot-$os-arm64" ;;
+	*) echo "docker-snapshot-$os-$(uname -m)" ;;
+	esac
+}
+
+# make_plugin FILE puts the plugin there: the one of the release that this script lies in, or one that it builds.
+make_plugin() {
+	if [ -e SHA256SUMS ]; then
+		program=$(released)
+		[ -e "$program" ] || die "this release has no $program"
+		grep " [ *]$program\$" SHA256SUMS | sums -c - >/dev/null 2>&1 || die "$program is not what SHA256SUMS says: it is damaged, or incomplete"
+		cp "$program" "$1"
+		chmod 755 "$1"
+		return
+	fi
+	need_go
+	build_workers
+	compile "$1"
 }
 
 # install_into DIR replaces the plugin there in one step: a docker that starts meanwhile finds the old one or the new one.
@@ -62,14 +112,13 @@ install_into() {
 	mkdir -p "$1"
 	new=$1/.docker-snapshot.$$
 	trap 'rm -f "$new"' EXIT
-	build "$new"
+	make_plugin "$new"
 	mv -f "$new" "$1/docker-snapshot"
 }
 
 install_plugin() {
 	command -v docker >/dev/null ||
 		die "the Docker CLI is missing. Install docker-ce-cli, on Debian or Ubuntu docker.io, or Docker Desktop."
-	need_go
 	install_into "$1"
 	docker snapshot version || die "docker does not find the plugin in $1"
 	[ "$(docker snapshot version)" = "$("$1/docker-snapshot" version)" ] ||
@@ -80,7 +129,11 @@ install_plugin() {
 uninstall_plugin() {
 	[ -e "$1/docker-snapshot" ] || die "there is no $1/docker-snapshot"
 	rm -f "$1/docker-snapshot"
-	say "Removed $1/docker-snapshot. Your snapshots are still in the engine."
+	say "Removed $1/docker-snapshot. On each engine that you used it with these stay, and your snapshots with them:"
+	say "  images cua-snapshot/*, volumes cua-snapshots and cua-snapshot-key, and stores that you named yourself"
+	say "To remove them for good:"
+	say "  docker image rm --force \$(docker image ls --quiet --filter 'reference=cua-snapshot/*')"
+	say "  docker volume rm cua-snapshots cua-snapshot-key"
 }
 
 # engine_answers tells whether docker reaches an engine that understands it.
@@ -189,7 +242,6 @@ story() {
 }
 
 demo() {
-	need_go
 	name=demo-$$ private='' brought='' known_workers=none
 	# A configuration and a store of its own: nothing is installed, and the contexts are those that you have.
 	scratch=$(mktemp -d)
@@ -203,7 +255,7 @@ demo() {
 	find_engine
 	known_workers=$(workers | grep . || echo none)
 	mkdir "$DOCKER_CONFIG/cli-plugins"
-	build "$DOCKER_CONFIG/cli-plugins/docker-snapshot"
+	make_plugin "$DOCKER_CONFIG/cli-plugins/docker-snapshot"
 
 	if find_postgres; then
 		psql="docker exec $name psql --username postgres"
@@ -223,6 +275,12 @@ demo() {
 	tell "That was all, and it is cleaned up now. To install the plugin: ./install.sh"
 }
 
+if [ "${1-}" = --release ]; then
+	shift
+	[ $# -gt 0 ] || usage
+	release "$@"
+	exit
+fi
 verb=install_plugin target=$config/cli-plugins
 for argument; do
 	case $argument in

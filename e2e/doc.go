@@ -28,7 +28,7 @@
 //
 // FILE may be stdout or stderr, as in cmp. The environment has $P, a prefix for the names of everything that the script
 // makes (what begins with it is removed in the end), $DOCKER_SNAPSHOT_STORE, a store of its own, $ENGINE, $SOCKET, the
-// engine's, $REPOSITORY, where this checkout is, and $USER_HOME, where Go finds its caches.
+// engine's, $REPOSITORY, where this checkout is, $USER_HOME, where Go finds its caches, and $GOARCH, what this machine is.
 // Conditions: [debian], [moby], [userns], and [privileged] where the engine can start such a container.
 //
 // E2E_KEEP=1 leaves everything in place, E2E_UPDATE=1 rewrites the files that cmp compares with, and

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,7 @@ func setup(ctx context.Context, env *testscript.Env) error {
 	}
 	env.Setenv("REPOSITORY", repository)
 	env.Setenv("USER_HOME", os.Getenv("HOME"))
+	env.Setenv("GOARCH", runtime.GOARCH)
 	env.Setenv("MAPWRITER", filepath.Join(configDir, "mapwriter"))
 	env.Setenv("POSTGRES_ROUNDS", cmp.Or(os.Getenv("E2E_POSTGRES_ROUNDS"), "20"))
 

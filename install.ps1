@@ -1,0 +1,42 @@
+# install.ps1: puts the Docker CLI plugin "docker snapshot" in place on Windows. It takes the program from the release that it
+# lies in, which "./install.sh --release DIR" makes.
+#
+#   ./install.ps1               for you: $env:DOCKER_CONFIG\cli-plugins, or .docker\cli-plugins in your home folder
+#   ./install.ps1 -System       for everybody, as administrator: Docker\cli-plugins in the program folder
+#   ./install.ps1 -Uninstall    removes it again; with -System, for everybody
+param([switch]$System, [switch]$Uninstall)
+Set-StrictMode -Version Latest
+$ErrorActionPreference = 'Stop'
+
+$config = if ($env:DOCKER_CONFIG) { $env:DOCKER_CONFIG } else { Join-Path $HOME '.docker' }
+$folder = if ($System) { Join-Path $env:ProgramFiles 'Docker\cli-plugins' } else { Join-Path $config 'cli-plugins' }
+$plugin = Join-Path $folder 'docker-snapshot.exe'
+
+if ($Uninstall) {
+    if (-not (Test-Path -LiteralPath $plugin)) { throw "there is no $plugin" }
+    Remove-Item -LiteralPath $plugin
+    Write-Output "Removed $plugin. On each engine that you used it with these stay, and your snapshots with them:"
+    Write-Output '  images cua-snapshot/*, volumes cua-snapshots and cua-snapshot-key, and stores that you named yourself'
+    Write-Output 'To remove them for good:'
+    Write-Output "  docker image rm --force `$(docker image ls --quiet --filter 'reference=cua-snapshot/*')"
+    Write-Output '  docker volume rm cua-snapshots cua-snapshot-key'
+    exit
+}
+
+$architecture = switch ($env:PROCESSOR_ARCHITECTURE) { 'ARM64' { 'arm64' } default { 'amd64' } }
+$program = "docker-snapshot-windows-$architecture.exe"
+$source = Join-Path $PSScriptRoot $program
+if (-not (Test-Path -LiteralPath $source)) { throw "there is no $source. Take this script from a release" }
+
+# The first word of the program's line is its checksum.
+$line = Get-Content -LiteralPath (Join-Path $PSScriptRoot 'SHA256SUMS') | Where-Object { $_.EndsWith($program) } | Select-Object -First 1
+$sum = (Get-FileHash -LiteralPath $source -Algorithm SHA256).Hash
+if (-not $line -or $line.Split(' ')[0] -ne $sum) { throw "$program is not what SHA256SUMS says: it is damaged, or incomplete" }
+
+New-Item -ItemType Directory -Force -Path $folder | Out-Null
+$new = "$plugin.new"
+Copy-Item -LiteralPath $source -Destination $new
+Move-Item -LiteralPath $new -Destination $plugin -Force
+docker snapshot version
+if ($LASTEXITCODE -ne 0) { throw "docker does not find the plugin in $folder" }
+Write-Output "Installed as $plugin. Begin with: docker snapshot --help"
