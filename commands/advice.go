@@ -58,6 +58,12 @@ func advice(err error) string {
 	if used, ok := errors.AsType[*snapshot.InUseError](err); ok {
 		return "Remove what was made from it first: docker rm " + strings.Join(used.Containers, " ")
 	}
+	if unknown, ok := errors.AsType[*snapshot.UnknownJournalError](err); ok {
+		if unknown.Store != "" {
+			return "It was begun with --store " + unknown.Store
+		}
+		return "If it is not a worker that you know of, remove it: docker rm " + unknown.Worker
+	}
 	if pending, ok := errors.AsType[*snapshot.PendingError](err); ok {
 		return "Wait for it, or type: docker snapshot recover " + pending.Container
 	}

@@ -43,16 +43,17 @@ type fakeDocker struct {
 	onStart      func(*fakeContainer) // what a container does at once; nil: it runs
 	clock        time.Time
 	serial       int
-	randomness   byte         // what the next client's random numbers begin with
-	service      *fakeVolumes // nil: volumes are recorded, not archived
-	dieAt        string       // the client is killed before the first call that begins so
-	dieSkips     int          // but so many of them later
-	refused      []string     // calls that begin so are refused
-	spoiled      string       // calls that begin so are carried out, and answered with an error
-	beforeCall   string       // before the first call that begins so …
-	doBefore     func()       // … this is done, once
-	dead         bool         // the client is: none of its calls does anything
-	startedTwice bool         // a container was started again after its start had failed
+	randomness   byte              // what the next client's random numbers begin with
+	service      *fakeVolumes      // nil: volumes are recorded, not archived
+	dieAt        string            // the client is killed before the first call that begins so
+	dieSkips     int               // but so many of them later
+	refused      []string          // calls that begin so are refused
+	spoiled      string            // calls that begin so are carried out, and answered with an error
+	beforeCall   string            // before the first call that begins so …
+	doBefore     func()            // … this is done, once
+	records      map[string]string // journals that the store has recorded, by the worker's ID
+	dead         bool              // the client is: none of its calls does anything
+	startedTwice bool              // a container was started again after its start had failed
 }
 
 // fault is what goes wrong with the call number at, counted from 1.
@@ -81,6 +82,7 @@ func newFakeDocker() *fakeDocker {
 			Runtimes: map[string]system.RuntimeWithStatus{"runc": {}},
 		},
 		networks:  map[string]string{},
+		records:   map[string]string{},
 		hostPaths: map[string]bool{"/": true, "/dev/null": true, "/etc": true},
 		hostPorts: map[string]bool{},
 		clock:     time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC),

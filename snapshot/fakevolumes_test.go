@@ -194,6 +194,26 @@ func (v *fakeVolumes) Entries(context.Context, string, int, string, func(volumeb
 	panic("nobody lists entries here")
 }
 
+func (v *fakeVolumes) CheckJournal(ctx context.Context, worker, text string) error {
+	return v.docker.do(ctx, "check journal", func() error {
+		recorded, ok := v.docker.records[worker]
+		switch {
+		case !ok:
+			return fmt.Errorf("no record of %s: %w", worker, protocol.NotFound)
+		case recorded != text:
+			return fmt.Errorf("the record of %s is of another: %w", worker, protocol.Damaged)
+		}
+		return nil
+	})
+}
+
+func (v *fakeVolumes) ForgetJournal(ctx context.Context, worker string) error {
+	return v.docker.do(ctx, "forget journal", func() error {
+		delete(v.docker.records, worker)
+		return nil
+	})
+}
+
 // fakeWorker is a worker at work.
 type fakeWorker struct {
 	service  *fakeVolumes
@@ -258,6 +278,20 @@ func (w *fakeWorker) Apply(ctx context.Context, snapshot string, targets []volum
 		}
 	}
 	return make([]volumebackup.RestoreResult, len(targets)), nil
+}
+
+func (w *fakeWorker) RecordJournal(ctx context.Context, text string) error {
+	return w.request(ctx, "record journal", func() error {
+		w.service.docker.records[w.id] = text
+		return nil
+	})
+}
+
+func (w *fakeWorker) ForgetJournal(ctx context.Context) error {
+	return w.request(ctx, "forget journal", func() error {
+		delete(w.service.docker.records, w.id)
+		return nil
+	})
 }
 
 func (w *fakeWorker) Held(ctx context.Context) error {

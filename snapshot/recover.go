@@ -189,13 +189,20 @@ func (e *Engine) recoverWorker(ctx context.Context, w worker, about concern, p P
 // recoverReplace takes an interrupted restore in place back, or finishes it if its
 // container has been at work since. It returns nil if somebody else was faster.
 func (e *Engine) recoverReplace(ctx context.Context, r replacing, p Progress) (*Recovery, error) {
-	if r.isLeftover() {
+	recorded, err := e.isRecorded(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case !recorded:
+		return nil, e.discardUnrecorded(ctx, r)
+	case r.isLeftover():
 		return e.finishSettled(ctx, r, p)
 	}
 	options, err := r.journal.options()
 	if err != nil {
 		return nil, err
 	}
+	options.Journal = nil // it stays with the dead worker until everything is settled
 	lock, err := e.volumes.OpenRestore(ctx, options, nil)
 	if err != nil {
 		return nil, err
@@ -211,7 +218,7 @@ func (e *Engine) recoverReplace(ctx context.Context, r replacing, p Progress) (*
 	after, cancel := cleanup(ctx)
 	defer cancel()
 	if err == nil { // else something is left to do
-		err = e.discard(after, r.worker.ID)
+		err = e.discardRecorded(after, r.worker.ID)
 	}
 	return &Recovery{Container: r.journal.Name, Text: text}, errors.Join(err, lock.Close())
 }
@@ -229,7 +236,7 @@ func (e *Engine) finishSettled(ctx context.Context, r replacing, p Progress) (*R
 	}
 	after, cancel := cleanup(ctx)
 	defer cancel()
-	if err := e.discard(after, r.worker.ID); err != nil {
+	if err := e.discardRecorded(after, r.worker.ID); err != nil {
 		return nil, err
 	}
 	return &Recovery{Container: r.journal.Name, Text: fmt.Sprintf("what the restore of %s had left to do was done", r.journal.Snapshot)}, nil

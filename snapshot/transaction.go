@@ -215,7 +215,9 @@ func (t *transaction) commit(ctx context.Context) error {
 	if err := t.engine.finishReplace(ctx, t.journal, t.p); err != nil {
 		t.leavePending(ctx)
 		t.p.warn("remove", fmt.Sprintf("%v. When the cause is removed, type: docker snapshot recover %s", err, t.plan.name))
+		return nil
 	}
+	t.forget(ctx)
 	return nil
 }
 
@@ -238,6 +240,8 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 		err := t.engine.removeVolumes(ctx, t.journal.Made)
 		if err != nil {
 			t.leavePending(ctx)
+		} else {
+			t.forget(ctx)
 		}
 		return errors.Join(failure, err)
 	}
@@ -264,6 +268,8 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	}
 	if err != nil { // all is back but others, which are to be started
 		t.leavePending(ctx)
+	} else {
+		t.forget(ctx)
 	}
 	return errors.Join(failure, errors.New(undone), err)
 }
@@ -281,7 +287,10 @@ func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 		return false, err
 	}
 	lost := t.lock
-	if t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil); err != nil {
+	if t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil); err == nil {
+		err = t.lock.RecordJournal(ctx, options.Journal[labelJournal])
+	}
+	if err != nil {
 		t.lock = lost
 		data := dataSafe
 		if t.written {

@@ -32,6 +32,7 @@ func (t *transaction) open(ctx context.Context) (err error) {
 	workers.Go(func() error { return t.takeLock(ctx) })
 	if len(missing) > 0 { // they are made once the journal names them, and the worker mounts them
 		if err := workers.Wait(); err != nil {
+			t.journal.Made = nil // none is
 			return err
 		}
 		if err := t.makeVolumes(ctx, missing); err != nil {
@@ -57,8 +58,18 @@ func (t *transaction) takeLock(ctx context.Context) error {
 	if t.journal.OneShot && t.journal.Running {
 		options.Freezes = t.plan.running() // its safety snapshot is taken before it stops
 	}
-	t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil)
-	return err
+	if t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil); err != nil {
+		return err
+	}
+	return t.lock.RecordJournal(ctx, options.Journal[labelJournal])
+}
+
+// forget drops the record of the journal, of which nothing is left to do. If it cannot,
+// the store itself drops it one day.
+func (t *transaction) forget(ctx context.Context) {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	_ = t.lock.ForgetJournal(ctx)
 }
 
 // makeVolumes creates the volumes that are gone. One that has come meanwhile is

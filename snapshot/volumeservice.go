@@ -16,6 +16,8 @@ type Volumes interface {
 	Remove(ctx context.Context, o volumebackup.RemoveOptions) (volumebackup.Removed, error)
 	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
 	Await(ctx context.Context, workerID string) error
+	CheckJournal(ctx context.Context, workerID, text string) error
+	ForgetJournal(ctx context.Context, workerID string) error
 	IsWorker(ctx context.Context, c container.Summary) (bool, error)
 	Store() string // the volume in which archives are kept
 }
@@ -31,12 +33,19 @@ type VolumeBackup interface {
 // VolumeWorker sees the volumes that it may restore, and may hold a lock;
 // [volumebackup.Restore] is one.
 type VolumeWorker interface {
-	ID() string // of its container
+	VolumeLock
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error)
 	Check(ctx context.Context, snapshot string, t volumebackup.Target) error
 	Plan(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
 	Secure(ctx context.Context, safety string, now []volumebackup.Target, snapshot string, targets []volumebackup.Target) error
 	Apply(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
+}
+
+// VolumeLock is the part of a worker that holds a lock and a journal.
+type VolumeLock interface {
+	ID() string // of its container
+	RecordJournal(ctx context.Context, text string) error
+	ForgetJournal(ctx context.Context) error
 	Held(ctx context.Context) error
 	Release(ctx context.Context) error
 	Abandon() error

@@ -1,12 +1,14 @@
 package volumebackup
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 // The labels that say how a worker's other labels are to be read. Every version of
@@ -73,4 +75,38 @@ func FrozenBy(worker map[string]string) ([]string, error) {
 		return nil, fmt.Errorf("read journal: %d frozen containers", len(frozen))
 	}
 	return frozen, nil
+}
+
+// RecordJournal notes in the store, durably, that the worker has this journal. It is
+// called before anything is changed.
+func (s *session) RecordJournal(ctx context.Context, text string) error {
+	return s.journal(ctx, protocol.JournalRequest{Act: protocol.RecordJournal, Worker: s.conn.ID(), Text: text})
+}
+
+// ForgetJournal drops what the store notes of the worker, whose operation is over.
+func (s *session) ForgetJournal(ctx context.Context) error {
+	return s.journal(ctx, protocol.JournalRequest{Act: protocol.ForgetJournal, Worker: s.conn.ID()})
+}
+
+func (s *session) journal(ctx context.Context, r protocol.JournalRequest) error {
+	if err := s.client.Journal(ctx, r); err != nil {
+		return fmt.Errorf("%s journal: %w", r.Act, s.explain(err))
+	}
+	return nil
+}
+
+// CheckJournal asks the store whether a worker has recorded this journal. It fails
+// with [protocol.NotFound] if it has recorded none, and with [protocol.Damaged] if it
+// has recorded another one.
+func (s *Service) CheckJournal(ctx context.Context, worker, text string) error {
+	return s.alone(ctx, job{purpose: "check a journal", rights: toLook}, func(session *session) error {
+		return session.journal(ctx, protocol.JournalRequest{Act: protocol.CheckJournal, Worker: worker, Text: text})
+	})
+}
+
+// ForgetJournal drops what the store notes of a worker that is gone.
+func (s *Service) ForgetJournal(ctx context.Context, worker string) error {
+	return s.alone(ctx, job{purpose: "forget a journal", rights: toTidy}, func(session *session) error {
+		return session.journal(ctx, protocol.JournalRequest{Act: protocol.ForgetJournal, Worker: worker})
+	})
 }

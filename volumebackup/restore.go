@@ -34,6 +34,8 @@ type Fill struct {
 // rights are what the worker has to be able to do.
 func (o RestoreOptions) rights() rights {
 	switch {
+	case o.Lock != "":
+		return toLock
 	case len(o.Volumes) == 0:
 		return toLook
 	case o.ReadOnly:

@@ -20,6 +20,8 @@ var (
 	toLook = rights{}
 	// toTidy is for removing from the store.
 	toTidy = rights{writesStore: true}
+	// toLock is for holding volumes, and for noting in the store for what.
+	toLock = rights{writesStore: true}
 	// toCompare is for what restoring a volume would do.
 	toCompare = rights{readsVolumes: true}
 	// toCapture is for archiving volumes.

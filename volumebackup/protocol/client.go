@@ -192,6 +192,12 @@ func (c *Client) Forget(ctx context.Context, volumes []string) error {
 	return err
 }
 
+// Journal records the journal of an operation, or looks for it.
+func (c *Client) Journal(ctx context.Context, r JournalRequest) error {
+	_, err := c.Call(ctx, Request{Op: OpJournal, Journal: &r}, nil)
+	return err
+}
+
 // answer calls, and takes the part of the result that belongs to the request.
 //
 //nolint:revive // the receiver of a method cannot have type parameters, so c comes before ctx

@@ -34,6 +34,7 @@ const (
 	OpList    Op = "list"    // the entries of one archive
 	OpUsage   Op = "usage"   // bytes that each snapshot holds
 	OpForget  Op = "forget"  // drop the stat caches of volumes that are gone
+	OpJournal Op = "journal" // record the journal of an operation, or look for it
 )
 
 // Request asks for one thing. The field named like Op holds its arguments.
@@ -53,6 +54,7 @@ type Request struct {
 	Remove  *RemoveRequest  `json:"remove,omitempty"`
 	List    *ListRequest    `json:"list,omitempty"`
 	Forget  *ForgetRequest  `json:"forget,omitempty"`
+	Journal *JournalRequest `json:"journal,omitempty"`
 }
 
 // Mount is one volume as the worker sees it.
@@ -191,12 +193,29 @@ type ForgetRequest struct {
 	Volumes []string `json:"volumes"`
 }
 
+// JournalAct says what to do with the record of an operation's journal.
+type JournalAct string
+
+// The acts.
+const (
+	RecordJournal JournalAct = "record" // make it, before anything is changed
+	CheckJournal  JournalAct = "check"  // fail with NotFound if there is none, with Damaged if it is of another journal
+	ForgetJournal JournalAct = "forget" // remove it, when the operation is over
+)
+
+// JournalRequest is about the journal of an operation. The result is empty.
+type JournalRequest struct {
+	Act    JournalAct `json:"act"`
+	Worker string     `json:"worker"` // ID of the container whose label is the journal
+	Text   string     `json:"text,omitempty"`
+}
+
 // Validate reports whether the arguments fit the operation.
 func (r *Request) Validate() error {
 	present := map[Op]bool{
 		OpBegin: r.Begin != nil, OpPass: r.Pass != nil, OpPublish: r.Publish != nil, OpCheck: r.Check != nil, OpSecure: r.Secure != nil,
 		OpRestore: r.Restore != nil, OpVerify: r.Verify != nil,
-		OpRemove: r.Remove != nil, OpList: r.List != nil, OpForget: r.Forget != nil,
+		OpRemove: r.Remove != nil, OpList: r.List != nil, OpForget: r.Forget != nil, OpJournal: r.Journal != nil,
 	}
 	switch r.Op {
 	case OpDiscard, OpUsage:

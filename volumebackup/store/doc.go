@@ -15,7 +15,9 @@
 //	                               directory cannot have are ~<SHA-256>
 //	tmp/<operation>/               unfinished work
 //	sweep                          packs that an interrupted removal has still to look at
-//	key                            32 random bytes, with which prints are taken
+//	operations/<worker>            HMAC-SHA-256, under the key, of the ID of an operation's worker and its journal:
+//	                               who rolls an operation back believes no other journal
+//	key                            32 random bytes, with which prints are taken and operations recorded
 //
 // An id is 1 to 128 characters of A-Z a-z 0-9 _ . - and does not begin with a
 // dot. A pack is known by "<id>/<n>", and stays where it is for as long as anything in it is

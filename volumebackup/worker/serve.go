@@ -109,6 +109,8 @@ func (s *session) handle(ctx context.Context, r protocol.Request, emit func(prot
 		return s.usage(ctx)
 	case protocol.OpForget:
 		return protocol.Result{}, s.forget(ctx, r.Forget)
+	case protocol.OpJournal:
+		return protocol.Result{}, s.journal(r.Journal)
 	default:
 		return protocol.Result{}, fmt.Errorf("request %q: %w", r.Op, errdefs.ErrNotImplemented)
 	}

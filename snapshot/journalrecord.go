@@ -1,0 +1,91 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+)
+
+// UnknownJournalError means that a dead worker's journal is not one that this store has
+// recorded: it may be anybody's, so nothing of what it says is done.
+type UnknownJournalError struct {
+	Worker    string // its container's name
+	Container string // the one that it is about
+	Store     string // the store that the worker has mounted, if it is another one
+}
+
+func (e *UnknownJournalError) Error() string {
+	return fmt.Sprintf("worker %s says that a restore in place of container %s was interrupted, but the store has no record of that: it is left alone", e.Worker, e.Container)
+}
+
+// Unwrap gives the error its class.
+func (e *UnknownJournalError) Unwrap() error { return cerrdefs.ErrFailedPrecondition }
+
+// isRecorded tells whether the store has recorded a dead worker's journal. It fails if
+// the journal is not the recorded one, or if without a record something was changed: an
+// operation records its journal before it changes anything.
+func (e *Engine) isRecorded(ctx context.Context, r replacing) (bool, error) {
+	unknown := &UnknownJournalError{Worker: summaryName(r.worker.Summary), Container: r.journal.Name}
+	for _, m := range r.worker.Mounts {
+		if m.Destination == storeMount && m.Name != e.volumes.Store() {
+			unknown.Store = m.Name
+			return false, unknown
+		}
+	}
+	err := e.volumes.CheckJournal(ctx, r.worker.ID, r.worker.Labels[labelJournal])
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, protocol.Damaged):
+		return false, unknown
+	case !errors.Is(err, protocol.NotFound):
+		return false, err
+	case r.isLeftover(): // the record goes last
+		return false, nil
+	}
+	untouched, err := e.isUntouched(ctx, r.journal)
+	if err == nil && !untouched {
+		err = unknown
+	}
+	return false, err
+}
+
+// storeMount is where workers have the store.
+const storeMount = "/store"
+
+// isUntouched tells whether a container is as it was when the journal was written.
+func (e *Engine) isUntouched(ctx context.Context, j journal) (bool, error) {
+	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
+	if err != nil || made != nil {
+		return false, err
+	}
+	if j.Old == "" {
+		return true, nil
+	}
+	old, err := e.inspectIfThere(ctx, j.Old)
+	if err != nil || old == nil {
+		return false, err
+	}
+	runs := old.State.Running || old.State.Restarting
+	return containerName(*old) == j.OldName && runs == j.Running && old.State.Paused == j.Paused, nil
+}
+
+// discardUnrecorded removes the workers of an operation that had not changed anything, or
+// of one that is over.
+func (e *Engine) discardUnrecorded(ctx context.Context, r replacing) error {
+	after, cancel := cleanup(ctx)
+	defer cancel()
+	return errors.Join(e.discard(after, r.journal.Worker), e.discard(after, r.worker.ID))
+}
+
+// discardRecorded removes a dead worker, and the record of its journal.
+func (e *Engine) discardRecorded(ctx context.Context, worker string) error {
+	if err := e.discard(ctx, worker); err != nil {
+		return err
+	}
+	return e.volumes.ForgetJournal(ctx, worker)
+}

@@ -1,0 +1,88 @@
+package snapshot
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// What a dead worker says is only done if the store has recorded it for that very worker.
+func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
+	for name, forge := range map[string]func(docker *fakeDocker, dead *fakeContainer){
+		"never recorded": func(docker *fakeDocker, dead *fakeContainer) { delete(docker.records, dead.id) },
+		"of another journal": func(docker *fakeDocker, dead *fakeContainer) {
+			docker.records[dead.id] = soundJournal().text()
+		},
+		"of another worker": func(docker *fakeDocker, dead *fakeContainer) {
+			docker.records[docker.newID()] = docker.records[dead.id]
+			delete(docker.records, dead.id)
+		},
+		"in another store": func(_ *fakeDocker, dead *fakeContainer) {
+			dead.mounts = append(dead.mounts, container.MountPoint{Type: "volume", Name: "other", Destination: storeMount})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := withTwo(t)
+			lock := volumebackup.LockName(docker.findContainer("web").id)
+			docker.killedAt(t, "apply data", 1)
+			forge(docker, docker.findContainer(lock))
+			// The worker that wrote the volumes has no journal, and is removed.
+			assert.NilError(t, docker.ContainerRemove(t.Context(), lock+"-000065", container.RemoveOptions{}))
+			before := docker.world()
+			_, err := docker.engine().Recover(t.Context(), "web", nil)
+			unknown, ok := errors.AsType[*UnknownJournalError](err)
+			assert.Assert(t, ok, "%v", err)
+			assert.Equal(t, unknown.Container, "web")
+			assert.Equal(t, unknown.Store, map[bool]string{true: "other"}[name == "in another store"])
+			_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
+			assert.Assert(t, err != nil)
+			assert.Equal(t, docker.world(), before)
+		})
+	}
+}
+
+// A client that is killed before its journal is recorded has changed nothing, so only its
+// workers go.
+func TestAnOperationThatWasNotRecordedYetIsForgotten(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		docker := withTwo(t)
+		if gone {
+			assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
+		}
+		before := docker.world()
+		docker.killedAt(t, "record journal", 0)
+		docker.forgetCalls()
+		assert.NilError(t, docker.engine().Settle(t.Context(), "web", nil))
+		assert.Equal(t, docker.world(), before)
+	}
+}
+
+func TestTheRecordGoesWithTheOperation(t *testing.T) {
+	for name, operate := range map[string]func(*testing.T, *fakeDocker) error{
+		"done": func(*testing.T, *fakeDocker) error { return nil },
+		"rolled back": func(_ *testing.T, docker *fakeDocker) error {
+			docker.startError = errors.New("it does not start")
+			docker.beforeCall, docker.doBefore = "ContainerRemove", func() { docker.startError = nil }
+			return docker.startError
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := withTwo(t)
+			want := operate(t, docker)
+			_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+			assert.Equal(t, err == nil, want == nil, "%v", err)
+			assert.Equal(t, len(docker.records), 0)
+		})
+	}
+	t.Run("recovered", func(t *testing.T) {
+		docker := withTwo(t)
+		docker.killedAt(t, "apply data", 1)
+		assert.Equal(t, len(docker.records), 1)
+		recoverAll(t, docker)
+		assert.Equal(t, len(docker.records), 0)
+	})
+}
