@@ -108,7 +108,7 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 // the plan of a dry run.
 func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced) error {
 	r := newRestored(d, replaced.Restored)
-	r.Volumes = replaced.Volumes
+	r.Volumes, r.Config = replaced.Volumes, replaced.Config
 	if replaced.Safety != nil {
 		r.Safety = string(replaced.Safety.ID)
 		r.Undo = o.undoCommand(d, replaced)
@@ -123,6 +123,11 @@ func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced) error
 	}
 	if err := o.printPlan(d, r); err != nil || o.printer.format != "" {
 		return err
+	}
+	for _, line := range describeConfig(replaced.Config) {
+		if err := writeLine(d.out, "change "+line); err != nil {
+			return err
+		}
 	}
 	for _, v := range replaced.Volumes {
 		if err := writeLine(d.out, describeChange(v)); err != nil {

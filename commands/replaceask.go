@@ -59,6 +59,9 @@ func describeReplace(r snapshot.Replaced, now time.Time) string {
 		what = string(r.Snapshot.ID)
 	}
 	text := fmt.Sprintf("This %s as of %s, %s ago.", enumerate(acts), what, strings.ToLower(units.HumanDuration(now.Sub(r.Snapshot.Created))))
+	if config := describeConfig(r.Config); len(config) > 0 {
+		text += " Of the configuration this changes " + strings.Join(config, "; ") + "."
+	}
 	if len(kept) > 0 {
 		text += fmt.Sprintf(" %s left as it is: %s.", plural(int64(len(kept)), "volume is", "volumes are"), enumerate(kept))
 	}

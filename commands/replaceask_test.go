@@ -49,6 +49,13 @@ func previewed() snapshot.Replaced {
 	}
 }
 
+func TestReplaceAsksWithTheConfigurationThatChanges(t *testing.T) {
+	planned := previewed()
+	planned.Config = someConfigChanges[:3]
+	assert.Assert(t, is.Contains(describeReplace(planned, noon), "3 minutes ago. Of the configuration this changes "+
+		"image: app:1 instead of app:2; environment: remove DEBUG, change MODE. A snapshot is taken first."))
+}
+
 func TestReplaceSaysWhatItWillDoBeforeItAsks(t *testing.T) {
 	const question = "This stops and replaces container db and rewrites volume pgdata (6 files change) as of before-migration, 3 minutes ago. A snapshot is taken first.\n"
 	for _, tc := range []struct {

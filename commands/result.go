@@ -37,6 +37,7 @@ type result struct {
 	Safety        string                  `json:"safety,omitempty"` // ID of the snapshot that was taken first
 	Undo          string                  `json:"undo,omitempty"`   // the command that takes it back
 	Volumes       []snapshot.VolumeChange `json:"volumes,omitempty"`
+	Config        []snapshot.ConfigChange `json:"config,omitempty"`
 	NotCaptured   []notCaptured           `json:"not_captured,omitempty"`
 }
 

@@ -29,6 +29,7 @@ type Replaced struct {
 	Saves   bool           // a snapshot is taken first
 	Safety  *Snapshot      // that snapshot; nil: none was taken
 	Volumes []VolumeChange // what changed in each
+	Config  []ConfigChange // what of the configuration changed
 }
 
 // VolumeChange says what happened to one volume.

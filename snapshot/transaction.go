@@ -103,6 +103,7 @@ func (t *transaction) result() Replaced {
 	}
 	if t.plan.old != nil {
 		r.Old, r.Stops = containerName(*t.plan.old), t.plan.old.State.Running
+		r.Config = configChanges(*t.plan.old, t.plan.snapshot, t.plan.spec)
 	}
 	return r
 }

@@ -1,0 +1,41 @@
+package commands
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+// describeConfig says what a restore in place changes of the configuration, each kind in a line; what
+// several environment variables do is one.
+func describeConfig(changes []snapshot.ConfigChange) []string {
+	var lines, variables []string
+	for _, c := range changes {
+		switch c.What {
+		case snapshot.ConfigEnvironment:
+			variables = append(variables, c.Verb+" "+c.Name)
+		case snapshot.ConfigPort:
+			lines = append(lines, fmt.Sprintf("port %s: %s", c.Name, becomes(c, "published on ", "no longer published")))
+		case snapshot.ConfigMount:
+			lines = append(lines, fmt.Sprintf("mount %s: %s", c.Name, becomes(c, "", "nothing is mounted")))
+		default:
+			lines = append(lines, fmt.Sprintf("%s: %s", c.What, becomes(c, "", "none")))
+		}
+	}
+	if len(variables) > 0 {
+		lines = append(lines, "environment: "+strings.Join(variables, ", "))
+	}
+	return lines
+}
+
+// becomes is what there is instead of what there was.
+func becomes(c snapshot.ConfigChange, prefix, none string) string {
+	switch c.Verb {
+	case "add":
+		return prefix + c.Then
+	case "remove":
+		return none + " (now " + c.Now + ")"
+	}
+	return prefix + c.Then + " instead of " + c.Now
+}

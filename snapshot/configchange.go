@@ -1,0 +1,161 @@
+package snapshot
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/go-connections/nat"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// ConfigChange is something in a container's configuration that a restore in place makes different. Of environment
+// variables the values are not told: they may be secrets.
+type ConfigChange struct {
+	What string `json:"what"`           // one of the kinds below
+	Name string `json:"name,omitempty"` // of the variable, the port or the folder
+	Verb string `json:"verb"`           // add, change or remove
+	Now  string `json:"now,omitempty"`
+	Then string `json:"then,omitempty"`
+}
+
+// What can change.
+const (
+	ConfigImage       = "image"
+	ConfigEnvironment = "environment"
+	ConfigPort        = "port"
+	ConfigMount       = "mount"
+)
+
+// configChanges compares a container with what a snapshot makes of it.
+func configChanges(old container.InspectResponse, s Snapshot, sp *spec) []ConfigChange {
+	changes := imageChange(old, s)
+	for _, c := range compareNamed(variables(old.Config.Env), variables(sp.config.Env)) {
+		c.What, c.Now, c.Then = ConfigEnvironment, "", ""
+		changes = append(changes, c)
+	}
+	for _, c := range compareNamed(publications(old.HostConfig.PortBindings), publications(sp.host.PortBindings)) {
+		c.What = ConfigPort
+		changes = append(changes, c)
+	}
+	for _, c := range compareNamed(mountedNow(old.Mounts), mountedThen(s.Mounts)) {
+		c.What = ConfigMount
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// imageChange compares images by their names, and by what these stood for. Of a container that was
+// restored it is not known what image it once ran from.
+func imageChange(old container.InspectResponse, s Snapshot) []ConfigChange {
+	now, then := old.Config.Image, s.Container.Image
+	if old.Config.Labels[labels.KeyRestoredFrom] != "" || old.Image == s.Container.ImageID {
+		return nil
+	}
+	if now == then {
+		now, then = now+" ("+shortImage(old.Image)+")", then+" ("+shortImage(s.Container.ImageID)+")"
+	}
+	return []ConfigChange{{What: ConfigImage, Verb: "change", Now: now, Then: then}}
+}
+
+func shortImage(id string) string {
+	id = strings.TrimPrefix(id, "sha256:")
+	return id[:min(len(id), shortID)]
+}
+
+// compareNamed lists the names whose text is not the same, in order.
+func compareNamed(now, then map[string]string) []ConfigChange {
+	var changes []ConfigChange
+	all := maps.Clone(now)
+	maps.Copy(all, then)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		before, was := now[name]
+		after, is := then[name]
+		switch {
+		case !was:
+			changes = append(changes, ConfigChange{Name: name, Verb: "add", Then: after})
+		case !is:
+			changes = append(changes, ConfigChange{Name: name, Verb: "remove", Now: before})
+		case before != after:
+			changes = append(changes, ConfigChange{Name: name, Verb: "change", Now: before, Then: after})
+		}
+	}
+	return changes
+}
+
+func variables(env []string) map[string]string {
+	values := map[string]string{}
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		values[name] = value
+	}
+	return values
+}
+
+// publications says where each port is published.
+func publications(ports nat.PortMap) map[string]string {
+	where := map[string]string{}
+	for port, bindings := range ports {
+		var texts []string
+		for _, b := range bindings {
+			text := b.HostPort
+			if text == "" || text == "0" {
+				text = "a free port"
+			}
+			if b.HostIP != "" && b.HostIP != "0.0.0.0" && b.HostIP != "::" {
+				text = b.HostIP + ":" + text
+			}
+			texts = append(texts, text)
+		}
+		if len(texts) > 0 {
+			slices.Sort(texts)
+			where[string(port)] = strings.Join(slices.Compact(texts), ", ")
+		}
+	}
+	return where
+}
+
+func mountedNow(mounts []container.MountPoint) map[string]string {
+	what := map[string]string{}
+	for _, m := range mounts {
+		if text := describeMount(string(m.Type), m.Name, m.Source, m.RW); text != "" {
+			what[m.Destination] = text
+		}
+	}
+	return what
+}
+
+func mountedThen(mounts []labels.Mount) map[string]string {
+	what := map[string]string{}
+	for _, m := range mounts {
+		if text := describeMount(m.Type, m.Name, m.Source, m.RW); text != "" {
+			what[m.Destination] = text
+		}
+	}
+	return what
+}
+
+// describeMount is what is mounted, for people; nothing of what holds no data.
+func describeMount(kind, name, source string, writable bool) string {
+	var text string
+	switch mount.Type(kind) {
+	case mount.TypeVolume:
+		const generated = 64 // hex digits
+		if len(name) == generated {
+			name = name[:shortID]
+		}
+		text = "volume " + name
+	case mount.TypeBind:
+		text = "bind of " + source
+	default:
+		return ""
+	}
+	if !writable {
+		return fmt.Sprintf("%s (read-only)", text)
+	}
+	return text
+}
