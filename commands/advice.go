@@ -55,9 +55,6 @@ func advice(err error) string {
 		}
 		return "Use --force to remove it all the same"
 	}
-	if used, ok := errors.AsType[*snapshot.InUseError](err); ok {
-		return "Remove what was made from it first: docker rm " + strings.Join(used.Containers, " ")
-	}
 	if unknown, ok := errors.AsType[*snapshot.UnknownJournalError](err); ok {
 		if unknown.Store != "" {
 			return "It was begun with --store " + unknown.Store

@@ -44,10 +44,6 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		},
 		{"pinned", &snapshot.PinnedError{ID: firstID}, "snapshot " + string(firstID) + " is pinned\nUse --force to remove it all the same"},
 		{
-			"in use", &snapshot.InUseError{ID: firstID, Containers: []string{"a", "b"}},
-			"snapshot " + string(firstID) + " is used by container a, b\nRemove what was made from it first: docker rm a b",
-		},
-		{
 			"store is full", fmt.Errorf("read volumes: %w", &volumebackup.FullError{Store: "mine", Err: errors.New("write /store/tmp/x: no space left on device")}),
 			"read volumes: store mine is full\nFree space with docker snapshot rm",
 		},

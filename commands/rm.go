@@ -25,8 +25,9 @@ func newRemoveCommand(d deps) *cobra.Command {
 		Short:   "Remove one or more snapshots",
 		Long: `Remove one or more snapshots, and print the ID of each that was removed.
 
-A snapshot that a container was made from is not removed, and neither is a
-pinned one without --force.`,
+A pinned snapshot is not removed without --force. Containers that were made from
+a snapshot, or restored in place, go on: they keep the layers that they use,
+which the engine frees when the last of them is removed.`,
 		Example: `  docker snapshot rm web:before-upgrade
   docker snapshot rm $(docker snapshot ls -q --filter expired=true)`,
 		Args:                  cli.RequiresMinArgs(1),

@@ -60,19 +60,6 @@ func (e *PinnedError) Error() string { return fmt.Sprintf("snapshot %s is pinned
 // Unwrap gives the error its class.
 func (e *PinnedError) Unwrap() error { return cerrdefs.ErrFailedPrecondition }
 
-// InUseError is returned by Remove for a snapshot whose image containers use.
-type InUseError struct {
-	ID         labels.ID
-	Containers []string // their names
-}
-
-func (e *InUseError) Error() string {
-	return fmt.Sprintf("snapshot %s is used by container %s", e.ID, strings.Join(e.Containers, ", "))
-}
-
-// Unwrap gives the error its class.
-func (e *InUseError) Unwrap() error { return cerrdefs.ErrConflict }
-
 // FreezeError is returned by Create if a container cannot be paused: rootless
 // engines, for one, need cgroup v2 for that.
 type FreezeError struct {

@@ -17,10 +17,10 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Remove untags and deletes the snapshot that word means, and returns it. One
-// whose image a container uses is refused, and so is a pinned one without Force.
-// If it was the newest, latest moves to the newest that is left. If it fails,
-// the snapshot is whole again, or gone.
+// Remove untags and deletes the snapshot that word means, and returns it. A pinned
+// one is refused without Force. Containers that were made from it keep its layers
+// for as long as they are there. If it was the newest, latest moves to the newest
+// that is left. If it fails, the snapshot is whole again, or gone.
 func (e *Engine) Remove(ctx context.Context, word string, o RemoveOptions, p Progress) (Snapshot, error) {
 	s, err := e.Resolve(ctx, word)
 	if err != nil {
@@ -32,11 +32,15 @@ func (e *Engine) Remove(ctx context.Context, word string, o RemoveOptions, p Pro
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ahead := e.askAhead(asking)
-	if err := e.checkUnused(ctx, s); err != nil {
+	users, err := e.users(ctx, s)
+	if err != nil {
 		return s, err
 	}
 	if err := e.untag(ctx, s); err != nil {
 		return s, err
+	}
+	if len(users) > 0 {
+		p.warn("remove", fmt.Sprintf("the layers of %s are used by container %s, and are freed when that is removed", s.ID, strings.Join(users, ", ")))
 	}
 	ctx = context.WithoutCancel(ctx)
 	engine, err := ahead.engine()
@@ -149,14 +153,14 @@ func (e *Engine) existing(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// checkUnused refuses a snapshot from which containers were made. The engine's
-// ancestor filter also finds those of images further up, so IDs are compared.
-func (e *Engine) checkUnused(ctx context.Context, s Snapshot) error {
+// users lists the names of the containers that were made from a snapshot. The
+// engine's ancestor filter also finds those of images further up, so IDs are compared.
+func (e *Engine) users(ctx context.Context, s Snapshot) ([]string, error) {
 	all, err := e.docker.ContainerList(ctx, container.ListOptions{
 		All: true, Filters: filters.NewArgs(filters.Arg("ancestor", s.ImageID)),
 	})
 	if err != nil {
-		return fmt.Errorf("list containers of image %s: %w", s.Ref(), err)
+		return nil, fmt.Errorf("list containers of image %s: %w", s.Ref(), err)
 	}
 	var names []string
 	for _, c := range all {
@@ -164,11 +168,8 @@ func (e *Engine) checkUnused(ctx context.Context, s Snapshot) error {
 			names = append(names, summaryName(c))
 		}
 	}
-	if len(names) > 0 {
-		slices.Sort(names)
-		return &InUseError{ID: s.ID, Containers: names}
-	}
-	return nil
+	slices.Sort(names)
+	return names, nil
 }
 
 // orphanAge is how old an unfinished image must be before it is taken for one
