@@ -105,7 +105,7 @@ var solutions = map[snapshot.ProblemKind]string{
 	snapshot.ProblemNoBindSource: "create it, or use --skip-missing to leave it out (a copy takes --binds none, too)",
 	snapshot.ProblemNoDevice:     "use --skip-missing to leave it out",
 	snapshot.ProblemNoRuntime:    "use --skip-missing for the engine's default",
-	snapshot.ProblemNoContainer:  "start or restore that one first, or use --skip-missing to do without",
+	snapshot.ProblemNoContainer:  "start or restore that one first, use --network (container:NAME) instead of its network, or --skip-missing to do without",
 	snapshot.ProblemNoVolume:     "use --skip-missing for an empty one",
 	snapshot.ProblemPortTaken:    "stop what holds it, or use -p to publish another",
 	snapshot.ProblemVolumeInUse:  "stop it, or use --stop-others",

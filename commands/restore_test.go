@@ -19,7 +19,7 @@ func restoredCopy() snapshot.Restored {
 	return snapshot.Restored{
 		ContainerID: containerID, Name: "web-58979a", Snapshot: firstSnapshot(), Started: true,
 		Plan: snapshot.Plan{
-			{Op: snapshot.OpReplacePort, Target: "8080 for 80/tcp", Reason: "held by container web"},
+			{Op: snapshot.OpReplacePort, Target: "8080 for 80/tcp", Reason: "taken by web"},
 			{Op: snapshot.OpCreateContainer, Target: "web-58979a"},
 		},
 		Timings: snapshot.Timings{{Phase: "check", Duration: 12 * time.Millisecond}, {Phase: "total", Duration: 90 * time.Millisecond}},
@@ -140,7 +140,7 @@ func TestDryRunPrintsThePlan(t *testing.T) {
 	f.engine.restored = restoredCopy()
 	assert.Equal(t, f.run(t, "restore", "--dry-run", "x"), 0)
 	assert.Assert(t, f.engine.restore.DryRun)
-	assert.Equal(t, f.stdout.String(), "replace port 8080 for 80/tcp (held by container web)\ncreate container web-58979a\n")
+	assert.Equal(t, f.stdout.String(), "port 8080 is taken by web: 80/tcp gets a free one\ncreate container web-58979a\n")
 }
 
 func TestRestorePrintsJSON(t *testing.T) {
@@ -162,7 +162,7 @@ func TestRestorePrintsJSON(t *testing.T) {
 			assert.Equal(t, got["started"], true)
 			assert.DeepEqual(t, got["timings_ms"], map[string]any{"check": 12.0, "total": 90.0})
 			assert.DeepEqual(t, got["plan"].([]any)[0], map[string]any{
-				"op": "replace port", "target": "8080 for 80/tcp", "reason": "held by container web",
+				"op": "replace port", "target": "8080 for 80/tcp", "reason": "taken by web",
 			})
 		})
 	}

@@ -146,6 +146,8 @@ type Config struct {
 	Config           json.RawMessage `json:"Config"`
 	HostConfig       json.RawMessage `json:"HostConfig"`
 	NetworkingConfig json.RawMessage `json:"NetworkingConfig,omitempty"`
+	// Peers are the names, by their IDs, of the containers whose namespaces it shares.
+	Peers map[string]string `json:"Peers,omitempty"`
 }
 
 // Mount is one mount of the container. It has either an archive, or a reason

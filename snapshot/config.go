@@ -20,6 +20,7 @@ type spec struct {
 	host      container.HostConfig
 	endpoints map[string]*network.EndpointSettings // by network name
 	mounts    []labels.Mount                       // as captured
+	names     map[string]string                    // by ID, of the containers whose namespaces it shares
 }
 
 // decodeSpec reads a captured configuration. It also returns the fields that
@@ -52,7 +53,7 @@ func decodeSpec(c labels.Config) (s spec, lost []string, err error) {
 		}
 		lost = append(lost, missing...)
 	}
-	s.endpoints = networking.EndpointsConfig
+	s.endpoints, s.names = networking.EndpointsConfig, c.Peers
 	maps.DeleteFunc(s.endpoints, func(_ string, e *network.EndpointSettings) bool { return e == nil })
 	s.forgetNetworkIDs()
 	s.keepNoEntrypoint()

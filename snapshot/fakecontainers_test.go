@@ -20,6 +20,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/pkg/stdcopy"
+	"github.com/docker/go-connections/nat"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -95,11 +96,32 @@ func (c *fakeContainer) inspect(size bool) container.InspectResponse {
 		},
 		Config: c.config, Mounts: c.mounts, NetworkSettings: &container.NetworkSettings{Networks: c.endpoints},
 	}
+	answer.NetworkSettings.Ports = c.published()
 	if size {
 		bytes := int64(len(c.files))
 		answer.SizeRw = &bytes
 	}
 	return answer
+}
+
+// published are the ports of a container that runs: those that are left to the
+// engine begin at 32768.
+func (c *fakeContainer) published() nat.PortMap {
+	ports := nat.PortMap{}
+	next := 32768
+	for _, port := range slices.Sorted(maps.Keys(c.host.PortBindings)) {
+		for _, b := range c.host.PortBindings[port] {
+			if b.HostPort == "" {
+				b.HostPort = strconv.Itoa(next)
+				next++
+			}
+			ports[port] = append(ports[port], b)
+		}
+	}
+	if c.state != "running" {
+		return nil
+	}
+	return ports
 }
 
 // addFields adds to the HostConfig of an inspect answer what a later engine

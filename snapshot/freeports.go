@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
 )
 
@@ -33,7 +35,7 @@ func takenBinding(port nat.Port, b nat.PortBinding, held map[hostPort]string) st
 		owners = append(owners, owner)
 	}
 	slices.Sort(owners)
-	return "held by container " + strings.Join(slices.Compact(owners), ", ")
+	return "taken by " + strings.Join(slices.Compact(owners), ", ")
 }
 
 // portOwner names the container that holds a port, if one does.
@@ -61,11 +63,54 @@ func (sp *spec) replacePorts(named nat.PortMap, taken func(nat.Port, nat.PortBin
 				continue
 			}
 			bindings[i].HostPort = ""
-			steps = append(steps, Step{Op: OpReplacePort, Target: fmt.Sprintf("%s for %s", b.HostPort, port), Reason: why})
+			steps = append(steps, Step{Op: OpReplacePort, Target: b.HostPort + portFor + string(port), Reason: why})
 		}
 		sp.host.PortBindings[port] = bindings
 	}
 	return steps
+}
+
+// portFor is between the host's port and the container's in the target of a step.
+const portFor = " for "
+
+// replacedPort says which port was replaced and why, and how the container's port
+// is published now.
+func replacedPort(s Step, now string) string {
+	host, port, _ := strings.Cut(s.Target, portFor)
+	return fmt.Sprintf("port %s is %s: %s %s", host, s.Reason, port, now)
+}
+
+// reportPorts says where ports are published that were replaced: the engine has
+// chosen others when it started the container.
+func (e *Engine) reportPorts(ctx context.Context, id string, replaced Plan, p Progress) {
+	if len(replaced) == 0 {
+		return
+	}
+	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
+	for _, step := range replaced {
+		text := step.String()
+		_, port, _ := strings.Cut(step.Target, portFor)
+		if chosen := chosenPorts(c, nat.Port(port)); err == nil && len(chosen) > 0 {
+			text = replacedPort(step, "is published on "+strings.Join(chosen, ", ")+" instead")
+		}
+		p.warn("start", text)
+	}
+}
+
+// chosenPorts are the host's ports on which the engine publishes a port of the
+// container, and that nobody asked for.
+func chosenPorts(c container.InspectResponse, port nat.Port) []string {
+	if c.NetworkSettings == nil || c.HostConfig == nil {
+		return nil
+	}
+	var chosen []string
+	for _, b := range c.NetworkSettings.Ports[port] {
+		asked := slices.ContainsFunc(c.HostConfig.PortBindings[port], func(asked nat.PortBinding) bool { return asked.HostPort == b.HostPort })
+		if !asked && !slices.Contains(chosen, b.HostPort) {
+			chosen = append(chosen, b.HostPort)
+		}
+	}
+	return chosen
 }
 
 // portInError finds the host port in the engine's messages about a port that
@@ -94,7 +139,7 @@ func (sp *spec) freeFailedPort(err error, named nat.PortMap) Plan {
 			if err != nil || first == 0 || !matches(first, last) {
 				return ""
 			}
-			return "held by another program on the host"
+			return "taken by another program on the host"
 		})
 	}
 	if steps := replace(func(first, last int) bool { return first == last && failed[first] }); len(steps) > 0 {

@@ -22,7 +22,7 @@ func (sp *spec) portProblems(around surroundings) []Problem {
 	probe.host.PortBindings = clonePorts(sp.host.PortBindings)
 	for _, step := range probe.freeTakenPorts(heldPorts(around.containers), nil) {
 		problems = append(problems, Problem{
-			Kind: ProblemPortTaken, Subject: step.Target, Text: fmt.Sprintf("host port %s is %s", step.Target, step.Reason),
+			Kind: ProblemPortTaken, Subject: step.Target, Text: fmt.Sprintf("port %s is %s", step.Target, step.Reason),
 		})
 	}
 	return problems

@@ -38,7 +38,7 @@ func TestWhoIsNeededMustRun(t *testing.T) {
 		problems := r.peerProblems(around)
 		assert.Equal(t, len(problems) == 0, running, state)
 		if !running {
-			assert.Equal(t, problems[0].Text, "container side, on which this one depends, does not run")
+			assert.Equal(t, problems[0].Text, "this container uses the network of side, which does not run")
 		}
 		r.start = false
 		assert.Equal(t, len(r.peerProblems(around)), 0)

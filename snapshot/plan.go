@@ -32,6 +32,9 @@ type Step struct {
 }
 
 func (s Step) String() string {
+	if s.Op == OpReplacePort {
+		return replacedPort(s, "gets a free one")
+	}
 	if s.Reason == "" {
 		return fmt.Sprintf("%s %s", s.Op, s.Target)
 	}

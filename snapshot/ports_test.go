@@ -47,7 +47,7 @@ func TestFreeTakenPorts(t *testing.T) {
 			want, text := test.binding, ""
 			if test.wantedFree {
 				want.HostPort = ""
-				text = "replace port " + test.binding.HostPort + " for " + string(test.bound) + " (held by container holder)\n"
+				text = "port " + test.binding.HostPort + " is taken by holder: " + string(test.bound) + " gets a free one\n"
 			}
 			assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{test.bound: {want}})
 			assert.Equal(t, plan.String(), text)
@@ -68,7 +68,7 @@ func TestFreeTakenPortsKeepsTheOtherBindings(t *testing.T) {
 		"443/tcp": {{}},
 		"9/udp":   nil,
 	})
-	assert.Equal(t, plan.String(), "replace port 443 for 443/tcp (held by container b)\nreplace port 80 for 80/tcp (held by container a)\n")
+	assert.Equal(t, plan.String(), "port 443 is taken by b: 443/tcp gets a free one\nport 80 is taken by a: 80/tcp gets a free one\n")
 }
 
 func TestFreeTakenPortsReplacesARangeThatIsFull(t *testing.T) {
@@ -78,7 +78,7 @@ func TestFreeTakenPortsReplacesARangeThatIsFull(t *testing.T) {
 		plan := sp.freeTakenPorts(held, nil)
 		want := ""
 		if why != "" {
-			want = "replace port " + ports + " for 80/tcp (held by container " + why + ")\n"
+			want = "port " + ports + " is taken by " + why + ": 80/tcp gets a free one\n"
 		}
 		assert.Equal(t, plan.String(), want)
 		assert.Equal(t, sp.host.PortBindings["80/tcp"][0].HostPort == "", why != "")
@@ -89,7 +89,7 @@ func TestPortsThatTheUserNamedAreNotReplaced(t *testing.T) {
 	sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{HostPort: "8081"}}}}}
 	named := nat.PortMap{"80/tcp": {{HostPort: "8080"}}}
 	held := map[hostPort]string{{port: 8080, proto: "tcp"}: "a", {port: 8081, proto: "tcp"}: "b"}
-	assert.Equal(t, sp.freeTakenPorts(held, named).String(), "replace port 8081 for 81/tcp (held by container b)\n")
+	assert.Equal(t, sp.freeTakenPorts(held, named).String(), "port 8081 is taken by b: 81/tcp gets a free one\n")
 	assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{}}})
 	assert.Equal(t, len(sp.freeFailedPort(errorString("Bind for 0.0.0.0:8080 failed: port is already allocated"), named)), 0)
 	assert.Equal(t, len(sp.freeFailedPort(errorString("Bind for 0.0.0.0:8080 failed: port is already allocated"), nil)), 1)
@@ -131,27 +131,27 @@ func TestFreeFailedPort(t *testing.T) {
 	}{
 		"docker's own allocation": {
 			"driver failed programming external connectivity on endpoint web: Bind for 0.0.0.0:8080 failed: port is already allocated",
-			"replace port 8080 for 80/tcp (held by another program on the host)\n",
+			"port 8080 is taken by another program on the host: 80/tcp gets a free one\n",
 		},
 		"another program, IPv6": {
 			"failed to bind host port [::]:8443/tcp: address already in use",
-			"replace port 8443 for 443/tcp (held by another program on the host)\n",
+			"port 8443 is taken by another program on the host: 443/tcp gets a free one\n",
 		},
 		"userland proxy": {
 			"Error starting userland proxy: listen tcp4 127.0.0.1:8080: bind: address already in use",
-			"replace port 8080 for 80/tcp (held by another program on the host)\n",
+			"port 8080 is taken by another program on the host: 80/tcp gets a free one\n",
 		},
 		"the last port of a range that was tried": {
 			"failed to bind host port 127.0.0.1:9001/tcp: address already in use",
-			"replace port 9000-9001 for 90/tcp (held by another program on the host)\n",
+			"port 9000-9001 is taken by another program on the host: 90/tcp gets a free one\n",
 		},
 		"a port, also in a range": {
 			"failed to bind host port 127.0.0.1:9100/tcp: address already in use",
-			"replace port 9100 for 91/tcp (held by another program on the host)\n",
+			"port 9100 is taken by another program on the host: 91/tcp gets a free one\n",
 		},
 		"no port of a range": {
 			"driver failed programming external connectivity on endpoint web: all ports are allocated",
-			"replace port 9000-9001 for 90/tcp (held by another program on the host)\nreplace port 9100-9101 for 92/tcp (held by another program on the host)\n",
+			"port 9000-9001 is taken by another program on the host: 90/tcp gets a free one\nport 9100-9101 is taken by another program on the host: 92/tcp gets a free one\n",
 		},
 		"a port that is not ours":    {"listen tcp4 0.0.0.0:808: bind: address already in use", ""},
 		"something else":             {"OCI runtime create failed: exec: \"x\": executable file not found, port 8080", ""},

@@ -213,7 +213,7 @@ func (s surroundings) problems(sp *spec, name string) []Problem {
 	}
 	for _, peer := range slices.Concat(sp.peers(), sp.volumeSources()) {
 		if s.container(peer) == nil {
-			add(ProblemNoContainer, peer, "container %s, on which this one depends, does not exist")
+			found = append(found, Problem{Kind: ProblemNoContainer, Subject: peer, Text: sp.needs(peer) + ", which is gone"})
 		}
 	}
 	return found
@@ -237,6 +237,34 @@ func (sp *spec) peers() []string {
 	}
 	slices.Sort(peers)
 	return slices.Compact(peers)
+}
+
+// needs says what the container has of another one that it cannot start without.
+func (sp *spec) needs(peer string) string {
+	var has []string
+	if sp.host.NetworkMode.ConnectedContainer() == peer {
+		has = append(has, "the network")
+	}
+	if sp.host.IpcMode.Container() == peer {
+		has = append(has, "the shared memory")
+	}
+	if sp.host.PidMode.Container() == peer {
+		has = append(has, "the processes")
+	}
+	if slices.Contains(sp.volumeSources(), peer) {
+		has = append(has, "the volumes")
+	}
+	name := peer
+	if isContainerID(peer) {
+		name = peer[:shortID]
+	}
+	if known, ok := sp.names[peer]; ok {
+		name = known
+	}
+	if len(has) == 0 {
+		return "this container has a link to " + name
+	}
+	return "this container uses " + strings.Join(has, " and ") + " of " + name
 }
 
 // volumeSources are the containers whose volumes the configuration asks for

@@ -66,10 +66,23 @@ func TestProblemsAreFoundAllAtOnce(t *testing.T) {
 		"volume named does not exist any more",
 		"volume other does not exist any more",
 		"runtime kata is not known to the engine",
-		"container db, on which this one depends, does not exist",
-		"container peer, on which this one depends, does not exist",
+		"this container has a link to db, which is gone",
+		"this container uses the shared memory and the processes of peer, which is gone",
 	}, "\n  "))
 	assert.Assert(t, cerrdefs.IsFailedPrecondition(err))
+}
+
+// When the container is gone whose network was shared, only its ID would be left.
+func TestWhoIsGoneIsNamed(t *testing.T) {
+	docker := newFakeDocker()
+	side := docker.run(t, "side")
+	docker.create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.id)})
+	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+	assert.NilError(t, docker.ContainerRemove(t.Context(), "side", container.RemoveOptions{Force: true}))
+	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one"}, nil)
+	assert.Error(t, err, "cannot restore:\n  this container uses the network of side, which is gone")
+	unnamed := spec{host: container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.id)}}
+	assert.Equal(t, unnamed.needs(side.id), "this container uses the network of "+side.id[:shortID])
 }
 
 func TestNoProblemsWhereAllIsThere(t *testing.T) {

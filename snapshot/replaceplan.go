@@ -323,7 +323,7 @@ func (r *replacement) peerProblems(around surroundings) []Problem {
 			continue
 		}
 		problems = append(problems, Problem{
-			Kind: ProblemNoContainer, Subject: peer, Text: fmt.Sprintf("container %s, on which this one depends, does not run", summaryName(*c)),
+			Kind: ProblemNoContainer, Subject: peer, Text: r.spec.needs(peer) + ", which does not run",
 		})
 	}
 	return problems

@@ -143,9 +143,13 @@ func (r restore) steps(s Snapshot, allEndpoints bool) Plan {
 	return plan
 }
 
-// notes are the steps of which the user has to know afterwards.
+func (p Plan) only(op Op) Plan {
+	return slices.DeleteFunc(slices.Clone(p), func(s Step) bool { return s.Op != op })
+}
+
+// notes are the steps of which the user has to know.
 func (p Plan) notes() Plan {
-	return slices.DeleteFunc(slices.Clone(p), func(s Step) bool { return s.Op != OpReplacePort && s.Op != OpLeaveOut })
+	return p.only(OpLeaveOut)
 }
 
 // copySuffix tells a copy and its volumes from the original.
@@ -193,21 +197,21 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 		return err
 	}
 	result.Incomplete = volumes != nil && volumes.lost
+	replaced := r.plan.only(OpReplacePort)
 	for {
 		result.ContainerID, err = e.makeContainer(ctx, r, p)
 		if err == nil {
 			if err := volumes.release(context.WithoutCancel(ctx)); err != nil { // the copy is there all the same
 				p.warn("create", err.Error())
 			}
+			e.reportPorts(ctx, result.ContainerID, replaced, p)
 			return nil
 		}
 		freed := r.spec.freeFailedPort(err, r.publish)
 		if len(freed) == 0 {
 			return err
 		}
-		for _, step := range freed {
-			p.warn("start", step.String())
-		}
+		replaced = append(replaced, freed...)
 	}
 }
 

@@ -189,9 +189,9 @@ func TestRestoreTriesAnotherPortOnANewContainer(t *testing.T) {
 	assert.DeepEqual(t, docker.findContainer(restored.ContainerID).host.PortBindings, nat.PortMap{"80/tcp": {{}}, "81/tcp": {{}}, "82/tcp": {{}}})
 	slices.Sort(warnings)
 	assert.DeepEqual(t, warnings, []string{
-		"replace port 8080 for 80/tcp (held by another program on the host)",
-		"replace port 8081 for 81/tcp (held by container holder)",
-		"replace port 8082 for 82/tcp (held by another program on the host)",
+		"port 8080 is taken by another program on the host: 80/tcp is published on 32768 instead",
+		"port 8081 is taken by holder: 81/tcp is published on 32769 instead",
+		"port 8082 is taken by another program on the host: 82/tcp is published on 32770 instead",
 	})
 	assert.Assert(t, !docker.startedTwice)
 	assert.Equal(t, len(docker.containers), 3)
@@ -216,7 +216,7 @@ func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
 	var problems *ProblemsError
 	assert.Assert(t, errors.As(err, &problems), "%v", err)
 	assert.DeepEqual(t, problems.Problems, []Problem{{
-		Kind: ProblemPortTaken, Subject: "8081 for 80/tcp", Text: "host port 8081 for 80/tcp is held by container holder",
+		Kind: ProblemPortTaken, Subject: "8081 for 80/tcp", Text: "port 8081 for 80/tcp is taken by holder",
 	}})
 	assert.Assert(t, !slices.Contains(docker.calls, "ContainerCreate copy"))
 
@@ -322,7 +322,7 @@ func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {
 leave out /dev/kvm (device /dev/kvm does not exist on the engine's host)
 leave out /srv (the source of bind mount /srv does not exist on the engine's host)
 leave out kata (runtime kata is not known to the engine)
-leave out peer (container peer, on which this one depends, does not exist)
+leave out peer (this container uses the shared memory of peer, which is gone)
 create container %s (from %s)
 `, restored.Name, restored.Snapshot.Ref()))
 }

@@ -126,6 +126,10 @@ func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) 
 		return err
 	})
 	calls.Go(func() (err error) {
+		s.config.Peers, err = e.namespacePeers(ctx, s.container.HostConfig)
+		return err
+	})
+	calls.Go(func() (err error) {
 		s.mounts, err = e.captureMounts(ctx, s.container)
 		return err
 	})
@@ -142,6 +146,32 @@ func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) 
 		})
 	}
 	return calls.Wait()
+}
+
+// namespacePeers are the names, by their IDs, of the containers whose namespaces a
+// container shares. When one of them is gone, only they tell which it was.
+func (e *Engine) namespacePeers(ctx context.Context, host *container.HostConfig) (map[string]string, error) {
+	if host == nil {
+		return nil, nil
+	}
+	var names map[string]string
+	for _, id := range []string{host.NetworkMode.ConnectedContainer(), host.IpcMode.Container(), host.PidMode.Container()} {
+		if id == "" || names[id] != "" {
+			continue
+		}
+		c, err := e.inspectIfThere(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if c == nil {
+			continue
+		}
+		if names == nil {
+			names = map[string]string{}
+		}
+		names[id] = containerName(*c)
+	}
+	return names, nil
 }
 
 // observeName finds out who has the name, and refuses what may not be replaced.
