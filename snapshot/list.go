@@ -88,7 +88,7 @@ func (e *Engine) list(ctx context.Context, p Progress, patterns ...string) ([]Sn
 		case err == nil:
 			snapshots = append(snapshots, s)
 		case !errors.Is(err, labels.ErrAbsent):
-			p.warn("list", fmt.Sprintf("image %s is not readable as a snapshot: %v", strings.Join(summary.RepoTags, ", "), err))
+			p.warn("list", fmt.Sprintf("image %s is not listed, its labels cannot be read: %v", strings.Join(summary.RepoTags, ", "), err))
 		}
 	}
 	slices.SortFunc(snapshots, newestFirst)

@@ -45,7 +45,7 @@ func (e *Engine) Remove(ctx context.Context, word string, o RemoveOptions, p Pro
 	ctx = context.WithoutCancel(ctx)
 	engine, err := ahead.engine()
 	if err != nil {
-		p.warn("sweep", "what is unfinished stays: "+err.Error())
+		p.warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
 		return s, e.removeArchives(ctx, s, nil, p)
 	}
 	err = e.removeArchives(ctx, s, &engine, p)
@@ -189,7 +189,7 @@ func (e *Engine) sweep(ctx context.Context, engine engineInfo, p Progress) {
 		err = errors.Join(e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
 	}
 	if err != nil {
-		p.warn("sweep", "what is unfinished could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		p.warn("sweep", "what interrupted commands have left could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
 
