@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit statuses that a command can end with besides 0, those of signals
-// (128 and the signal's number) and those of wrong options, for which docker's
-// own [cli.FlagErrorFunc] has 125. The root command's help lists them.
+// The exit statuses that a command can end with besides 0 and those of signals: 128
+// and the signal's number. Docker's own [cli.FlagErrorFunc] has 125, too. The root
+// command's help lists them.
 const (
 	statusError      = 1
+	statusUsage      = 125
 	statusIncomplete = 3
 	statusSignal     = 128
 )

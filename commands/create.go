@@ -35,7 +35,7 @@ func newCreateCommand(d deps) *cobra.Command {
 		Long: `Take a snapshot of a container and print its ID.
 
 The container may be running, paused or stopped, and is afterwards what it was
-before. NAME follows the grammar of image tags and is unique among the
+before. NAME is 1 to 128 letters, digits, '_', '.' and '-', and is unique among the
 snapshots of the container.
 
 What a bind mount shows belongs to the host: the snapshot has its path, not its

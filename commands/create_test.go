@@ -65,8 +65,8 @@ func TestCreateRefusesWithoutAskingTheEngine(t *testing.T) {
 		name, args, message string
 		status              int
 	}{
-		{"no container", "create", "requires at least 1 and at most 2 arguments", 1},
-		{"three arguments", "create a b c", "requires at least 1 and at most 2 arguments", 1},
+		{"no container", "create", "requires at least 1 and at most 2 arguments", 125},
+		{"three arguments", "create a b c", "requires at least 1 and at most 2 arguments", 125},
 		{"empty container", "create ''", "container name cannot be empty", 1},
 		{"empty name", "create web ''", "invalid snapshot name", 1},
 		{"illegal name", "create web a/b", "invalid snapshot name", 1},

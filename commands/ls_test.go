@@ -55,7 +55,7 @@ func TestListRefusesWithoutAskingTheEngine(t *testing.T) {
 		args          []string
 		status        int
 	}{
-		{"two containers", "at most 1 argument", []string{"a", "b"}, 1},
+		{"two containers", "at most 1 argument", []string{"a", "b"}, 125},
 		{"empty container", "container name cannot be empty", []string{""}, 1},
 		{"filter without value", "use key=value", []string{"-f", "name"}, 125},
 		{"unknown filter", "unknown key", []string{"--filter", "colour=red"}, 125},

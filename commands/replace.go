@@ -35,6 +35,7 @@ const stopTimeoutUnset = -1
 func (o *replaceOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.replace, "replace", false, "Put the container itself and its volumes back, instead of making a copy")
 	flags.BoolVarP(&o.force, "force", "f", false, "Do not ask before replacing")
+	flags.BoolVarP(&o.force, "yes", "y", false, "The same as --force")
 	flags.BoolVar(&o.noSafety, "no-safety", false, "With --replace: take no snapshot first, so that a failure cannot put the volumes back")
 	flags.BoolVar(&o.stopOthers, "stop-others", false, "With --replace: stop other containers that hold the volumes, and start them again")
 	flags.Var(opts.NewListOptsRef(&o.readOnly, nil), "volume", "With --replace: restore this volume, too, although the container only reads it")
@@ -46,7 +47,7 @@ func (o *replaceOptions) addFlags(flags *pflag.FlagSet) {
 }
 
 // replaceOnly are the flags that mean nothing without --replace.
-var replaceOnly = []string{"force", "no-safety", "stop-others", "volume", "timeout", "wait", "settle", "health-timeout"}
+var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "wait", "settle", "health-timeout"}
 
 // copyOnly are the flags that mean nothing with --replace.
 var copyOnly = []string{"volumes", "binds"}

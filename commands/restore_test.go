@@ -96,8 +96,8 @@ func TestRestoreRefusesWithoutAskingTheEngine(t *testing.T) {
 		args          []string
 		status        int
 	}{
-		{"nothing", "requires 1 argument", nil, 1},
-		{"two snapshots", "requires 1 argument", []string{"a", "b"}, 1},
+		{"nothing", "requires 1 argument", nil, 125},
+		{"two snapshots", "requires 1 argument", []string{"a", "b"}, 125},
 		{"empty", "snapshot name cannot be empty", []string{""}, 1},
 		{"contradiction", "--start and --no-start", []string{"--start", "--no-start", "a"}, 125},
 		{"port", "invalid --publish", []string{"-p", "no:port:at:all", "a"}, 125},

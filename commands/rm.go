@@ -29,8 +29,13 @@ A pinned snapshot is not removed without --force. Containers that were made from
 a snapshot, or restored in place, go on: they keep the layers that they use,
 which the engine frees when the last of them is removed.`,
 		Example: `  docker snapshot rm web:before-upgrade
-  docker snapshot rm $(docker snapshot ls -q --filter expired=true)`,
-		Args:                  cli.RequiresMinArgs(1),
+  docker snapshot ls -q --filter expired=true | xargs -r docker snapshot rm`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.force { // rm -f $(docker snapshot ls -q …) may find nothing to remove
+				return nil
+			}
+			return cli.RequiresMinArgs(1)(cmd, args)
+		},
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeSnapshots(d, 0),
 		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
@@ -38,7 +43,7 @@ which the engine frees when the last of them is removed.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&o.force, "force", "f", false, "Remove pinned ones too, and do not fail for those that are gone")
+	flags.BoolVarP(&o.force, "force", "f", false, "Remove pinned ones too, and do not fail for those that are gone, or if there are none")
 	o.volumes.addFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
@@ -47,6 +52,9 @@ which the engine frees when the last of them is removed.`,
 
 // runRemove goes on after an error, so that one word too many does not keep the rest.
 func runRemove(ctx context.Context, d deps, o removeOptions, words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
 	show, err := d.progress(o.progress)
 	if err != nil {
 		return o.printer.failed(d.out, err)

@@ -51,8 +51,12 @@ func TestRemoveGoesOnAfterAnError(t *testing.T) {
 
 func TestRemoveNeedsASnapshot(t *testing.T) {
 	f := newFixture()
-	assert.Equal(t, f.run(t, "rm"), 1)
+	assert.Equal(t, f.run(t, "rm"), 125)
 	assert.Assert(t, is.Contains(f.stderr.String(), "requires at least 1 argument"))
+	f = newFixture()
+	assert.Equal(t, f.run(t, "rm", "-f"), 0)
+	assert.Equal(t, f.stdout.String()+f.stderr.String(), "")
+	assert.Equal(t, f.engine.calls, 0)
 }
 
 func TestRemovePrintsAJSONLineForEach(t *testing.T) {

@@ -104,6 +104,7 @@ func connect(dockerCLI command.Cli, global []string, volumes volumebackup.Config
 // newRoot returns the tree. It defines no PersistentPreRun: cobra would run it
 // instead of the one in which the CLI's plugin package connects everything.
 func newRoot(d deps) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   Name + " [OPTIONS] COMMAND",
 		Short: "Take snapshots of containers and bring them back",
@@ -114,7 +115,7 @@ Exit status:
   0      done
   1      an error
   3      made, but something that should be in it is not
-  125    wrong options
+  125    wrong options or arguments
   130    interrupted (SIGINT); 143 after SIGTERM, 129 after SIGHUP
 
 Settings, in plugins.snapshot of docker's config.json. An environment variable
@@ -127,6 +128,9 @@ overrides them, and an option overrides both:
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if version {
+				return newVersions(d).print(d, "")
+			}
 			return command.ShowHelp(d.err)(cmd, args)
 		},
 	}
@@ -141,6 +145,8 @@ overrides them, and an option overrides both:
 		newVersionCommand(d),
 		newGuardCommand(d),
 	)
+	root.Flags().BoolVar(&version, "version", false, "Show the version of this plugin")
+	checkArguments(root)
 	completeFlags(root, d)
 	return root
 }

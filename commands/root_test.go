@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -47,14 +49,37 @@ func TestConventionsOfCommands(t *testing.T) {
 
 func TestUnknownCommands(t *testing.T) {
 	f := newFixture()
-	assert.Equal(t, f.run(t, "creat"), 1)
+	assert.Equal(t, f.run(t, "creat"), 125)
 	assert.Assert(t, is.Contains(f.stderr.String(), "docker: unknown command: docker snapshot creat"))
+	assert.Assert(t, is.Contains(f.stderr.String(), "Did you mean: docker snapshot create\n"))
+	f = newFixture()
+	assert.Equal(t, f.run(t, "nonsense"), 125)
+	assert.Assert(t, !strings.Contains(f.stderr.String(), "Did you mean"))
+}
+
+func TestWrongArguments(t *testing.T) {
+	for _, cmd := range visible(newFixture().docker()) {
+		f := newFixture()
+		f.connect = errors.New("not to be dialled")
+		args := strings.Fields(strings.Repeat("one two three four ", 5))
+		if cmd.Name() == "rm" || cmd.Name() == "inspect" {
+			args = nil
+		}
+		if cmd.Name() != Name {
+			args = append([]string{cmd.Name()}, args...)
+		}
+		assert.Equal(t, f.run(t, args...), 125, cmd.Name())
+	}
 }
 
 func TestVersion(t *testing.T) {
 	f := newFixture()
 	assert.Equal(t, f.run(t, "version"), 0)
 	assert.Assert(t, is.Regexp(`^docker snapshot version v1\.2\.3 \(go\S+, \w+/\w+\)\n$`, f.stdout.String()))
+	whole := f.stdout.String()
+	f = newFixture()
+	assert.Equal(t, f.run(t, "--version"), 0)
+	assert.Equal(t, f.stdout.String(), whole)
 	f = newFixture()
 	assert.Equal(t, f.run(t, "version", "--format", "{{.Version}}"), 0)
 	assert.Equal(t, f.stdout.String(), "v1.2.3\n")

@@ -29,12 +29,15 @@ func newVersionCommand(d deps) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		RunE: adapt(func(context.Context, *cobra.Command, []string) error {
-			v := versions{d.version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-			return v.print(d, format)
+			return newVersions(d).print(d, format)
 		}),
 	}
 	cmd.Flags().VarP(checked{&format, checkTemplate}, "format", "f", "Format the output: 'json', or a Go template")
 	return cmd
+}
+
+func newVersions(d deps) versions {
+	return versions{d.version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 }
 
 func (v versions) print(d deps, format string) error {
