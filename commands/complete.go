@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -12,41 +13,106 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// completeContainers completes the name of a container, as the first argument.
-func completeContainers(d deps) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+// completion lists what there is to choose from; args are those in front of the word.
+type completion func(ctx context.Context, eng engine, args []string, prefix string) ([]snapshot.Candidate, error)
+
+// complete makes a completion one that cobra takes: none twice, each with what it stands
+// for. Without an engine it offers nothing.
+func (c completion) complete(d deps) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		eng, err := d.engine()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		names, err := eng.Containers(cmd.Context())
+		candidates, err := c(cmd.Context(), eng, args, prefix)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		var words []string
+		for _, candidate := range candidates {
+			if !slices.Contains(args, candidate.Word) {
+				words = append(words, described(candidate.Word, candidate.About))
+			}
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeSnapshots completes up to limit snapshots, or any number for 0, none twice.
-func completeSnapshots(d deps, limit int) cobra.CompletionFunc {
+// described is a candidate with its description, as cobra takes it.
+func described(word, about string) string {
+	if about == "" {
+		return oneLine(word)
+	}
+	return cobra.CompletionWithDesc(oneLine(word), strings.ReplaceAll(oneLine(about), "\t", " "))
+}
+
+// upTo limits a completion to so many arguments.
+func upTo(limit int, complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if limit > 0 && len(args) >= limit {
+		if len(args) >= limit {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		eng, err := d.engine()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		refs, err := eng.References(cmd.Context(), prefix)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		refs = slices.DeleteFunc(refs, func(ref string) bool { return slices.Contains(args, ref) })
-		return refs, cobra.ShellCompDirectiveNoFileComp
+		return complete(cmd, args, prefix)
 	}
+}
+
+// completeContainers completes the name of a container, or of a service of the
+// project in this directory, as the first argument.
+func completeContainers(d deps) cobra.CompletionFunc {
+	return upTo(1, completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]snapshot.Candidate, error) {
+		candidates, err := eng.Containers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		services, err := eng.Services(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range d.ofThisProject(services) {
+			candidates = append(candidates, snapshot.Candidate{Word: s.Name, About: "service: container " + s.Container})
+		}
+		return candidates, nil
+	}).complete(d))
+}
+
+// completeSnapshots completes up to limit snapshots, or any number for 0.
+func completeSnapshots(d deps, limit int) cobra.CompletionFunc {
+	complete := completion(func(ctx context.Context, eng engine, _ []string, prefix string) ([]snapshot.Candidate, error) {
+		return eng.References(ctx, prefix)
+	}).complete(d)
+	if limit == 0 {
+		return complete
+	}
+	return upTo(limit, complete)
+}
+
+// completeVolumes completes a volume: one of the container that was named already.
+func completeVolumes(d deps) cobra.CompletionFunc {
+	return completion(func(ctx context.Context, eng engine, args []string, _ string) ([]snapshot.Candidate, error) {
+		return eng.VolumeNames(ctx, strings.Join(args[:min(len(args), 1)], ""))
+	}).complete(d)
+}
+
+// about says what the keys of filters, and the triggers, stand for.
+var about = map[string]string{
+	"before": "older than a snapshot, a time or an age", "since": "newer than a snapshot, a time or an age",
+	"container": "of this container", "expired": "whether their time is over", "group": "of this --group", "label": "of a container with this label",
+	"meta.": "with this --meta", "name": "of this name", "pinned": "whether they are protected", "run": "of this --run-id", "step": "of this --step-id",
+	"tag": "with this --tag", "trigger": "taken for this reason",
+
+	string(labels.TriggerManual): "by hand", string(labels.TriggerRunStart): "when a run began", string(labels.TriggerRunEnd): "when a run ended",
+	string(labels.TriggerBeforeAction): "before an action", string(labels.TriggerAfterAction): "after an action",
+	string(labels.TriggerInterval): "because time had passed", string(labels.TriggerEvent): "because something happened",
+	string(labels.TriggerThreshold): "because a limit was reached", string(labels.TriggerPreRestore): "before a restore in place",
+}
+
+// completeTriggers completes why a snapshot is taken.
+func completeTriggers(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var words []string
+	for _, trigger := range labels.Triggers() {
+		words = append(words, described(string(trigger), about[string(trigger)]))
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 // completeFilter completes the key of a filter, and the values of some.
@@ -56,10 +122,11 @@ func completeFilter(d deps) cobra.CompletionFunc {
 		if !complete {
 			var keys []string
 			for _, key := range snapshot.FilterKeys() {
+				word := key
 				if !strings.HasSuffix(key, ".") { // meta. goes on
-					key += "="
+					word += "="
 				}
-				keys = append(keys, key)
+				keys = append(keys, described(word, about[key]))
 			}
 			return keys, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 		}
@@ -67,7 +134,7 @@ func completeFilter(d deps) cobra.CompletionFunc {
 		directive := cobra.ShellCompDirectiveNoFileComp
 		switch key {
 		case "trigger":
-			values = choicesOf(labels.Triggers()...)
+			values, directive = completeTriggers(cmd, nil, value)
 		case "pinned", "expired":
 			values = []string{"true", "false"}
 		case "container":
@@ -87,8 +154,14 @@ func completeFilter(d deps) cobra.CompletionFunc {
 // shell offers file names for one: no option of ours takes any.
 func completeFlags(root *cobra.Command, d deps) {
 	known := map[string]cobra.CompletionFunc{
-		"filter":   completeFilter(d),
-		"trigger":  choicesOf(labels.Triggers()...).complete,
+		"filter":  completeFilter(d),
+		"trigger": completeTriggers,
+		"store": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]snapshot.Candidate, error) {
+			return eng.Stores(ctx)
+		}).complete(d),
+		"network": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]snapshot.Candidate, error) {
+			return eng.NetworkNames(ctx)
+		}).complete(d),
 		"sort":     sortOrders.complete,
 		"progress": progressModes.complete,
 		"pause":    pauseChoices.complete,
@@ -107,6 +180,8 @@ func completeFlags(root *cobra.Command, d deps) {
 				complete = choices{formatter.TableFormatKey, formatter.JSONFormatKey}.complete
 			case flag.Name == "format":
 				complete = choices{formatter.JSONFormatKey}.complete
+			case cmd.Name() == "create" && (flag.Name == "volume" || flag.Name == "exclude-volume"):
+				complete = completeVolumes(d)
 			case !found:
 				complete = cobra.NoFileCompletions
 			}

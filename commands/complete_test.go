@@ -7,6 +7,9 @@ import (
 
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
 func TestCompletion(t *testing.T) {
@@ -27,11 +30,36 @@ func TestCompletion(t *testing.T) {
 		{"format of lists", "snapshot ls --format |", "table json"},
 		{"format", "snapshot rm --format |", "json"},
 		{"progress", "snapshot create --progress |", "auto tty plain quiet json"},
+		{"volumes", "snapshot create web --volume |", "data-of-web"},
+		{"volumes to leave out", "snapshot create --exclude-volume |", "data-of-"},
+		{"stores", "snapshot rm --store |", "cua-snapshots"},
+		{"networks", "snapshot restore --network |", "front"},
 		{"option without", "snapshot create --message |", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			assert.Equal(t, strings.Join(complete(t, newFixture(), tc.args), " "), tc.want)
 		})
+	}
+}
+
+func TestCompletionDescribes(t *testing.T) {
+	f := newFixture()
+	f.engine.services = []snapshot.Service{
+		{Name: "cache", Container: "shop-cache-1", Project: "shop", Directory: "/src/shop"}, {Name: "other", Container: "other-1", Directory: "/src/other"},
+	}
+	docker := f.docker()
+	docker.SetArgs([]string{"__complete", "snapshot", "create", ""})
+	assert.NilError(t, docker.ExecuteContext(t.Context()))
+	assert.Equal(t, f.stdout.String(), "web\tnginx, running\ndb\tpostgres, \\u001b[1mrunning\ncache\tservice: container shop-cache-1\n:4\n")
+	f = newFixture()
+	docker = f.docker()
+	docker.SetArgs([]string{"__complete", "snapshot", "ls", "--filter", ""})
+	assert.NilError(t, docker.ExecuteContext(t.Context()))
+	for _, key := range snapshot.FilterKeys() {
+		assert.Assert(t, is.Regexp(`(?m)^`+key+`=?\t\w`, f.stdout.String()))
+	}
+	for _, trigger := range labels.Triggers() {
+		assert.Assert(t, about[string(trigger)] != "")
 	}
 }
 

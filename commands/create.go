@@ -36,7 +36,8 @@ func newCreateCommand(d deps) *cobra.Command {
 
 The container may be running, paused or stopped, and is afterwards what it was
 before. NAME is 1 to 128 letters, digits, '_', '.' and '-', and is unique among the
-snapshots of the container.
+snapshots of the container. CONTAINER may be a service of the Compose project in
+the current directory, if that has one container.
 
 What a bind mount shows belongs to the host: the snapshot has its path, not its
 content. A line says so for each, unless -q is given or the container has the
@@ -131,8 +132,13 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 			return err
 		}
 	}
-	s, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Created, error) {
-		return eng.Create(ctx, o.engine, p)
+	s, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (s snapshot.Created, err error) {
+		err = d.withService(ctx, eng, o.engine.Container, func(container string) (err error) {
+			o.engine.Container = container
+			s, err = eng.Create(ctx, o.engine, p)
+			return err
+		})
+		return s, err
 	})
 	if err != nil {
 		return err

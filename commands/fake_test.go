@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/cli/cli"
 	"github.com/docker/cli/cli/streams"
 	"github.com/spf13/cobra"
@@ -35,7 +36,10 @@ type fakeEngine struct {
 	restore snapshot.RestoreOptions
 	listed  snapshot.ListOptions
 	removed []string
-	calls   int
+	// containers are those that create finds; nil: any.
+	containers []string
+	services   []snapshot.Service
+	calls      int
 }
 
 func (f *fakeEngine) called(p snapshot.Progress) error {
@@ -48,6 +52,9 @@ func (f *fakeEngine) called(p snapshot.Progress) error {
 
 func (f *fakeEngine) Create(_ context.Context, o snapshot.CreateOptions, p snapshot.Progress) (snapshot.Created, error) {
 	f.create = o
+	if f.containers != nil && !slices.Contains(f.containers, o.Container) {
+		return snapshot.Created{}, fmt.Errorf("no such container: %s: %w", o.Container, cerrdefs.ErrNotFound)
+	}
 	return f.created, f.called(p)
 }
 
@@ -81,13 +88,29 @@ func (f *fakeEngine) Remove(ctx context.Context, word string, o snapshot.RemoveO
 	return s, nil
 }
 
-func (f *fakeEngine) Containers(context.Context) ([]string, error) {
-	return []string{"web", "db"}, f.err
+func (f *fakeEngine) Containers(context.Context) ([]snapshot.Candidate, error) {
+	return []snapshot.Candidate{{Word: "web", About: "nginx, running"}, {Word: "db", About: "postgres, \x1b[1mrunning"}}, f.err
 }
 
-func (f *fakeEngine) References(_ context.Context, prefix string) ([]string, error) {
-	refs := []string{"web:before", "web:latest", string(firstID)}
-	return slices.DeleteFunc(refs, func(ref string) bool { return !strings.HasPrefix(ref, prefix) }), f.err
+func (f *fakeEngine) VolumeNames(_ context.Context, mountedBy string) ([]snapshot.Candidate, error) {
+	return []snapshot.Candidate{{Word: "data-of-" + mountedBy}}, f.err
+}
+
+func (f *fakeEngine) Stores(context.Context) ([]snapshot.Candidate, error) {
+	return []snapshot.Candidate{{Word: "cua-snapshots"}}, f.err
+}
+
+func (f *fakeEngine) NetworkNames(context.Context) ([]snapshot.Candidate, error) {
+	return []snapshot.Candidate{{Word: "front", About: "bridge"}}, f.err
+}
+
+func (f *fakeEngine) References(_ context.Context, prefix string) ([]snapshot.Candidate, error) {
+	refs := []snapshot.Candidate{{Word: "web:before"}, {Word: "web:latest"}, {Word: string(firstID)}}
+	return slices.DeleteFunc(refs, func(ref snapshot.Candidate) bool { return !strings.HasPrefix(ref.Word, prefix) }), f.err
+}
+
+func (f *fakeEngine) Services(_ context.Context, name string) ([]snapshot.Service, error) {
+	return slices.DeleteFunc(slices.Clone(f.services), func(s snapshot.Service) bool { return name != "" && s.Name != name }), f.err
 }
 
 // fakeClock stands still until it is advanced. Timers fire while it is.
@@ -190,8 +213,9 @@ func (f *fixture) deps() deps {
 			config:      func(key string) (string, bool) { value, ok := f.config[key]; return value, ok },
 			configFile:  func() string { return "/home/me/.docker/config.json" },
 		},
-		clock:   f.clock.clock(),
-		version: "v1.2.3",
+		directory: "/src/shop",
+		clock:     f.clock.clock(),
+		version:   "v1.2.3",
 	}
 }
 

@@ -30,7 +30,7 @@ type result struct {
 	Container     string                  `json:"container"`
 	ContainerID   string                  `json:"container_id,omitempty"`
 	Incomplete    bool                    `json:"incomplete,omitempty"`
-	FrozenMillis  *int64                  `json:"frozen_ms,omitempty"`
+	FrozenMillis  *int64                  `json:"frozen_ms,omitempty"` // the sum of all attempts
 	Started       *bool                   `json:"started,omitempty"`
 	Plan          snapshot.Plan           `json:"plan,omitempty"`
 	TimingsMillis map[string]int64        `json:"timings_ms,omitempty"`

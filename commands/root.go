@@ -29,6 +29,7 @@ const Name = "snapshot"
 type engine interface {
 	snapshots
 	upkeep
+	surroundings
 }
 
 // snapshots is the part about snapshots themselves.
@@ -47,8 +48,16 @@ type upkeep interface {
 	Recover(ctx context.Context, container string, p snapshot.Progress) ([]snapshot.Recovery, error)
 	Settle(ctx context.Context, container string, p snapshot.Progress) error
 	Thaw(ctx context.Context, containers []string) error
-	Containers(ctx context.Context) ([]string, error)
-	References(ctx context.Context, prefix string) ([]string, error)
+}
+
+// surroundings is the part about what there is, mostly for completion.
+type surroundings interface {
+	Containers(ctx context.Context) ([]snapshot.Candidate, error)
+	VolumeNames(ctx context.Context, mountedBy string) ([]snapshot.Candidate, error)
+	Stores(ctx context.Context) ([]snapshot.Candidate, error)
+	NetworkNames(ctx context.Context) ([]snapshot.Candidate, error)
+	References(ctx context.Context, prefix string) ([]snapshot.Candidate, error)
+	Services(ctx context.Context, name string) ([]snapshot.Service, error)
 }
 
 var _ engine = (*snapshot.Engine)(nil)
@@ -61,14 +70,17 @@ type deps struct {
 	volumes  *volumeOptions         // of the command that runs
 	global   []string               // docker's own options, as they were given
 	settings settings
-	clock    clock
-	version  string
+	// directory is the current one: Compose's project is known by it.
+	directory string
+	clock     clock
+	version   string
 }
 
 // NewRoot returns the command tree below "docker". version is the plugin's own;
 // global are docker's own options, as they were given.
 func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Command {
 	settings, volumes := newSettings(dockerCLI, os.LookupEnv), &volumeOptions{}
+	directory, _ := os.Getwd() // without one there is no project in it
 	return newRoot(deps{
 		in:       dockerCLI.In(),
 		out:      terminal{dockerCLI.Out()},
@@ -84,8 +96,9 @@ func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Comm
 			config.Plugin = version
 			return connect(dockerCLI, global, config)
 		},
-		clock:   clock{now: time.Now, after: afterFunc}, //nolint:forbidigo // this is where the clock comes from
-		version: version,
+		directory: directory,
+		clock:     clock{now: time.Now, after: afterFunc}, //nolint:forbidigo // this is where the clock comes from
+		version:   version,
 	})
 }
 

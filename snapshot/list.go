@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 
@@ -118,36 +117,4 @@ func (e *Engine) Entries(ctx context.Context, id labels.ID, m labels.Mount, visi
 		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, id)
 	}
 	return e.volumes.Entries(ctx, string(id), m.Archive.Index, m.Archive.Root, visit)
-}
-
-// Containers lists the names of all containers, for completion.
-func (e *Engine) Containers(ctx context.Context) ([]string, error) {
-	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
-	if err != nil {
-		return nil, fmt.Errorf("list containers: %w", err)
-	}
-	var names []string
-	for _, c := range all {
-		for _, name := range c.Names {
-			names = append(names, strings.TrimPrefix(name, "/"))
-		}
-	}
-	return names, nil
-}
-
-// References lists the words that begin with prefix and name a snapshot: every
-// container:tag, and the IDs. It is for completion.
-func (e *Engine) References(ctx context.Context, prefix string) ([]string, error) {
-	all, err := e.list(ctx, nil, namespace+"*")
-	if err != nil {
-		return nil, err
-	}
-	var words []string
-	for _, s := range all {
-		for _, ref := range s.Refs {
-			words = append(words, s.word(ref[strings.LastIndex(ref, ":")+1:]))
-		}
-		words = append(words, string(s.ID))
-	}
-	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, prefix) }), nil
 }

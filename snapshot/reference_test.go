@@ -3,6 +3,7 @@ package snapshot
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -236,16 +237,30 @@ func TestResolveDoesNotTakeWhatInheritedLabelsForASnapshot(t *testing.T) {
 
 func TestReferencesForCompletion(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "db", "Web")
-	words, err := docker.engine().References(t.Context(), "web")
+	words := func(candidates []Candidate, err error) string {
+		assert.NilError(t, err)
+		var words []string
+		for _, c := range candidates {
+			assert.Assert(t, c.About != "")
+			words = append(words, c.Word)
+		}
+		return strings.Join(words, " ")
+	}
+	docker.create(t, "shop-db-1", &container.Config{Labels: map[string]string{labelService: "db", labelProject: "shop", labelDirectory: "/src/shop"}},
+		&container.HostConfig{Binds: []string{"data:/data"}})
+	engine, ctx := docker.engine(), t.Context()
+	for prefix, want := range map[string]string{
+		"web": "web:one", "web:l": "web:latest", string(made[0].ID): string(made[0].ID), string(made[1].ID)[:15]: string(made[1].ID),
+		"W": "Web:" + string(made[2].ID), "nothing": "",
+	} {
+		assert.Equal(t, words(engine.References(ctx, prefix)), want)
+	}
+	assert.Equal(t, words(engine.Containers(ctx)), "web db Web shop-db-1")
+	assert.Equal(t, words(engine.VolumeNames(ctx, "shop-db-1")), "data")
+	assert.Equal(t, words(engine.VolumeNames(ctx, "gone")), "")
+	assert.Assert(t, slices.Contains(strings.Fields(words(engine.VolumeNames(ctx, ""))), "data"))
+	assert.Equal(t, len(strings.Fields(words(engine.NetworkNames(ctx)))), 3)
+	services, err := engine.Services(ctx, "db")
 	assert.NilError(t, err)
-	assert.DeepEqual(t, words, []string{"web:" + string(made[0].ID), "web:latest", "web:one"})
-	words, err = docker.engine().References(t.Context(), string(made[1].ID)[:15])
-	assert.NilError(t, err)
-	assert.DeepEqual(t, words, []string{string(made[1].ID)})
-	words, err = docker.engine().References(t.Context(), "W")
-	assert.NilError(t, err)
-	assert.DeepEqual(t, words, []string{"Web:" + string(made[2].ID), "Web:latest"})
-	names, err := docker.engine().Containers(t.Context())
-	assert.NilError(t, err)
-	assert.DeepEqual(t, names, []string{"web", "db", "Web"})
+	assert.DeepEqual(t, services, []Service{{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}})
 }

@@ -1,0 +1,139 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// Candidate is a word that a shell may complete, and what it stands for.
+type Candidate struct{ Word, About string }
+
+// Containers lists the names of all containers.
+func (e *Engine) Containers(ctx context.Context) ([]Candidate, error) {
+	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
+	if err != nil {
+		return nil, describe(err, "list containers")
+	}
+	var names []Candidate
+	for _, c := range all {
+		for _, name := range c.Names {
+			names = append(names, Candidate{strings.TrimPrefix(name, "/"), c.Image + ", " + c.State})
+		}
+	}
+	return names, nil
+}
+
+// VolumeNames lists volumes: those that a container mounts, if one is named.
+func (e *Engine) VolumeNames(ctx context.Context, mountedBy string) ([]Candidate, error) {
+	if mountedBy != "" {
+		c, err := e.inspectIfThere(ctx, mountedBy)
+		if err != nil || c == nil {
+			return nil, err
+		}
+		var names []Candidate
+		for _, m := range c.Mounts {
+			if m.Name != "" {
+				names = append(names, Candidate{m.Name, m.Destination})
+			}
+		}
+		return names, nil
+	}
+	return e.volumeNames(ctx, filters.NewArgs())
+}
+
+// Stores lists the volumes that were made to keep the content of volumes.
+func (e *Engine) Stores(ctx context.Context) ([]Candidate, error) {
+	return e.volumeNames(ctx, filters.NewArgs(filters.Arg("label", labels.KeyVersion)))
+}
+
+func (e *Engine) volumeNames(ctx context.Context, args filters.Args) ([]Candidate, error) {
+	list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: args})
+	if err != nil {
+		return nil, describe(err, "list volumes")
+	}
+	var names []Candidate
+	for _, v := range list.Volumes {
+		_, ofCopy := v.Labels[labels.KeyRestoredFrom]
+		if !ofCopy || args.Len() == 0 {
+			names = append(names, Candidate{v.Name, v.Driver})
+		}
+	}
+	return names, nil
+}
+
+// NetworkNames lists networks.
+func (e *Engine) NetworkNames(ctx context.Context) ([]Candidate, error) {
+	list, err := e.docker.NetworkList(ctx, network.ListOptions{})
+	if err != nil {
+		return nil, describe(err, "list networks")
+	}
+	names := make([]Candidate, len(list))
+	for i, n := range list {
+		names[i] = Candidate{n.Name, n.Driver}
+	}
+	return names, nil
+}
+
+// References lists a word that begins with prefix for each snapshot that has one: its
+// name, else its ID, else a tag.
+func (e *Engine) References(ctx context.Context, prefix string) ([]Candidate, error) {
+	all, err := e.list(ctx, nil, namespace+"*")
+	if err != nil {
+		return nil, err
+	}
+	var found []Candidate
+	for _, s := range all {
+		words := []string{string(s.ID)}
+		if s.Name != "" {
+			words = []string{s.word(s.Name), string(s.ID)}
+		}
+		for _, ref := range s.Refs {
+			words = append(words, s.word(ref[strings.LastIndex(ref, ":")+1:]))
+		}
+		if at := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, prefix) }); at >= 0 {
+			found = append(found, Candidate{words[at], cmp.Or(s.Description, "of "+s.Container.Name+", "+s.Created.Format("2006-01-02 15:04 MST"))})
+		}
+	}
+	return found, nil
+}
+
+// Compose's labels on the containers of services.
+const (
+	labelService   = composePrefix + "service"
+	labelProject   = composePrefix + "project"
+	labelDirectory = composePrefix + "project.working_dir"
+)
+
+// Service is a container that Compose made for a service.
+type Service struct {
+	Name      string
+	Container string
+	Project   string
+	Directory string // in which the project is, on the client that made it
+}
+
+// Services lists the containers of the services of that name; of all, if it is empty.
+func (e *Engine) Services(ctx context.Context, name string) ([]Service, error) {
+	label := labelService
+	if name != "" {
+		label += "=" + name
+	}
+	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	if err != nil {
+		return nil, describe(err, "list services")
+	}
+	services := make([]Service, len(list))
+	for i, c := range list {
+		services[i] = Service{Name: c.Labels[labelService], Container: summaryName(c), Project: c.Labels[labelProject], Directory: c.Labels[labelDirectory]}
+	}
+	return services, nil
+}
