@@ -17,8 +17,8 @@ func TestOperationIsKnownByItsRecord(t *testing.T) {
 	root := t.TempDir()
 	s, err := Open(root)
 	assert.NilError(t, err)
-	defer s.Close()
-	now := time.Now() //nolint:forbidigo // compared with the times of files
+	t.Cleanup(func() { assert.NilError(t, s.Close()) })
+	now := time.Now()
 	worker, other := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
 	assert.Assert(t, errdefs.IsNotFound(s.CheckOperation(worker, "journal")))
 	assert.NilError(t, s.RecordOperation(worker, "journal", now))
@@ -56,8 +56,8 @@ func TestOldRecordsAreSwept(t *testing.T) {
 	root := t.TempDir()
 	s, err := Open(root)
 	assert.NilError(t, err)
-	defer s.Close()
-	now := time.Now() //nolint:forbidigo // compared with the times of files
+	t.Cleanup(func() { assert.NilError(t, s.Close()) })
+	now := time.Now()
 	old, young, next := strings.Repeat("1", 64), strings.Repeat("2", 64), strings.Repeat("3", 64)
 	for _, worker := range []string{old, young} {
 		assert.NilError(t, s.RecordOperation(worker, "journal", now))
