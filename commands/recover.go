@@ -50,5 +50,11 @@ func runRecover(ctx context.Context, d deps, o recoverOptions, args []string) er
 			return writeErr
 		}
 	}
-	return d.withRecovery(err)
+	if err != nil {
+		return d.withRecovery(err)
+	}
+	if len(done) == 0 && !o.progress.quiet {
+		return writeLine(d.err, "Nothing was interrupted.")
+	}
+	return nil
 }

@@ -97,3 +97,12 @@ func TestAFailedUndoSaysHowToGoOn(t *testing.T) {
 	_, err = runReplacing(t, eng, nil, "recover", "web")
 	assert.Assert(t, !is.Contains(err.Error(), "type:")().Success())
 }
+
+func TestRecoverSaysThatThereIsNothingToDo(t *testing.T) {
+	f, err := runReplacing(t, &replacingEngine{}, nil, "recover")
+	assert.NilError(t, err)
+	assert.Equal(t, f.stdout.String()+f.stderr.String(), "Nothing was interrupted.\n")
+	f, err = runReplacing(t, &replacingEngine{}, nil, "recover", "--quiet")
+	assert.NilError(t, err)
+	assert.Equal(t, f.stdout.String()+f.stderr.String(), "")
+}

@@ -141,3 +141,16 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 		}
 	})
 }
+
+func TestRecoverNamesTheContainerOfTheUser(t *testing.T) {
+	docker := withTwo(t)
+	web := docker.findContainer("web")
+	web.state = "paused"
+	docker.service.worker(volumebackup.LockName(web.id), map[string]string{
+		volumebackup.LabelPurpose: "create 1", "cua.snapshot.worker.frozen": `["` + web.id + `"]`,
+	}, nil, true).state = "exited"
+	done, err := docker.engine().Recover(t.Context(), "", nil)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, done, []Recovery{{Container: "web", Text: "an interrupted operation was cleaned up: create 1"}})
+	assert.Equal(t, web.state, "running")
+}

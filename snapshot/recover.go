@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -324,6 +326,7 @@ func (e *Engine) recoverFrozen(ctx context.Context, w worker, about concern) (*R
 	if err := e.Thaw(ctx, frozen); err != nil {
 		return nil, err
 	}
+	name := e.lockedName(ctx, w)
 	err = e.docker.ContainerRemove(ctx, w.ID, container.RemoveOptions{Force: true})
 	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
 		return nil, fmt.Errorf("remove worker: %w", err)
@@ -334,5 +337,20 @@ func (e *Engine) recoverFrozen(ctx context.Context, w worker, about concern) (*R
 	if !isMine {
 		return nil, nil
 	}
-	return &Recovery{Container: summaryName(w.Summary), Text: "an interrupted operation was cleaned up: " + w.Labels[volumebackup.LabelPurpose]}, nil
+	return &Recovery{Container: name, Text: "an interrupted operation was cleaned up: " + w.Labels[volumebackup.LabelPurpose]}, nil
+}
+
+// lockedName is the name of the container that a worker locks, or its own name if it
+// locks none.
+func (e *Engine) lockedName(ctx context.Context, w worker) string {
+	name := summaryName(w.Summary)
+	id, ok := strings.CutPrefix(name, volumebackup.LockName(""))
+	if !ok || !labels.IsDigits(id, shortID, shortID) {
+		return name
+	}
+	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
+	if err != nil {
+		return name // it is only for people
+	}
+	return containerName(c)
 }
