@@ -73,6 +73,9 @@ func advice(err error) string {
 	if missing, ok := errors.AsType[*volumebackup.MissingError](err); ok {
 		return fmt.Sprintf("Was volume %s removed (docker volume prune)? Use another snapshot, or the --store that holds this one", missing.Store)
 	}
+	if none, ok := errors.AsType[*volumebackup.NoStoreError](err); ok {
+		return fmt.Sprintf("Was volume %s removed (docker volume prune)? Use the --store that holds this snapshot", none.Store)
+	}
 	if other, ok := errors.AsType[*volumebackup.JournalVersionError](err); ok {
 		return fmt.Sprintf("Docker snapshot %s left it behind: recover it with that version, or with a newer one", cmp.Or(plainVersion(other.Plugin), "of another version"))
 	}

@@ -53,6 +53,10 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 				"Was volume mine removed (docker volume prune)? Use another snapshot, or the --store that holds this one",
 		},
 		{
+			"no store", fmt.Errorf("start worker: %w", &volumebackup.NoStoreError{Store: "mine"}),
+			"start worker: there is no store mine\nWas volume mine removed (docker volume prune)? Use the --store that holds this snapshot",
+		},
+		{
 			"a journal of another version", fmt.Errorf("check: %w", &volumebackup.JournalVersionError{Version: "2", Plugin: "v9.1.0"}),
 			"check: read journal: it is of version \"2\", and this plugin understands only version 1\n" +
 				"Docker snapshot v9.1.0 left it behind: recover it with that version, or with a newer one",

@@ -188,6 +188,7 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress
 		}
 		u.add(func(ctx context.Context) error { return e.removeOwnVolume(ctx, v.create.Name, r.operation) })
 	}
+	o.Idle = len(targets) == 0
 	var err error
 	if o.Journal, err = (halfMade{Operation: r.operation, Volumes: o.Volumes}).labels(); err != nil {
 		return nil, err

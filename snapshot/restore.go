@@ -31,8 +31,9 @@ func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p Progress) (Res
 	r.noteBinds(p)
 	result := Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
 	if o.DryRun {
+		err := e.checkContent(ctx, r, p)
 		result.Timings = watch.done()
-		return result, nil
+		return result, err
 	}
 	for _, step := range r.plan.notes() {
 		p.warn("check", step.String())

@@ -58,6 +58,7 @@ func (t *transaction) takeLock(ctx context.Context) error {
 	if t.journal.OneShot && t.journal.Running {
 		options.Freezes = t.plan.running() // its safety snapshot is taken before it stops
 	}
+	options.MakeStore = len(t.targets()) == 0
 	if t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil); err != nil {
 		return err
 	}
@@ -112,6 +113,7 @@ func (t *transaction) openWorker(ctx context.Context) (VolumeWorker, error) {
 	}
 	return t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
 		Worker: t.journal.Worker, Purpose: "restore " + string(t.plan.snapshot.ID), Volumes: volumes,
+		MakeStore: len(t.targets()) == 0,
 	}, volumeEvents(t.p))
 }
 

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -176,5 +177,23 @@ func TestRestoreRefusesAVolumeThatExistsAlready(t *testing.T) {
 	before := docker.world()
 	_, err = docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:latest"}, nil)
 	assert.ErrorContains(t, err, "create volume data-000001: a volume of that name exists already")
+	assert.Equal(t, docker.world(), before)
+}
+
+// A dry run fails for what the real restore would fail for.
+func TestADryRunLooksForTheContentOfVolumes(t *testing.T) {
+	docker := newFakeDocker()
+	service := docker.withVolumes()
+	docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	before := docker.world()
+	dry := RestoreOptions{Snapshot: "web:latest", DryRun: true}
+	_, err := docker.engine().Restore(t.Context(), dry, nil)
+	assert.NilError(t, err)
+	clear(service.archives)
+	_, err = docker.engine().Restore(t.Context(), dry, nil)
+	var problems *ProblemsError
+	assert.Assert(t, errors.As(err, &problems), "%v", err)
+	assert.Equal(t, problems.Problems[0].Kind, ProblemNoArchive)
 	assert.Equal(t, docker.world(), before)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
@@ -37,14 +38,14 @@ const memoryLimit = 1 << 30
 // containerLauncher runs workers as containers on the engine.
 type containerLauncher struct {
 	docker Docker
-	store  string
+	store  *storeVolume
 	plugin string // its version, for the journal
 	images workerImages
 }
 
 func (l *containerLauncher) launch(ctx context.Context, j job) (conn, error) {
 	id, err := l.make(ctx, j)
-	if cerrdefs.IsNotFound(err) { // the image was removed after it had been found
+	if _, noStore := errors.AsType[*NoStoreError](err); cerrdefs.IsNotFound(err) && !noStore { // the image was removed after it had been found
 		l.images.forget()
 		id, err = l.make(ctx, j)
 	}
@@ -60,8 +61,19 @@ func (l *containerLauncher) launch(ctx context.Context, j job) (conn, error) {
 
 // make makes the worker's container, and its image if the engine does not have it.
 func (l *containerLauncher) make(ctx context.Context, j job) (id string, err error) {
-	image, err := l.images.ensure(ctx, j.tell.warn)
-	if err != nil {
+	var image string
+	calls, callsCtx := errgroup.WithContext(ctx)
+	calls.Go(func() (err error) {
+		image, err = l.images.ensure(callsCtx, j.tell.warn)
+		return err
+	})
+	calls.Go(func() error {
+		if j.rights.noStore {
+			return nil
+		}
+		return l.store.open(callsCtx, j.rights.makesStore)
+	})
+	if err := calls.Wait(); err != nil {
 		return "", err
 	}
 	config, host, err := l.configure(image, j)
@@ -86,7 +98,6 @@ func (l *containerLauncher) configure(image string, j job) (*container.Config, *
 		journal[labelKept] = "true"
 		maps.Copy(journal, j.journal)
 	}
-	marks := map[string]string{labels.KeyVersion: labels.SchemaVersion}
 	config := &container.Config{
 		Image: image, User: "0:0", OpenStdin: true, StdinOnce: true,
 		AttachStdin: true, AttachStdout: true, AttachStderr: true, NetworkDisabled: true,
@@ -99,10 +110,12 @@ func (l *containerLauncher) configure(image string, j job) (*container.Config, *
 		SecurityOpt: []string{"no-new-privileges", "label=disable"},
 		LogConfig:   container.LogConfig{Type: "none"},
 		Resources:   container.Resources{Memory: memoryLimit},
-		Mounts: []mount.Mount{{
-			Type: mount.TypeVolume, Source: l.store, Target: "/store", ReadOnly: j.rights.keepsStore(),
-			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: marks},
-		}},
+	}
+	if !j.rights.noStore {
+		host.Mounts = append(host.Mounts, mount.Mount{
+			Type: mount.TypeVolume, Source: l.store.name, Target: "/store", ReadOnly: j.rights.keepsStore(),
+			VolumeOptions: &mount.VolumeOptions{NoCopy: true},
+		})
 	}
 	for _, m := range j.mounts {
 		options := &mount.VolumeOptions{NoCopy: true}

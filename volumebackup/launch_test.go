@@ -93,14 +93,14 @@ func TestTheImageIsLookedForOnceAndLoadedUnlessItIsOurs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := &imageEngine{fakeEngine: newFakeEngine(), id: tc.there}
-			l := &containerLauncher{docker: f, images: workerImages{docker: f}}
+			l := &containerLauncher{docker: f, store: &storeVolume{docker: f, name: "s"}, images: workerImages{docker: f}}
 			l.images.prepare(t.Context())
 			if tc.between != nil {
 				tc.between(f)
 			}
 			told := 0
 			for range 2 {
-				_, err := l.launch(t.Context(), job{name: testLock, wait: time.Second, tell: func(protocol.Event) { told++ }})
+				_, err := l.launch(t.Context(), job{name: testLock, rights: toHold, wait: time.Second, tell: func(protocol.Event) { told++ }})
 				assert.ErrorContains(t, err, "attach")
 				assert.Equal(t, f.used, ours(t))
 			}

@@ -312,7 +312,7 @@ func FuzzFrozenBy(f *testing.F) {
 }
 
 func TestJournalNamesWhatIsFrozen(t *testing.T) {
-	config, host, err := (&containerLauncher{store: "s", plugin: "v1"}).configure("image", job{
+	config, host, err := (&containerLauncher{store: &storeVolume{name: "s"}, plugin: "v1"}).configure("image", job{
 		purpose: "create", frozen: []string{"a", "b"}, mounts: []Mount{{Number: 3, Volume: "v", ReadOnly: true}},
 	})
 	assert.NilError(t, err)
@@ -397,10 +397,9 @@ func TestWorkersMayOnlyWhatTheirJobNeeds(t *testing.T) {
 		{"fill with devices", toFill(true, false), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID LEASE MKNOD SETFCAP"},
 		{"fill with trusted xattrs", toFill(false, true), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID LEASE SETFCAP SYS_ADMIN"},
 		{"replace", RestoreOptions{Volumes: []string{"v"}}.rights(), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID LEASE MKNOD SETFCAP SYS_ADMIN"},
-		{"lock", RestoreOptions{Lock: "id"}.rights(), true, "DAC_OVERRIDE"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, host, err := (&containerLauncher{store: "s"}).configure("image", job{rights: tc.rights})
+			_, host, err := (&containerLauncher{store: &storeVolume{name: "s"}}).configure("image", job{rights: tc.rights})
 			assert.NilError(t, err)
 			assert.DeepEqual(t, []string(host.CapAdd), strings.Fields(tc.want))
 			assert.DeepEqual(t, []string(host.CapDrop), []string{"ALL"})
@@ -408,4 +407,7 @@ func TestWorkersMayOnlyWhatTheirJobNeeds(t *testing.T) {
 			assert.Equal(t, host.Memory, int64(memoryLimit))
 		})
 	}
+	_, host, err := (&containerLauncher{}).configure("image", job{rights: RestoreOptions{Idle: true, Volumes: []string{"v"}}.rights()})
+	assert.NilError(t, err)
+	assert.Equal(t, len(host.Mounts), 0) // but the volumes that the job mounts: who only holds them needs no store
 }

@@ -21,6 +21,11 @@ type RestoreOptions struct {
 	Volumes  []string
 	Make     []volume.CreateOptions // those of the volumes that the engine makes together with the worker
 	ReadOnly bool                   // nothing will be applied
+	// Idle says that it only holds the volumes: nothing will be asked of it.
+	Idle bool
+	// MakeStore says that there may be no store yet: nothing is restored from it,
+	// but something may be captured.
+	MakeStore bool
 	// Fill is set if the volumes are new, and only archives of which it is known what is in them are applied.
 	Fill *Fill
 }
@@ -35,7 +40,11 @@ type Fill struct {
 func (o RestoreOptions) rights() rights {
 	switch {
 	case o.Lock != "":
-		return toLock
+		r := toLock
+		r.makesStore = o.MakeStore
+		return r
+	case o.Idle:
+		return toHold
 	case len(o.Volumes) == 0:
 		return toLook
 	case o.ReadOnly:
@@ -43,7 +52,9 @@ func (o RestoreOptions) rights() rights {
 	case o.Fill != nil:
 		return toFill(o.Fill.Devices, o.Fill.Trusted)
 	}
-	return toReplace
+	r := toReplace
+	r.makesStore = o.MakeStore
+	return r
 }
 
 // Target is a volume that becomes what an archive says.
@@ -85,8 +96,7 @@ func (s *Service) OpenRestore(ctx context.Context, o RestoreOptions, p Progress)
 	}
 	r := &Restore{session: session, volumes: o.Volumes}
 	if o.ReadOnly { // else all volumes are there by now
-		v, err := s.docker.VolumeInspect(ctx, s.store)
-		r.beside = err == nil && v.Driver == "local" && len(v.Options) == 0 // what is not known is not compared
+		r.beside = s.store.isPlain()
 	}
 	return r, nil
 }

@@ -4,6 +4,8 @@ import "slices"
 
 // rights are what a worker may do, besides reading what is mounted for it.
 type rights struct {
+	noStore       bool // none is mounted
+	makesStore    bool // if there is none
 	writesStore   bool
 	readsVolumes  bool
 	writesVolumes bool
@@ -16,6 +18,8 @@ func (r rights) keepsStore() bool { return !r.writesStore }
 
 // The rights of workers.
 var (
+	// toHold is for holding volumes that the engine is not to remove.
+	toHold = rights{noStore: true}
 	// toLook is for what is in the store.
 	toLook = rights{}
 	// toTidy is for removing from the store.
@@ -25,7 +29,7 @@ var (
 	// toCompare is for what restoring a volume would do.
 	toCompare = rights{readsVolumes: true}
 	// toCapture is for archiving volumes.
-	toCapture = rights{readsVolumes: true, writesStore: true}
+	toCapture = rights{readsVolumes: true, writesStore: true, makesStore: true}
 	// toReplace is for volumes that are captured first, and put back if need be:
 	// what is in them is not known.
 	toReplace = rights{readsVolumes: true, writesVolumes: true, makesDevices: true, setsTrusted: true, writesStore: true}

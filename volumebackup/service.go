@@ -45,6 +45,7 @@ type Host interface {
 	ImageInspect(ctx context.Context, id string, options ...client.ImageInspectOption) (image.InspectResponse, error)
 	ImageLoad(ctx context.Context, content io.Reader, options ...client.ImageLoadOption) (image.LoadResponse, error)
 	ServerVersion(ctx context.Context) (types.Version, error)
+	VolumeCreate(ctx context.Context, options volume.CreateOptions) (volume.Volume, error)
 	VolumeInspect(ctx context.Context, name string) (volume.Volume, error)
 }
 
@@ -85,7 +86,7 @@ type Service struct {
 	docker      Docker
 	launch      launcher
 	images      *workerImages
-	store       string
+	store       *storeVolume
 	lockTimeout time.Duration
 }
 
@@ -140,13 +141,17 @@ func New(docker Docker, c Config) *Service {
 	if c.Store == "" {
 		c.Store = DefaultStore
 	}
-	l := &containerLauncher{docker: docker, store: c.Store, plugin: c.Plugin, images: workerImages{docker: docker}}
-	return &Service{docker: docker, launch: l.launch, images: &l.images, store: c.Store, lockTimeout: c.LockTimeout}
+	store := &storeVolume{docker: docker, name: c.Store}
+	l := &containerLauncher{docker: docker, store: store, plugin: c.Plugin, images: workerImages{docker: docker}}
+	return &Service{docker: docker, launch: l.launch, images: &l.images, store: store, lockTimeout: c.LockTimeout}
 }
 
 // Prepare looks, in the background, for what the next worker needs, so that it
 // need not be waited for then.
-func (s *Service) Prepare(ctx context.Context) { go s.images.prepare(ctx) }
+func (s *Service) Prepare(ctx context.Context) {
+	go s.images.prepare(ctx)
+	go func() { _ = s.store.open(ctx, false) }() // what fails is tried again then
+}
 
 // IsWorker tells our workers, of this build and of others, from containers that
 // only look like one.
@@ -155,7 +160,7 @@ func (s *Service) IsWorker(ctx context.Context, c container.Summary) (bool, erro
 }
 
 // Store is the name of the volume in which archives are kept.
-func (s *Service) Store() string { return s.store }
+func (s *Service) Store() string { return s.store.name }
 
 // LockName is the name of the worker that works on a container's volumes.
 func LockName(containerID string) string {
@@ -207,7 +212,7 @@ func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error
 	}
 	client := protocol.NewClient(c)
 	client.LockTimeout = s.lockTimeout
-	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes, store: s.store}, nil
+	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes, store: s.store.name}, nil
 }
 
 // Close ends the conversation and removes the worker. What was not published is dropped.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	cerrdefs "github.com/containerd/errdefs"
-
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
@@ -35,8 +33,15 @@ type RemoveOptions struct {
 
 // Remove deletes archives, and frees what no other refers to.
 func (s *Service) Remove(ctx context.Context, o RemoveOptions) (removed Removed, err error) {
-	if err := s.keepForeign(ctx, &o); err != nil {
+	err = s.store.open(ctx, false)
+	if _, none := errors.AsType[*NoStoreError](err); none {
+		return Removed{}, nil // it went with all that was in it
+	}
+	if err != nil {
 		return Removed{}, err
+	}
+	if s.store.isShared() { // then others know what this engine does not
+		o.Seen = nil
 	}
 	err = s.alone(ctx, job{purpose: "remove " + o.Claim.Snapshot, rights: toTidy}, func(session *session) error {
 		removed, err = session.client.Remove(ctx, protocol.RemoveRequest{
@@ -48,22 +53,6 @@ func (s *Service) Remove(ctx context.Context, o RemoveOptions) (removed Removed,
 		return Removed{}, fmt.Errorf("remove archives of %s: %w", o.Claim.Snapshot, err)
 	}
 	return removed, nil
-}
-
-// keepForeign leaves alone what this engine does not know if the store may
-// belong to other engines as well.
-func (s *Service) keepForeign(ctx context.Context, o *RemoveOptions) error {
-	store, err := s.docker.VolumeInspect(ctx, s.store)
-	if cerrdefs.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("inspect volume %s: %w", s.store, err)
-	}
-	if store.Driver != "local" || store.Options["device"] != "" {
-		o.Seen = nil
-	}
-	return nil
 }
 
 // Entries hands every entry of an archive to visit, sorted by path.

@@ -1,0 +1,43 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// checkContent finds, for a dry run, what would keep the volumes of a copy from being
+// filled: archives that are not there or not sound, or too little room. A worker
+// reads; nothing is made.
+func (e *Engine) checkContent(ctx context.Context, r restore, p Progress) (err error) {
+	var targets []volumebackup.Target
+	for _, v := range r.volumes {
+		if v.archive != nil {
+			own := (v.create.Driver == "" || v.create.Driver == "local") && len(v.create.DriverOpts) == 0
+			targets = append(targets, volumebackup.Target{
+				Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Origin: v.original, Local: own,
+			})
+		}
+	}
+	if len(targets) == 0 || e.volumes == nil {
+		return nil
+	}
+	worker, err := e.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{Purpose: "check " + string(r.id), ReadOnly: true}, volumeEvents(p))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, worker.Close()) }()
+	var problems []Problem
+	for _, target := range targets {
+		found, err := archiveProblem(target.Origin, worker.Check(ctx, string(r.id), target))
+		if err != nil {
+			return err
+		}
+		problems = append(problems, found...)
+	}
+	if len(problems) > 0 {
+		return &ProblemsError{Problems: problems}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package volumebackup
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+)
+
+// labelStoreID stands on a store's volume and tells it from others of that name: on
+// other engines, or made after it was removed.
+const labelStoreID = labels.Prefix + "store-id"
+
+// NoStoreError means that the engine has no volume of the store's name. Who reads
+// does not make one: it would be empty. It is an errdefs not-found error.
+type NoStoreError struct{ Store string }
+
+func (e *NoStoreError) Error() string { return "there is no store " + e.Store }
+
+// Unwrap gives the error its class.
+func (e *NoStoreError) Unwrap() []error { return []error{cerrdefs.ErrNotFound, protocol.NotFound} }
+
+// storeVolume is the volume in which archives are kept.
+type storeVolume struct {
+	docker Docker
+	name   string
+
+	mu    sync.Mutex
+	found *volume.Volume // once it has been looked for; nil: it was not there
+}
+
+// open makes sure that the volume is there, and makes it if it may. The engine
+// would make it with the worker, but without saying that it is new.
+func (s *storeVolume) open(ctx context.Context, mayMake bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found != nil {
+		return nil
+	}
+	v, err := s.docker.VolumeInspect(ctx, s.name)
+	if cerrdefs.IsNotFound(err) && mayMake {
+		v, err = s.docker.VolumeCreate(ctx, volume.CreateOptions{Name: s.name, Labels: map[string]string{
+			labels.KeyVersion: labels.SchemaVersion, labelStoreID: rand.Text(),
+		}})
+	}
+	switch {
+	case cerrdefs.IsNotFound(err):
+		return &NoStoreError{Store: s.name}
+	case err != nil:
+		return fmt.Errorf("inspect store %s: %w", s.name, err)
+	case v.Options["type"] == "tmpfs":
+		return fmt.Errorf("volume %s is in memory only (tmpfs), and loses what it holds as soon as nobody uses it: a store cannot be there: %w", s.name, cerrdefs.ErrInvalidArgument)
+	}
+	s.found = &v
+	return nil
+}
+
+// isPlain tells whether it is for sure on the same filesystem as the engine's own
+// volumes.
+func (s *storeVolume) isPlain() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.found != nil && s.found.Driver == "local" && len(s.found.Options) == 0
+}
+
+// isShared tells whether other engines may have the same store.
+func (s *storeVolume) isShared() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.found != nil && (s.found.Driver != "local" || s.found.Options["device"] != "")
+}

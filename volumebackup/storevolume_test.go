@@ -1,0 +1,65 @@
+package volumebackup
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/volume"
+	"gotest.tools/v3/assert"
+)
+
+// volumeEngine has one volume, or none.
+type volumeEngine struct {
+	Docker
+
+	there *volume.Volume
+	made  int
+}
+
+func (f *volumeEngine) VolumeInspect(context.Context, string) (volume.Volume, error) {
+	if f.there == nil {
+		return volume.Volume{}, cerrdefs.ErrNotFound
+	}
+	return *f.there, nil
+}
+
+func (f *volumeEngine) VolumeCreate(_ context.Context, o volume.CreateOptions) (volume.Volume, error) {
+	f.made++
+	f.there = &volume.Volume{Name: o.Name, Driver: "local", Labels: o.Labels}
+	return *f.there, nil
+}
+
+func TestOnlyWhoCapturesMakesAStore(t *testing.T) {
+	for _, r := range []rights{toLook, toTidy, toCompare, toReplace, toFill(true, true)} {
+		f := &volumeEngine{}
+		store := &storeVolume{docker: f, name: "s"}
+		err := store.open(t.Context(), r.makesStore)
+		var none *NoStoreError
+		assert.Assert(t, errors.As(err, &none) && cerrdefs.IsNotFound(err), "%v", err)
+		assert.Equal(t, f.made, 0)
+	}
+	f := &volumeEngine{}
+	store := &storeVolume{docker: f, name: "s"}
+	assert.NilError(t, store.open(t.Context(), toCapture.makesStore))
+	assert.Assert(t, f.there.Labels[labelStoreID] != "")
+	assert.NilError(t, store.open(t.Context(), toCapture.makesStore))
+	assert.Equal(t, f.made, 1)
+	assert.Assert(t, store.isPlain() && !store.isShared())
+}
+
+func TestRemovingFromAStoreThatIsGoneIsDone(t *testing.T) {
+	f := &volumeEngine{}
+	s := New(f, Config{})
+	_, err := s.Remove(t.Context(), RemoveOptions{})
+	assert.NilError(t, err)
+	assert.Equal(t, f.made, 0)
+}
+
+func TestAStoreInMemoryIsRefused(t *testing.T) {
+	f := &volumeEngine{there: &volume.Volume{Driver: "local", Options: map[string]string{"type": "tmpfs", "device": "tmpfs"}}}
+	err := (&storeVolume{docker: f, name: "s"}).open(t.Context(), true)
+	assert.ErrorContains(t, err, "in memory only (tmpfs)")
+	assert.Assert(t, cerrdefs.IsInvalidArgument(err))
+}
