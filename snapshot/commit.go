@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/go-connections/nat"
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
@@ -41,6 +43,9 @@ func (e *Engine) commit(ctx context.Context, id string, options container.Commit
 	}()
 	select {
 	case r := <-done:
+		if r.err != nil && options.Reference == "" { // by its tag it would be found
+			return "", errors.Join(r.err, e.removeUnansweredCommit(ctx, r.err, options))
+		}
 		return r.image, r.err
 	case <-ctx.Done():
 	}
@@ -59,6 +64,27 @@ func (e *Engine) commit(ctx context.Context, id string, options container.Commit
 	case <-limit.C:
 	}
 	return "", context.Cause(ctx)
+}
+
+// removeUnansweredCommit removes the image that a commit has made although it
+// failed: the connection may break before the answer comes. Its label has the ID of
+// this snapshot, and it has no tag.
+func (e *Engine) removeUnansweredCommit(ctx context.Context, failure error, options container.CommitOptions) error {
+	id := options.Config.Labels[labels.KeyID]
+	if cerrdefs.IsConflict(failure) || cerrdefs.IsNotFound(failure) || cerrdefs.IsInvalidArgument(failure) || id == "" {
+		return nil // an answer
+	}
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	return insist(ctx, func(ctx context.Context) error {
+		made, err := e.docker.ImageList(ctx, image.ListOptions{
+			Filters: filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", labels.KeyID+"="+id)),
+		})
+		for _, summary := range made {
+			err = errors.Join(err, e.removeImage(ctx, summary.ID))
+		}
+		return describe(err, "look for an image that the engine may have made")
+	}, nil)
 }
 
 // commitConfig is the image configuration of a snapshot: the defaults of the
