@@ -46,12 +46,14 @@ With --replace the container itself becomes what it was, and so do its volumes.
 Everything is checked before anything is touched, and a snapshot is taken first.
 If anything fails, the same container runs again with the data that it had.
 
-SNAPSHOT is container:name, container:latest, an ID, the beginning of one, or a
-name that only one snapshot has.`,
+SNAPSHOT is a container, for its latest snapshot; container:name; container@5m or
+container@2026-03-14T09:26, for the newest that is at least that old; an ID, the
+beginning of one, or a name that only one snapshot has.`,
 		Example: `  docker snapshot restore web:before-upgrade
   docker snapshot restore --name web-copy -p 8081:80 web:latest
   docker snapshot restore --dry-run 20260314-092653
-  docker snapshot restore --replace web:before-upgrade`,
+  docker snapshot restore --replace web:before-upgrade
+  docker snapshot restore --replace db@5m`,
 		Args:                  cli.ExactArgs(1),
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeSnapshots(d, 1),

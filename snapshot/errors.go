@@ -11,9 +11,17 @@ import (
 
 // NotFoundError is returned for a word that names no snapshot.
 // It is an errdefs not-found error.
-type NotFoundError struct{ Word string }
+type NotFoundError struct {
+	Word   string
+	Reason string // what there is instead, if that is known
+}
 
-func (e *NotFoundError) Error() string { return fmt.Sprintf("no such snapshot: %s", e.Word) }
+func (e *NotFoundError) Error() string {
+	if e.Reason != "" {
+		return e.Reason
+	}
+	return "no such snapshot: " + e.Word
+}
 
 // Unwrap gives the error its class.
 func (e *NotFoundError) Unwrap() error { return cerrdefs.ErrNotFound }

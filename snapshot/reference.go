@@ -91,21 +91,47 @@ func parseReference(word string) (tagged, bool) {
 }
 
 // Resolve finds the snapshot that word means: container:name, container:latest,
-// container:ID, a full ID, a unique prefix of one, or a name that is unique on
-// the engine. It asks the engine for what can match only: listing every image
-// takes seconds on a containerd image store.
+// container:ID, container@age, a container, which means its latest, a full ID, a
+// unique prefix of one, or a name that is unique on the engine. It asks the engine for
+// what can match only: listing every image takes seconds on a containerd image store.
 func (e *Engine) Resolve(ctx context.Context, word string) (Snapshot, error) {
+	if container, when, ok := strings.Cut(word, "@"); ok {
+		return e.asOf(ctx, word, container, when)
+	}
 	if ref, ok := parseReference(word); ok {
 		return e.lookup(ctx, word, ref)
 	}
-	if !labels.IsTag(word) {
+	if !labels.IsTag(word) && !labels.IsContainerName(word) {
 		return Snapshot{}, &NotFoundError{Word: word}
 	}
-	candidates, err := e.beginningWith(ctx, word)
-	if err != nil {
+	var candidates []Snapshot
+	var latest *Snapshot
+	calls, callsCtx := errgroup.WithContext(ctx)
+	if labels.IsTag(word) {
+		calls.Go(func() (err error) {
+			candidates, err = e.beginningWith(callsCtx, word)
+			return err
+		})
+	}
+	if _, err := labels.ParseID(word); err != nil && labels.IsContainerName(word) {
+		calls.Go(func() (err error) {
+			latest, err = e.latestOfContainer(callsCtx, word)
+			return err
+		})
+	}
+	if err := calls.Wait(); err != nil {
 		return Snapshot{}, err
 	}
-	return pick(word, candidates)
+	found, err := pick(word, candidates)
+	switch {
+	case latest == nil && cerrdefs.IsNotFound(err):
+		return Snapshot{}, e.nothingOf(ctx, word)
+	case latest == nil || err == nil && found.ImageID == latest.ImageID:
+		return found, err
+	case cerrdefs.IsNotFound(err), err == nil && !found.hasTag(word): // the beginning of an ID gives way
+		return *latest, nil
+	}
+	return Snapshot{}, ambiguous(word, append(matches(word, candidates), *latest))
 }
 
 // beginningWith finds the snapshots that have a tag which begins with word,
@@ -169,6 +195,18 @@ func decodeImage(found image.InspectResponse) (Snapshot, error) {
 
 // pick finds the one snapshot of all that word means.
 func pick(word string, all []Snapshot) (Snapshot, error) {
+	switch found := matches(word, all); len(found) {
+	case 0:
+		return Snapshot{}, &NotFoundError{Word: word}
+	case 1:
+		return found[0], nil
+	default:
+		return Snapshot{}, ambiguous(word, found)
+	}
+}
+
+// matches are the snapshots that have word for a tag; if none has, those whose ID begins so.
+func matches(word string, all []Snapshot) []Snapshot {
 	var exact, prefixed []Snapshot
 	ref, isRef := parseReference(word)
 	for _, s := range all {
@@ -179,24 +217,21 @@ func pick(word string, all []Snapshot) (Snapshot, error) {
 			prefixed = append(prefixed, s)
 		}
 	}
-	matches := exact
-	if len(exact) == 0 {
-		matches = prefixed
+	if len(exact) > 0 {
+		return exact
 	}
-	switch len(matches) {
-	case 0:
-		return Snapshot{}, &NotFoundError{Word: word}
-	case 1:
-		return matches[0], nil
-	}
-	candidates := make([]string, len(matches))
-	for i, s := range matches {
+	return prefixed
+}
+
+func ambiguous(word string, found []Snapshot) error {
+	candidates := make([]string, len(found))
+	for i, s := range found {
 		candidates[i] = s.word(string(s.ID))
 		if s.Name != "" {
 			candidates[i] += " (" + s.Name + ")"
 		}
 	}
-	return Snapshot{}, &AmbiguousError{Word: word, Candidates: candidates}
+	return &AmbiguousError{Word: word, Candidates: candidates}
 }
 
 // word is how people name the snapshot by one of its tags.

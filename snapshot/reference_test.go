@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/distribution/reference"
@@ -132,7 +133,10 @@ func TestResolve(t *testing.T) {
 		string(third.ID)[:18]:             third.ID,
 		"tw":                              "", // names are not cut short
 		"":                                "",
-		"web":                             "",
+		"web":                             named.ID,
+		"db":                              fourth.ID,
+		"Shop_DB.1":                       fifth.ID,
+		"Web":                             "",
 		"web:":                            "",
 		":one":                            "",
 		"web:three":                       "",
@@ -211,14 +215,63 @@ func TestResolveDoesNotListEveryImage(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two")
 	for word, want := range map[string][]string{
 		"web:one":          {"ImageInspect cua-snapshot/web:one"},
-		"two":              {"ImageList", "ImageInspect " + made[1].ImageID},
-		string(made[0].ID): {"ImageList", "ImageInspect " + made[0].ImageID},
+		"two":              {"ImageInspect cua-snapshot/two:latest", "ImageInspect " + made[1].ImageID, "ImageList", "ImageList"},
+		string(made[0].ID): {"ImageInspect " + made[0].ImageID, "ImageList"},
 	} {
 		docker.forgetCalls()
 		_, err := docker.engine().Resolve(t.Context(), word)
 		assert.NilError(t, err)
-		assert.DeepEqual(t, docker.calls, want)
+		assert.DeepEqual(t, slices.Sorted(slices.Values(docker.calls)), want)
 	}
+}
+
+// A container stands for its latest snapshot, and with an age for the newest as old.
+func TestResolveOfAContainer(t *testing.T) {
+	docker := listScene(t) // a, b and c of web, d of db, an hour apart
+	docker.run(t, "idle")
+	b, err := docker.engine().Resolve(t.Context(), "web:b")
+	assert.NilError(t, err)
+	assert.NilError(t, docker.engine().removeImage(t.Context(), "cua-snapshot/db:latest"))
+	for word, want := range map[string]string{
+		"web":     "c",
+		"db":      "d", // whose tag latest the user has removed
+		"web@0":   "c",
+		"web@5m":  "c",
+		"web@90m": "c",
+		"web@3h":  "b",
+		"web@" + b.Created.Format(time.RFC3339Nano):                           "b",
+		"web@" + b.Created.Add(-1).Format(time.RFC3339Nano):                   "a",
+		"web@" + b.Created.Add(time.Minute).Format("2006-01-02T15:04"):        "b",
+		"web@" + b.Created.Add(time.Second).Format("2006-01-02 15:04:05"):     "b",
+		"web@" + b.Created.Add(24*time.Hour).Format("2006-01-02"):             "c",
+		"web@" + b.Created.Add(2*time.Hour).Format("2006-01-02T15:04:05.000"): "c",
+	} {
+		s, err := docker.engine().Resolve(t.Context(), word)
+		assert.NilError(t, err, word)
+		assert.Equal(t, s.Name, want, word)
+	}
+	for word, want := range map[string]string{
+		"idle":           "container idle has no snapshots",
+		"idle@5m":        "container idle has no snapshots",
+		"gone":           "no such snapshot: gone",
+		"gone@5m":        "no such snapshot: gone",
+		"web@1w":         "container web has no snapshot that is as old: the oldest, ",
+		"web@yesterday":  `invalid snapshot "web@yesterday": after @ use something like 5m`,
+		"web@":           "invalid snapshot",
+		"a/b@5m":         "invalid snapshot",
+		"web@5m@5m":      "invalid snapshot",
+		"web@2026-13-01": "invalid snapshot",
+	} {
+		_, err := docker.engine().Resolve(t.Context(), word)
+		assert.ErrorContains(t, err, want, word)
+	}
+	docker.run(t, "both") // is also what a snapshot is called
+	snapshotOf(t, docker, CreateOptions{Container: "both"})
+	snapshotOf(t, docker, CreateOptions{Container: "idle", Name: "both"})
+	_, err = docker.engine().Resolve(t.Context(), "both")
+	var ambiguous *AmbiguousError
+	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
+	assert.Equal(t, len(ambiguous.Candidates), 2)
 }
 
 func TestResolveDoesNotTakeWhatInheritedLabelsForASnapshot(t *testing.T) {

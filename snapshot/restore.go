@@ -42,6 +42,9 @@ func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p Progress) (Res
 		return Restored{}, err
 	}
 	watch.lap("create")
+	if r.gone {
+		p.note("restore", fmt.Sprintf("container %s is gone: --replace brings it back under its own name, with its own volumes", s.Container.Name))
+	}
 	result.Timings = watch.done()
 	return result, nil
 }
@@ -56,6 +59,7 @@ type restore struct {
 	publish   nat.PortMap // what the user named, which is not to be replaced
 	start     bool
 	foreign   bool // the snapshot was made on another engine
+	gone      bool // the original is, and nothing else has its name
 	plan      Plan
 
 	bindNotes []string // what is good to know of bind mounts
@@ -97,6 +101,7 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	r := restore{
 		id: s.ID, operation: operation, spec: &sp, volumes: volumes, name: name, publish: o.Publish,
 		start: s.startAfterRestore(o.Start), foreign: foreign, bindNotes: bindNotes,
+		gone: !around.has(s.Container),
 	}
 	r.mark()
 	problems := around.problems(&sp, name)
@@ -118,6 +123,13 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	}
 	r.plan = slices.Concat(r.plan, notes, sp.yieldHostname(s.Container, around), replaced, volumeSteps, r.steps(s, e.createsAllEndpoints()))
 	return r, nil
+}
+
+// has tells whether a container is there, or another one of its name.
+func (found surroundings) has(c labels.Container) bool {
+	return slices.ContainsFunc(found.containers, func(other container.Summary) bool {
+		return other.ID == c.ID || summaryName(other) == c.Name
+	})
 }
 
 // mark labels what the restore is going to make.

@@ -326,3 +326,21 @@ leave out peer (this container uses the shared memory of peer, which is gone)
 create container %s (from %s)
 `, restored.Name, restored.Snapshot.Ref()))
 }
+
+func TestRestoreOfAContainerThatIsGoneNamesTheOtherWay(t *testing.T) {
+	docker, _ := withSnapshots(t, "web:one")
+	notes := func(copied string) (texts []string) {
+		_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web", Name: copied}, func(e Event) {
+			if e.Level == LevelNote {
+				texts = append(texts, e.Text)
+			}
+		})
+		assert.NilError(t, err)
+		return texts
+	}
+	assert.Equal(t, len(notes("one")), 0)
+	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
+	assert.DeepEqual(t, notes("two"), []string{"container web is gone: --replace brings it back under its own name, with its own volumes"})
+	docker.run(t, "web")
+	assert.Equal(t, len(notes("three")), 0)
+}
