@@ -70,7 +70,7 @@ func TestACommandEndsWhenNobodyReadsItsOutput(t *testing.T) {
 			}
 			return errors.New("rolled everything back")
 		})
-		os.Exit(exitStatus(t, err))
+		os.Exit(exitStatus(t, err)) //nolint:forbidigo // the parent looks at the status
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), nobodyReads+"=1")
