@@ -13,6 +13,8 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/workerimage"
@@ -38,17 +40,18 @@ func (w *workerImages) ensure(ctx context.Context, tell func(string)) (string, e
 	if w.found != "" {
 		return w.found, nil
 	}
-	image, id, err := w.find(ctx)
+	own, id, err := w.find(ctx)
 	if err != nil {
 		return "", err
 	}
-	if !image.HasID(id) {
+	if !own.HasID(id) {
 		if id != "" {
-			tell(fmt.Sprintf("image %s is not the worker of this program: it is not used, and loses that name", image.Ref()))
+			tell(fmt.Sprintf("image %s is not the worker of this program: it is not used, and loses that name", own.Ref()))
 		}
-		if id, err = w.load(ctx, image); err != nil {
-			return "", fmt.Errorf("load image %s: %w", image.Ref(), err)
+		if id, err = w.load(ctx, own); err != nil {
+			return "", fmt.Errorf("load image %s: %w", own.Ref(), err)
 		}
+		w.removeOthers(ctx, own)
 	}
 	w.found = id
 	return id, nil
@@ -119,6 +122,20 @@ func (w *workerImages) load(ctx context.Context, image workerimage.Image) (strin
 		}
 	}
 	return "", errors.New("the engine has made another image of it")
+}
+
+// removeOthers removes the images of other builds. The engine keeps those that a
+// worker uses; they go when the next build comes.
+func (w *workerImages) removeOthers(ctx context.Context, current workerimage.Image) {
+	all, err := w.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", workerimage.Repository))})
+	if err != nil {
+		return
+	}
+	for _, other := range all {
+		if is, err := w.judge(ctx, other.ID); err == nil && is && !current.HasID(other.ID) {
+			_, _ = w.docker.ImageRemove(ctx, other.ID, image.RemoveOptions{PruneChildren: true})
+		}
+	}
 }
 
 // loadError finds an error in the stream of a load's messages.

@@ -51,6 +51,17 @@ func (f *imageEngine) ImageInspect(_ context.Context, word string, _ ...client.I
 	return image.InspectResponse{ID: f.id}, nil
 }
 
+// ImageList lists, besides, an image of another build, and a snapshot of a container
+// named worker.
+func (f *imageEngine) ImageList(context.Context, image.ListOptions) ([]image.Summary, error) {
+	return []image.Summary{{ID: "sha256:older"}, {ID: f.id}, {ID: "sha256:snapshot"}}, nil
+}
+
+func (f *imageEngine) ImageRemove(_ context.Context, id string, _ image.RemoveOptions) ([]image.DeleteResponse, error) {
+	f.calls = append(f.calls, "remove image "+id)
+	return nil, nil
+}
+
 func (f *imageEngine) ImageLoad(_ context.Context, content io.Reader, _ ...client.ImageLoadOption) (image.LoadResponse, error) {
 	f.calls = append(f.calls, "load")
 	i, err := imageFor("linux", runtime.GOARCH)
@@ -78,7 +89,7 @@ func (f *imageEngine) ContainerAttach(context.Context, string, container.AttachO
 // else may have given its name to another.
 func TestTheImageIsLookedForOnceAndLoadedUnlessItIsOurs(t *testing.T) {
 	look := []string{"version", "inspect image"}
-	load := append(slices.Clone(look), "load", "inspect image")
+	load := append(slices.Clone(look), "load", "inspect image", "remove image sha256:older")
 	for _, tc := range []struct {
 		name    string
 		there   string
@@ -93,7 +104,9 @@ func TestTheImageIsLookedForOnceAndLoadedUnlessItIsOurs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := &imageEngine{fakeEngine: newFakeEngine(), id: tc.there}
-			l := &containerLauncher{docker: f, store: &storeVolume{docker: f, name: "s"}, images: workerImages{docker: f}}
+			l := &containerLauncher{docker: f, store: &storeVolume{docker: f, name: "s"}, images: workerImages{
+				docker: f, judged: map[string]bool{"sha256:older": true, "sha256:snapshot": false},
+			}}
 			l.images.prepare(t.Context())
 			if tc.between != nil {
 				tc.between(f)

@@ -43,6 +43,8 @@ type Workers interface {
 type Host interface {
 	Info(ctx context.Context) (system.Info, error)
 	ImageInspect(ctx context.Context, id string, options ...client.ImageInspectOption) (image.InspectResponse, error)
+	ImageList(ctx context.Context, options image.ListOptions) ([]image.Summary, error)
+	ImageRemove(ctx context.Context, id string, options image.RemoveOptions) ([]image.DeleteResponse, error)
 	ImageLoad(ctx context.Context, content io.Reader, options ...client.ImageLoadOption) (image.LoadResponse, error)
 	ServerVersion(ctx context.Context) (types.Version, error)
 	VolumeCreate(ctx context.Context, options volume.CreateOptions) (volume.Volume, error)
