@@ -34,6 +34,9 @@ func newListCommand(d deps) *cobra.Command {
 		Short:   "List snapshots",
 		Long: `List the snapshots on the engine, or those of one container, newest first.
 
+SIZE is what taking the snapshot added on the engine: its writable layer, and what
+its volumes added to the store. What it shares with others counts there.
+
 Filters are key=value. Those with the same key are alternatives; every key that
 occurs must match. The keys:
   container, name, tag, trigger, run, step, group    what create recorded
