@@ -122,7 +122,7 @@ func volumeEvents(p Progress) volumebackup.Progress {
 		switch {
 		case p == nil:
 		case e.Progress != nil:
-			p(Event{Phase: "volumes", Text: e.Progress.Phase, Current: e.Progress.Bytes, Total: e.Progress.Total, Files: e.Progress.Files})
+			p(Event{Phase: "volumes", Text: workerPhase(e.Progress.Phase), Current: e.Progress.Bytes, Total: e.Progress.Total, Files: e.Progress.Files})
 		case e.Warning != nil:
 			warned++
 			switch {
@@ -132,6 +132,20 @@ func volumeEvents(p Progress) volumebackup.Progress {
 				p.warn("volumes", "there are more of these")
 			}
 		}
+	}
+}
+
+// workerPhase says in words what a worker does. What it says in words itself stays.
+func workerPhase(phase string) string {
+	switch protocol.Op(phase) {
+	case protocol.OpPass:
+		return "reading volumes"
+	case protocol.OpPublish:
+		return "writing to the store"
+	case protocol.OpRestore:
+		return "restoring volumes"
+	default:
+		return phase
 	}
 }
 

@@ -20,3 +20,11 @@ func TestWarningsOfAWorkerNameTheVolumeAndAreNotTooMany(t *testing.T) {
 	assert.DeepEqual(t, got[:2], []string{"volume data: everything is read", "volume data: n0: left out"})
 	assert.Equal(t, got[maxWarnings], "there are more of these")
 }
+
+func TestWorkersSpeakInWords(t *testing.T) {
+	for phase, want := range map[string]string{"pass": "reading volumes", "restore": "restoring volumes", "waiting: for somebody": "waiting: for somebody"} {
+		var got string
+		volumeEvents(func(e Event) { got = e.Text })(protocol.Event{Progress: &protocol.Progress{Phase: phase}})
+		assert.Equal(t, got, want)
+	}
+}
