@@ -18,14 +18,17 @@ func (e *pausedError) Error() string {
 // errThawed means that somebody else has let a container run which had to stand still.
 var errThawed = errors.New("a frozen container was thawed by somebody else")
 
-// freezeAttempts is how often the containers are frozen again because somebody else
-// had paused one, or has thawed one.
-const freezeAttempts = 6
+// How often the containers are frozen again: because somebody else has thawed one, for
+// which all has been read in vain, and because somebody else had paused one.
+const (
+	freezeAttempts = 6
+	pausedAttempts = 50
+)
 
 // readUndisturbed makes the last pass and the image. It does both again if a
 // container did not stand still meanwhile; the image is made anew.
 func (r *reading) readUndisturbed(ctx context.Context) (imageID string, err error) {
-	for attempt := 1; ; attempt++ {
+	for thaws, pauses := 0, 0; ; {
 		who, err := r.look(ctx) // reading, or waiting, may have taken minutes
 		if err != nil {
 			return "", err
@@ -35,12 +38,17 @@ func (r *reading) readUndisturbed(ctx context.Context) (imageID string, err erro
 		}
 		made, err := r.readFrozen(ctx, who)
 		paused, isPaused := errors.AsType[*pausedError](err)
+		if isPaused {
+			pauses++
+		} else {
+			thaws++
+		}
 		switch {
 		case err == nil, r.stuck, !isPaused && !errors.Is(err, errThawed):
 			return made, err
-		case attempt == freezeAttempts && isPaused:
+		case pauses == pausedAttempts:
 			return "", err
-		case attempt == freezeAttempts:
+		case thaws == freezeAttempts:
 			r.lost = true
 			r.p.warn("volumes", errThawed.Error()+" again and again: what is captured may be torn")
 			return made, nil
@@ -67,8 +75,8 @@ func (r *reading) prepareAgain(ctx context.Context, paused *pausedError) error {
 	switch {
 	case err != nil:
 		return err
-	case runs:
-		return r.passLive(ctx)
+	case runs: // at once, before it is paused again
+		return nil
 	case paused.container == r.from.container.ID:
 		return errMoved // its snapshot is that of a paused container
 	}
