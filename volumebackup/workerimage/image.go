@@ -19,6 +19,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/moby/go-archive"
+
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
@@ -224,11 +226,14 @@ func (d *digester) Write(b []byte) (int, error) {
 
 // writeLayer writes the image's filesystem: one executable file.
 func writeLayer(out io.Writer, content []byte) error {
-	files := tar.NewWriter(out)
-	if err := writeFile(files, program, 0o755, content); err != nil {
-		return err
+	var empty bytes.Buffer
+	_ = tar.NewWriter(&empty).Close() // writes to memory
+	executable := func(string, *tar.Header, io.Reader) (*tar.Header, []byte, error) {
+		return &tar.Header{Typeflag: tar.TypeReg, Mode: 0o755}, content, nil
 	}
-	if err := files.Close(); err != nil {
+	layer := archive.ReplaceFileTarWrapper(io.NopCloser(&empty), map[string]archive.TarModifierFunc{program: executable})
+	defer layer.Close()
+	if _, err := io.Copy(out, layer); err != nil {
 		return fmt.Errorf("write layer: %w", err)
 	}
 	return nil
