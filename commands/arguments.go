@@ -16,6 +16,9 @@ func checkArguments(root *cobra.Command) {
 	root.SuggestionsMinimumDistance = suggestDistance
 	for _, cmd := range append(root.Commands(), root) {
 		check := cmd.Args
+		if check == nil { // the guard takes any
+			check = cobra.ArbitraryArgs
+		}
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
 			if err == nil {

@@ -111,6 +111,7 @@ func TestGuardIsToldWhatToWatch(t *testing.T) {
 		args := guardArgs(w, volumebackup.Config{Store: "other", LockTimeout: time.Millisecond})
 		cmd, rest, err := root.Find(append([]string{guardName}, args...))
 		assert.NilError(t, err)
+		assert.NilError(t, cmd.ValidateArgs(w.Frozen))
 		assert.NilError(t, cmd.ParseFlags(rest))
 		assert.DeepEqual(t, cmd.Flags().Args(), append([]string{}, w.Frozen...))
 		assert.Equal(t, cmd.Flag("replaced").Value.String(), w.Replaced)
