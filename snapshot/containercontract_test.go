@@ -128,11 +128,13 @@ func runBehaviours() map[string]func(*testing.T, contractEngine) {
 			c.commit(t, id, container.CommitOptions{Comment: "second"})
 			first, err := watch.untilCommit(t.Context(), "first")
 			assert.NilError(t, err)
-			assert.DeepEqual(t, first.paused, []string{id})
-			assert.Equal(t, len(first.ran), 0)
+			assert.Assert(t, slices.Contains(first.paused, id)) // others may use the engine, too
+			assert.Assert(t, !slices.Contains(first.ran, id))
 			second, err := watch.untilCommit(t.Context(), "second")
 			assert.NilError(t, err)
-			assert.DeepEqual(t, second.ran, []string{id, id}) // of the first commit, and of this thaw
+			// Of the first commit, and of this thaw. Engine 20.10 may tell of one twice, for containerd tells it, too.
+			own := slices.DeleteFunc(second.ran, func(ran string) bool { return ran != id })
+			assert.Assert(t, len(own) >= 2, "%v", own)
 		},
 		"a commit leaves a container paused that was so before": func(t *testing.T, c contractEngine) {
 			id := c.running(t, "c")
