@@ -128,7 +128,8 @@ func (r *row) Size() string { return size(r.s.StoredBytes()) }
 // SizeBytes is what it takes on the engine.
 func (r *row) SizeBytes() int64 { return r.s.StoredBytes() }
 
-// Volumes is how many volumes it holds, and of how many if that is not all.
+// Volumes is how many volumes it holds, of how many if that is not all, and whether
+// what they held is gone.
 func (r *row) Volumes() string {
 	all := map[string]bool{}
 	for _, m := range r.s.Mounts {
@@ -136,10 +137,14 @@ func (r *row) Volumes() string {
 			all[cmp.Or(m.Name, m.Destination)] = true
 		}
 	}
+	text := fmt.Sprint(len(all))
 	if held := r.s.ArchivedVolumes(); held != len(all) {
-		return fmt.Sprintf("%d of %d", held, len(all))
+		text = fmt.Sprintf("%d of %d", held, len(all))
 	}
-	return fmt.Sprint(len(all))
+	if r.s.Gone {
+		text += ", gone"
+	}
+	return text
 }
 
 // Description is what the user wrote about it.

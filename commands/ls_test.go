@@ -33,6 +33,16 @@ func TestListOutput(t *testing.T) {
 	}
 }
 
+// What lacks its archives is marked.
+func TestListMarksWhatIsGone(t *testing.T) {
+	f := newFixture()
+	gone := firstSnapshot()
+	gone.Gone = true
+	f.engine.list = []snapshot.Snapshot{gone}
+	assert.Equal(t, f.run(t, "ls", "--format", "{{.Volumes}}"), 0)
+	assert.Assert(t, is.Regexp(`^\d+( of \d+)?, gone\n$`, f.stdout.String()))
+}
+
 func TestAnEmptyListHasItsHeader(t *testing.T) {
 	f := newFixture()
 	assert.Equal(t, f.run(t, "ls"), 0)

@@ -80,6 +80,8 @@ func Decode(image map[string]string) (Record, error) {
 		Expires:  d.time(KeyExpires),
 		Pinned:   d.bool(KeyPinned),
 		Meta:     d.meta(),
+		Store:    d.text(KeyStore),
+		StoreID:  d.text(KeyStoreID),
 		Seal:     d.text(KeySeal),
 	}
 	r.Tags = list[string](&d, KeyTags, maxTags)

@@ -52,6 +52,8 @@ func Encode(r Record) (map[string]string, error) {
 		KeySize:             strconv.FormatInt(r.Size, 10),
 		KeyExpires:          encodeTime(r.Expires),
 		KeyPinned:           encodeBool(r.Pinned),
+		KeyStore:            r.Store,
+		KeyStoreID:          r.StoreID,
 		KeySeal:             r.Seal,
 	}
 	for key, value := range r.Meta {

@@ -49,6 +49,8 @@ const (
 	KeySize             = Prefix + "size"        // bytes in the writable layer
 	KeyExpires          = Prefix + "expires"     // RFC 3339
 	KeyPinned           = Prefix + "pinned"      // "true" or empty
+	KeyStore            = Prefix + "store"       // volume that holds the archives
+	KeyStoreID          = Prefix + "store-id"    // on the volume itself, too: tells it from others of its name
 	KeySeal             = Prefix + "seal"        // what [Seal] makes of all the others
 	PrefixMeta          = Prefix + "meta."       // followed by the user's own key
 
@@ -127,6 +129,8 @@ type Record struct {
 	Expires     time.Time
 	Pinned      bool
 	Meta        map[string]string
+	Store       string // name of the volume that holds the archives; empty: there are none
+	StoreID     string // tells that volume from others of its name; empty: it has no ID
 	Seal        string // empty: made without the engine's key
 }
 

@@ -28,6 +28,8 @@ func full() labels.Record {
 		RunID:       "run-7",
 		StepID:      "step-3",
 		Parent:      "20260131-225959-ffffff",
+		Store:       "cua-snapshots",
+		StoreID:     "CWTDJ7GZ2LXU3E5SCN2EVY6A4M",
 		Group:       "shop",
 		Container: labels.Container{
 			ID:      strings.Repeat("ab", 32),
@@ -249,6 +251,8 @@ func TestDecodeReadsSchema1(t *testing.T) {
 		Attachments: []labels.Attachment{{
 			Name: "run.log", Bytes: 2048, SHA256: "486ea46224d1bb4fb680f34f7c9ad96a8f24ec88be73ea8e5a6c65260e9cb8a7", MediaType: "text/plain",
 		}},
+		Store:   "cua-snapshots",
+		StoreID: "7XK2VGQH4ZJ5RTD3MWN6PBLCYA",
 		Size:    73728,
 		Expires: time.Date(2026, 12, 21, 9, 30, 15, 0, time.UTC),
 		Pinned:  true,

@@ -371,6 +371,14 @@ func (b *fakeBackup) Publish(ctx context.Context, o volumebackup.Origin) ([]volu
 	})
 }
 
+// Store has an ID if the test has made the volume.
+func (b *fakeBackup) Store() (name, id string) {
+	if v := b.worker.service.docker.findVolume(b.worker.service.Store()); v != nil {
+		return v.name, v.labels[labels.KeyStoreID]
+	}
+	return "", ""
+}
+
 func (b *fakeBackup) Abandon() error { return b.worker.Abandon() }
 
 func (b *fakeBackup) Close() error {

@@ -10,12 +10,14 @@ import (
 
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// List returns the snapshots that match, in one engine call. An image that has
+// List returns the snapshots that match, in one engine call, and beside it one look
+// for the store that holds what their volumes had. An image that has
 // our labels but cannot be read is warned about; one that only inherited them is
 // not a snapshot.
 func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapshot, error) {
@@ -28,8 +30,18 @@ func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapsho
 			pattern = Repository(o.Container)
 		}
 	}
-	all, err := e.list(ctx, p, pattern)
-	if err != nil {
+	var all []Snapshot
+	var stores knownStores
+	calls, callsCtx := errgroup.WithContext(ctx)
+	calls.Go(func() (err error) {
+		all, err = e.list(callsCtx, p, pattern)
+		return err
+	})
+	calls.Go(func() (err error) {
+		stores, err = e.ownStore(callsCtx)
+		return err
+	})
+	if err := calls.Wait(); err != nil {
 		return nil, err
 	}
 	found, err := o.Filter.apply(all)
@@ -43,7 +55,7 @@ func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapsho
 	if o.Last > 0 && len(found) > o.Last {
 		found = found[:o.Last]
 	}
-	return found, nil
+	return found, e.markGone(ctx, found, stores, p)
 }
 
 // isContainerID tells whether a word may be the ID of a container, or the beginning

@@ -147,6 +147,9 @@ func (r *reading) readStill(ctx context.Context, who writers) (imageID string, e
 		return "", fmt.Errorf("the worker archived %d of %d volumes", len(archives), len(r.volumes))
 	}
 	recordArchives(r.record.Mounts, archives)
+	if len(archives) > 0 {
+		r.record.Store, r.record.StoreID = r.backup.Store()
+	}
 	own, err := r.seal()
 	if err != nil {
 		return "", err

@@ -12,6 +12,7 @@ type Snapshot struct {
 
 	ImageID string   // of the image that is the filesystem
 	Refs    []string // every tag of that image in the snapshot's repository, sorted
+	Gone    bool     // the store that held what its volumes had is not there any more; only [Engine.List] looks
 }
 
 // Ref is the reference that always means this snapshot: repository and ID.

@@ -24,6 +24,7 @@ type Volumes interface {
 
 // VolumeBackup is a backup under way; [volumebackup.Backup] is one.
 type VolumeBackup interface {
+	Store() (name, id string)
 	Pass(ctx context.Context, mode volumebackup.Mode) ([]volumebackup.Archive, error)
 	Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error)
 	Abandon() error

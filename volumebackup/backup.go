@@ -56,6 +56,10 @@ func (s *Service) Begin(ctx context.Context, o BackupOptions, p Progress) (*Back
 	return &Backup{session: session}, nil
 }
 
+// Store is the name of the volume that the archives come into, and the ID that tells
+// it from others of its name, if it has one.
+func (b *Backup) Store() (name, id string) { return b.store, b.storeID }
+
 // Pass reads what changed and returns what the archives are by now.
 func (b *Backup) Pass(ctx context.Context, mode Mode) ([]Archive, error) {
 	result, err := b.client.Pass(ctx, mode, b.emit)

@@ -200,6 +200,7 @@ type session struct {
 	emit    func(protocol.Event)
 	volumes map[int]string // names, by the number of the mount
 	store   string         // the volume in which archives are kept
+	storeID string         // tells it from others of its name; empty: it has no ID
 }
 
 func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error) {
@@ -214,7 +215,7 @@ func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error
 	}
 	client := protocol.NewClient(c)
 	client.LockTimeout = s.lockTimeout
-	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes, store: s.store.name}, nil
+	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes, store: s.store.name, storeID: s.store.id()}, nil
 }
 
 // Close ends the conversation and removes the worker. What was not published is dropped.

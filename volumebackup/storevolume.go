@@ -13,10 +13,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// labelStoreID stands on a store's volume and tells it from others of that name: on
-// other engines, or made after it was removed.
-const labelStoreID = labels.Prefix + "store-id"
-
 // NoStoreError means that the engine has no volume of the store's name. Who reads
 // does not make one: it would be empty. It is an errdefs not-found error.
 type NoStoreError struct{ Store string }
@@ -46,7 +42,7 @@ func (s *storeVolume) open(ctx context.Context, mayMake bool) error {
 	v, err := s.docker.VolumeInspect(ctx, s.name)
 	if cerrdefs.IsNotFound(err) && mayMake {
 		v, err = s.docker.VolumeCreate(ctx, volume.CreateOptions{Name: s.name, Labels: map[string]string{
-			labels.KeyVersion: labels.SchemaVersion, labelStoreID: rand.Text(),
+			labels.KeyVersion: labels.SchemaVersion, labels.KeyStoreID: rand.Text(),
 		}})
 	}
 	switch {
@@ -59,6 +55,17 @@ func (s *storeVolume) open(ctx context.Context, mayMake bool) error {
 	}
 	s.found = &v
 	return nil
+}
+
+// id tells the volume from others of its name: on other engines, or made after it was
+// removed. One that somebody else has made has none.
+func (s *storeVolume) id() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found == nil {
+		return ""
+	}
+	return s.found.Labels[labels.KeyStoreID]
 }
 
 // isPlain tells whether it is for sure on the same filesystem as the engine's own

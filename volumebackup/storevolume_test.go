@@ -8,6 +8,8 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
 // volumeEngine has one volume, or none.
@@ -43,7 +45,7 @@ func TestOnlyWhoCapturesMakesAStore(t *testing.T) {
 	f := &volumeEngine{}
 	store := &storeVolume{docker: f, name: "s"}
 	assert.NilError(t, store.open(t.Context(), toCapture.makesStore))
-	assert.Assert(t, f.there.Labels[labelStoreID] != "")
+	assert.Assert(t, f.there.Labels[labels.KeyStoreID] != "")
 	assert.NilError(t, store.open(t.Context(), toCapture.makesStore))
 	assert.Equal(t, f.made, 1)
 	assert.Assert(t, store.isPlain() && !store.isShared())

@@ -1,0 +1,67 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// knownStores are the volumes of stores that were looked for, by name.
+type knownStores map[string]storeVolume
+
+// storeVolume is what is known of a store without reading it.
+type storeVolume struct {
+	there bool
+	id    string // tells it from others of its name; empty: it has none
+}
+
+// ownStore looks for the store that this program uses now: mostly there is no other.
+func (e *Engine) ownStore(ctx context.Context) (knownStores, error) {
+	stores := knownStores{}
+	if e.volumes == nil {
+		return stores, nil
+	}
+	_, err := e.findStore(ctx, stores, e.volumes.Store())
+	return stores, err
+}
+
+// findStore looks for a store, once.
+func (e *Engine) findStore(ctx context.Context, stores knownStores, name string) (storeVolume, error) {
+	if found, known := stores[name]; known {
+		return found, nil
+	}
+	v, err := e.docker.VolumeInspect(ctx, name)
+	if err != nil && !cerrdefs.IsNotFound(err) {
+		return storeVolume{}, fmt.Errorf("inspect store %s: %w", name, err)
+	}
+	stores[name] = storeVolume{there: err == nil, id: v.Labels[labels.KeyStoreID]}
+	return stores[name], nil
+}
+
+// markGone marks the snapshots whose archives went with their store, and warns of
+// that: the store was removed, or the volume of that name is another one.
+func (e *Engine) markGone(ctx context.Context, list []Snapshot, stores knownStores, p Progress) error {
+	lost := map[string]int{}
+	for i := range list {
+		s := &list[i]
+		if s.Store == "" || s.ArchivedVolumes() == 0 {
+			continue
+		}
+		found, err := e.findStore(ctx, stores, s.Store)
+		if err != nil {
+			return err
+		}
+		if s.Gone = !found.there || s.StoreID != "" && found.id != s.StoreID; s.Gone {
+			lost[s.Store]++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(lost)) {
+		p.warn("list", fmt.Sprintf("the store %s that held the volumes of %d of these snapshots is gone. Was it removed (docker volume prune)?", name, lost[name]))
+	}
+	return nil
+}
