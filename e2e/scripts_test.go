@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 			"engine":     cmdEngine,
 			"compose":    cmdCompose,
 			"picture":    cmdPicture,
+			"disk":       cmdDisk,
 		},
 	})
 }
