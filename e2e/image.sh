@@ -68,7 +68,7 @@ sqlite() {
 
 # debian NAME PACKAGE prints a tarball of a minimal Debian with the package, and with an entrypoint from stdin.
 debian() {
-	local name=$1 package=$2 codename mirror entrypoint archive root=$tree
+	local name=$1 package=$2 codename mirror entrypoint archive status root=$tree
 	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 	entrypoint=$(cat)
 	archive=$cache/image/$name-$codename-$(sha256sum <<<"$entrypoint" | cut -c 1-8).tar.gz
@@ -78,7 +78,12 @@ debian() {
 	say "building an image of Debian $codename with $package"
 	# shellcheck disable=SC2016 # apt expands these
 	mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' | sed -n "s/^$codename //p" | sort -u)
-	{
+	# The commands are in a subshell that nothing follows but a look at its status: before "||" bash would go on after
+	# one that failed, and this would keep half an installation for good.
+	set +e
+	(
+		set -e
+		unset TMPDIR # the chroot has no such folder
 		debootstrap --variant=minbase "$codename" "$root" "${mirror%%$'\n'*}"
 		printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # start no service
 		mkdir -p "$root/etc/postgresql-common"
@@ -90,7 +95,10 @@ debian() {
 		chroot "$root" sh -c 'ln -sf /usr/lib/postgresql/*/bin/* /usr/local/bin/'
 		rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale}/* \
 			"$root"/usr/lib/*/libLLVM* "$root"/usr/lib/postgresql/*/lib/{llvmjit*,bitcode} # PostgreSQL does without its compiler
-	} </dev/null >"$tree.log" 2>&1 || die "$(tail -n 20 "$tree.log")"
+	) </dev/null >"$tree.log" 2>&1
+	status=$?
+	set -e
+	((status == 0)) || die "$(tail -n 20 "$tree.log")"
 	mkdir -p "$cache/image"
 	tar -C "$root" -cz . >"$archive.$$"
 	mv "$archive.$$" "$archive"
