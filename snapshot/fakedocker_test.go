@@ -95,6 +95,22 @@ func newFakeDocker() *fakeDocker {
 	return f
 }
 
+// disarm lets nothing go wrong any more, and tells which call has. What an operation
+// asked ahead may still be under way.
+func (f *fakeDocker) disarm() (fired string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = fault{}
+	return f.fired
+}
+
+// isDead tells whether its client has died.
+func (f *fakeDocker) isDead() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dead
+}
+
 // do is how every method begins and ends: it counts the call, and lets go wrong
 // what is to go wrong.
 func (f *fakeDocker) do(ctx context.Context, call string, effect func() error) error {

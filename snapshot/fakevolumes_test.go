@@ -69,7 +69,7 @@ func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[strin
 			return nil
 		})
 		switch {
-		case made != nil && err != nil && !v.docker.dead: // Ctrl-C, or no answer: it is removed at once
+		case made != nil && err != nil && !v.docker.isDead(): // Ctrl-C, or no answer: it is removed at once
 			v.docker.vanish(made)
 			return nil, err
 		case err != nil:
@@ -321,7 +321,7 @@ func (w *fakeWorker) Abandon() error {
 
 func (w *fakeWorker) Close() error {
 	w.ends(func(c *fakeContainer) { w.service.docker.drop(c, false) })
-	if w.service.docker.dead {
+	if w.service.docker.isDead() {
 		return errors.New("injected: nobody is there to close the worker")
 	}
 	return nil

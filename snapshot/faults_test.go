@@ -54,12 +54,12 @@ func withFaults(t *testing.T, kinds []faultKind, scene func(*testing.T) *fakeDoc
 			o.err = operate(ctx, docker.engine())
 			o.after = docker.world()
 			cancel()
-			docker.fault = fault{}
-			if docker.fired == "" {
+			fired := docker.disarm()
+			if fired == "" {
 				assert.NilError(t, o.err)
 				break // n is past the last call
 			}
-			t.Run(fmt.Sprintf("%s %d %s", kind, n, docker.fired), func(t *testing.T) { check(t, o) })
+			t.Run(fmt.Sprintf("%s %d %s", kind, n, fired), func(t *testing.T) { check(t, o) })
 		}
 	}
 }

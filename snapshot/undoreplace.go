@@ -92,7 +92,11 @@ func (e *Engine) putBack(ctx context.Context, j journal, b *rollBack, p Progress
 	if old == nil {
 		return e.makeAgain(ctx, j, p)
 	}
-	if err := e.docker.ContainerRename(ctx, old.ID, j.OldName); err != nil {
+	err = e.docker.ContainerRename(ctx, old.ID, j.OldName)
+	if cerrdefs.IsNotFound(err) { // somebody has removed it since
+		return e.makeAgain(ctx, j, p)
+	}
+	if err != nil {
 		return "", fmt.Errorf("rename container %s back to %s: %w", j.Aside, j.OldName, err)
 	}
 	return e.standUp(ctx, old.ID, j, p)
