@@ -59,7 +59,7 @@ type restore struct {
 	publish   nat.PortMap // what the user named, which is not to be replaced
 	start     bool
 	foreign   bool // the snapshot was made on another engine
-	gone      bool // the original is, and nothing else has its name
+	gone      bool // the original was here and is not any more, and nothing else has its name
 	plan      Plan
 
 	bindNotes []string // what is good to know of bind mounts
@@ -101,7 +101,7 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	r := restore{
 		id: s.ID, operation: operation, spec: &sp, volumes: volumes, name: name, publish: o.Publish,
 		start: s.startAfterRestore(o.Start), foreign: foreign, bindNotes: bindNotes,
-		gone: !around.has(s.Container),
+		gone: !foreign && !around.has(s.Container),
 	}
 	r.mark()
 	problems := around.problems(&sp, name)

@@ -341,6 +341,10 @@ func TestRestoreOfAContainerThatIsGoneNamesTheOtherWay(t *testing.T) {
 	assert.Equal(t, len(notes("one")), 0)
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
 	assert.DeepEqual(t, notes("two"), []string{"container web is gone: --replace brings it back under its own name, with its own volumes"})
+	docker.findImage("cua-snapshot/web:one").config.Labels[labels.KeyEngineID] = "elsewhere"
+	assert.Equal(t, len(notes("three")), 0) // it never was here
+	docker.findImage("cua-snapshot/web:one").config.Labels[labels.KeyEngineID] = "engine-1"
+	assert.Equal(t, len(notes("four")), 1)
 	docker.run(t, "web")
-	assert.Equal(t, len(notes("three")), 0)
+	assert.Equal(t, len(notes("five")), 0)
 }
