@@ -33,7 +33,7 @@ type transaction struct {
 	written bool // the volumes may have changed
 	newID   string
 	changes []VolumeChange
-	lost    bool           // something of the volumes could not be brought back
+	lost    bool           // something of the volumes could not be brought back, or another container does not run again
 	ending  errgroup.Group // what is not waited for
 }
 
@@ -98,7 +98,7 @@ func (t *transaction) run(ctx context.Context) (Replaced, error) {
 func (t *transaction) result() Replaced {
 	r := Replaced{
 		Saves: t.plan.saves(t.options), Others: otherNames(t.plan.others),
-		Restored: Restored{ContainerID: t.newID, Name: t.plan.name, Snapshot: t.plan.snapshot, Started: t.plan.start, Plan: t.plan.steps(t.options), Incomplete: t.lost || t.pending},
+		Restored: Restored{ContainerID: t.newID, Name: t.plan.name, Snapshot: t.plan.snapshot, Started: t.plan.start, Plan: t.plan.steps(t.options), Incomplete: t.lost},
 		Safety:   t.safety, Volumes: t.changes,
 	}
 	if t.plan.old != nil {
@@ -215,6 +215,8 @@ func (t *transaction) commit(ctx context.Context) error {
 	t.p.status("remove", "removing what was replaced")
 	if err := t.engine.finishReplace(ctx, t.journal, t.p); err != nil {
 		t.leavePending(ctx)
+		_, isDown := errors.AsType[*NotStartedError](err)
+		t.lost = t.lost || isDown // what is only not removed yet is a warning
 		t.p.warn("remove", fmt.Sprintf("%v. When the cause is removed, type: docker snapshot recover %s", err, t.plan.name))
 		return nil
 	}

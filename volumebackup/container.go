@@ -105,7 +105,8 @@ func (l *containerLauncher) configure(image string, j job) (*container.Config, *
 	}
 	host := &container.HostConfig{
 		NetworkMode: network.NetworkNone, ReadonlyRootfs: true,
-		CapDrop: []string{"ALL"}, CapAdd: j.capabilities(),
+		AutoRemove: j.name == "" && len(j.journal) == 0, // nobody would look for it: it holds no lock, and tells nothing
+		CapDrop:    []string{"ALL"}, CapAdd: j.capabilities(),
 		// label=disable: relabelling a volume of a million files takes minutes.
 		SecurityOpt: []string{"no-new-privileges", "label=disable"},
 		LogConfig:   container.LogConfig{Type: "none"},

@@ -311,6 +311,18 @@ func FuzzFrozenBy(f *testing.F) {
 	})
 }
 
+// A worker that holds no lock and has no journal goes by itself, whatever becomes of its client.
+func TestWhoHoldsNothingGoesByItself(t *testing.T) {
+	for _, tc := range []struct {
+		j    job
+		goes bool
+	}{{job{purpose: "list"}, true}, {job{name: "lock"}, false}, {job{journal: map[string]string{"made": "v"}}, false}} {
+		_, host, err := (&containerLauncher{store: &storeVolume{name: "s"}}).configure("image", tc.j)
+		assert.NilError(t, err)
+		assert.Equal(t, host.AutoRemove, tc.goes)
+	}
+}
+
 func TestJournalNamesWhatIsFrozen(t *testing.T) {
 	config, host, err := (&containerLauncher{store: &storeVolume{name: "s"}, plugin: "v1"}).configure("image", job{
 		purpose: "create", frozen: []string{"a", "b"}, mounts: []Mount{{Number: 3, Volume: "v", ReadOnly: true}},
