@@ -57,7 +57,7 @@ func (d *Draft) writeOrigin() error {
 
 // origin reads where a snapshot is from; nil: that is not known, or not any more.
 func (s *Store) origin(id string) (*Origin, error) {
-	content, err := s.readNoteFile(s.path("snapshots", id, originFile))
+	content, err := readNote(s.path("snapshots", id, originFile), maxNote)
 	if err != nil || content == nil {
 		return nil, err
 	}
@@ -73,8 +73,9 @@ func decodeOrigin(content []byte) *Origin {
 	return &o
 }
 
-// readNoteFile reads a small file that the store can do without; nil: there is none.
-func (s *Store) readNoteFile(path string) ([]byte, error) {
+// readNote reads so many bytes at most of a small file that the store can do without;
+// nil: there is none.
+func readNote(path string, limit int64) ([]byte, error) {
 	f, err := openRegular(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errNotRegular) {
 		return nil, nil
@@ -83,7 +84,7 @@ func (s *Store) readNoteFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxNote))
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // Claim names a snapshot that is to be removed, and says what its image tells of

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,7 +171,7 @@ func (s *Store) freePack(id PackID, live []int64) error {
 // readSweep returns the packs that an interrupted removal has not looked at.
 func (s *Store) readSweep() (liveSet, error) {
 	candidates := liveSet{}
-	names, err := s.readNote()
+	names, err := readNote(s.path("sweep"), maxPackNames)
 	if err != nil {
 		return nil, fmt.Errorf("read sweep: %w", err)
 	}
@@ -182,19 +181,6 @@ func (s *Store) readSweep() (liveSet, error) {
 		}
 	}
 	return candidates, nil
-}
-
-// readNote reads what the note says, if there is one that can be read.
-func (s *Store) readNote() ([]byte, error) {
-	f, err := openRegular(s.path("sweep"), os.O_RDONLY)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errNotRegular) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxPackNames))
 }
 
 func (s *Store) writeSweep(candidates liveSet) error {

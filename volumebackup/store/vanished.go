@@ -49,7 +49,7 @@ func (o *Origin) isOf(seen *Seen) bool {
 
 // missedSince reads when an image was first missed; zero: never, or that cannot be read.
 func (s *Store) missedSince(path string) (time.Time, error) {
-	content, err := s.readNoteFile(path)
+	content, err := readNote(path, maxNote)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read when an image was missed: %w", err)
 	}
