@@ -187,6 +187,7 @@ func FuzzNotes(f *testing.F) {
 	f.Add([]byte(`{"engine":7}`), []byte("0001-01-01T00:00:00Z"))
 	f.Add([]byte(`null`), []byte("9999-12-31T23:59:59-23:00"))
 	f.Add([]byte(nil), []byte(nil))
+	f.Add([]byte(`{"engine":"engine","image_store":"overlay2"}`), []byte("no time"))
 	f.Fuzz(func(t *testing.T, origin, missed []byte) {
 		s, err := Open(t.TempDir())
 		assert.NilError(t, err)

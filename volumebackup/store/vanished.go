@@ -34,7 +34,8 @@ func (s *Store) hasVanished(id string, r Removal) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if since.Before(origin.Published) || since.After(r.Now) { // not noted, or by a clock that was wrong
+	// Not noted, or by a clock that was wrong.
+	if since.IsZero() || since.Before(origin.Published) || since.After(r.Now) {
 		return false, s.noteMissed(id, missed, r.Now)
 	}
 	manifests, err := filepath.Glob(s.path("snapshots", id, "*.man"))
