@@ -77,9 +77,15 @@ func startEngine(t *testing.T) *ownEngine {
 	t.Cleanup(func() { e.run(t, "stop") })
 	t.Setenv("DOCKER_HOST", "unix://"+e.dir+"/docker.sock")
 	t.Setenv("DOCKER_CONFIG", configDir)
-	out, err := exec.Command("./image.sh", "busybox").CombinedOutput()
-	assert.NilError(t, err, "%s", out)
+	e.makeImage(t)
 	return e
+}
+
+// makeImage makes the image busybox on the engine.
+func (e *ownEngine) makeImage(t *testing.T) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "./image.sh", "busybox").CombinedOutput()
+	assert.NilError(t, err, "%s", out)
 }
 
 // run calls engine.sh, without a terminal to hold on to.
