@@ -143,10 +143,9 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 	if err != nil {
 		return err
 	}
-	r := newResult(s.Snapshot, statusCreated, s.Created)
-	frozen := s.Frozen.Milliseconds()
-	r.FrozenMillis, r.Incomplete = &frozen, s.Incomplete
-	r.NotCaptured = listNotCaptured(s.Mounts)
+	r := createResult{
+		outcome: newOutcome(s.Snapshot, statusCreated, s.Created), Incomplete: s.Incomplete, FrozenMS: s.Frozen.Milliseconds(),
+	}
 	if err := o.printer.print(d.out, string(s.ID), r); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"encoding"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +13,7 @@ import (
 )
 
 // runFiles lists the entries of a snapshot's volumes, or of one of them.
-func runFiles(ctx context.Context, d deps, args []string) error {
+func runFiles(ctx context.Context, d deps, how printer, args []string) error {
 	if len(args) > 2 {
 		return errors.New("--files takes one snapshot, and at most one volume")
 	}
@@ -33,7 +34,7 @@ func runFiles(ctx context.Context, d deps, args []string) error {
 			continue
 		}
 		listed[m.Archive.Index] = true
-		if err := listFiles(ctx, d, eng, s.ID, m); err != nil {
+		if err := listFiles(ctx, d, eng, how, s.ID, m); err != nil {
 			return err
 		}
 	}
@@ -43,17 +44,62 @@ func runFiles(ctx context.Context, d deps, args []string) error {
 	return nil
 }
 
-func listFiles(ctx context.Context, d deps, eng engine, id labels.ID, m labels.Mount) error {
-	if err := writeLine(d.out, fmt.Sprintf("%s (%s)", m.Name, m.Destination)); err != nil {
-		return err
+func listFiles(ctx context.Context, d deps, eng engine, how printer, id labels.ID, m labels.Mount) error {
+	if how.format == "" {
+		if err := writeLine(d.out, fmt.Sprintf("%s (%s)", m.Name, m.Destination)); err != nil {
+			return err
+		}
 	}
 	var failed error
 	err := eng.Entries(ctx, id, m, func(e volumebackup.Entry) {
 		if failed == nil {
-			failed = writeLine(d.out, fileLine(e))
+			failed = how.print(d.out, fileLine(e), newFile(m, e))
 		}
 	})
 	return errors.Join(err, failed)
+}
+
+// file is one entry of a volume, as --format shows it.
+type file struct {
+	Volume      string   `json:"volume"`
+	Destination string   `json:"destination"`
+	Path        string   `json:"path"`
+	Type        string   `json:"type"`
+	Mode        string   `json:"mode"` // octal
+	UID         uint32   `json:"uid"`
+	GID         uint32   `json:"gid"`
+	Size        byteSize `json:"size"`
+	Modified    string   `json:"modified"`
+	Target      string   `json:"target"`
+	Xattrs      words    `json:"xattrs"`
+}
+
+func newFile(m labels.Mount, e volumebackup.Entry) file {
+	return file{
+		Volume: m.Name, Destination: m.Destination, Path: pathText(e.Path), Type: fileType(e.Kind),
+		Mode: fmt.Sprintf("%04o", e.Mode&modeBits), UID: e.UID, GID: e.GID, Size: byteSize(e.Size),
+		Modified: rfc3339(e.Modified), Target: pathText(e.Target), Xattrs: newWords(e.Xattrs),
+	}
+}
+
+// pathText is a path as it is, or as Go writes it if it is not UTF-8 or begins with a quote.
+func pathText(path encoding.TextMarshaler) string {
+	text, _ := path.MarshalText() // a path always can
+	return string(text)
+}
+
+// modeBits are the permissions, and the bits for setuid, setgid and sticky.
+const modeBits = 0o7777
+
+// fileType is what the letter of an entry's kind stands for.
+func fileType(kind string) string {
+	known := map[string]string{
+		"d": "directory", "f": "file", "l": "symlink", "p": "fifo", "s": "socket", "b": "block device", "c": "character device", "h": "hard link",
+	}
+	if name, ok := known[kind]; ok {
+		return name
+	}
+	return kind
 }
 
 // fileLine shows an entry as ls -l does.

@@ -31,19 +31,18 @@ run configuration, and for each mount whether its data is in the snapshot, or
 why not.
 
 With --files it lists what the volumes of one snapshot hold, or only the VOLUME
-that is named behind it, by its name or by where it is mounted.`,
+that is named behind it, by its name or by where it is mounted. With --format it
+prints each file by itself.`,
 		Example: `  docker snapshot inspect web:before-upgrade
   docker snapshot inspect --format '{{json .Config.Env}}' web:latest
   docker snapshot inspect --files db:latest db-data`,
 		Args:                  cli.RequiresMinArgs(1),
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeSnapshots(d, 0),
-		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			if o.files && o.format != "" {
-				return usageError(cmd, errors.New("conflicting options: --files and --format"))
-			}
+		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			if o.files {
-				return runFiles(ctx, d, args)
+				how := printer{o.format}
+				return how.failed(d.out, runFiles(ctx, d, how, args))
 			}
 			return runInspect(ctx, d, o, args)
 		}),
@@ -98,87 +97,83 @@ func inspectOne(ctx context.Context, eng engine, inspector inspect.Inspector, wo
 // details is a snapshot as inspect shows it. The configuration is decoded no
 // further than to JSON, so that nothing is lost that this program does not know.
 type details struct {
-	ID, Name, Ref                        string
-	Refs                                 words
-	Description, Created                 string
-	Tags                                 words
-	Meta                                 pairs
-	Trigger, RunID, StepID               string
-	Group, Parent, Expires               string
-	Pinned                               bool
-	ImageID, EngineID, Platform          string
-	Size, StoredBytes                    int64
-	Container                            labels.Container
-	Config, HostConfig, NetworkingConfig any
-	Mounts                               []mountDetails
-	Attachments                          []attachmentDetails
+	summary
+	Refs             words               `json:"refs"`
+	EngineID         string              `json:"engine_id"`
+	Store            string              `json:"store"`
+	LayerSize        byteSize            `json:"layer_size"`
+	Mounts           []mountDetails      `json:"mounts"`
+	Attachments      []attachmentDetails `json:"attachments"`
+	Config           any                 `json:"config"`
+	HostConfig       any                 `json:"host_config"`
+	NetworkingConfig any                 `json:"networking_config"`
 }
 
 type mountDetails struct {
-	Type        string
-	Name        string `json:",omitempty"`
-	Source      string `json:",omitempty"`
-	Subpath     string `json:",omitempty"`
-	Destination string
-	Driver      string            `json:",omitempty"`
-	Options     map[string]string `json:",omitempty"`
-	Labels      map[string]string `json:",omitempty"`
-	RW          bool
-	Anonymous   bool
-	Captured    bool
-	Skipped     string          `json:",omitempty"`
-	Archive     *archiveDetails `json:",omitempty"`
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Source      string          `json:"source"`
+	Subpath     string          `json:"subpath"`
+	Destination string          `json:"destination"`
+	Driver      string          `json:"driver"`
+	Options     pairs           `json:"options"`
+	Labels      pairs           `json:"labels"`
+	RW          bool            `json:"rw"`
+	Anonymous   bool            `json:"anonymous"`
+	Captured    bool            `json:"captured"`
+	Reason      string          `json:"reason"` // why it is not captured
+	Archive     *archiveDetails `json:"archive"`
 }
 
 type archiveDetails struct {
-	Root                   string
-	Entries, Bytes, Stored int64
-	Index                  int
-	Devices, Trusted       bool
+	Root       string   `json:"root"`
+	Entries    int64    `json:"entries"`
+	Size       byteSize `json:"size"`
+	StoredSize byteSize `json:"stored_size"`
+	Index      int      `json:"index"`
+	Devices    bool     `json:"devices"`
+	Trusted    bool     `json:"trusted"`
 }
 
 type attachmentDetails struct {
-	Name      string
-	Bytes     int64
-	SHA256    string
-	MediaType string
+	Name      string   `json:"name"`
+	Size      byteSize `json:"size"`
+	SHA256    string   `json:"sha256"`
+	MediaType string   `json:"media_type"`
 }
 
 func newDetails(s snapshot.Snapshot) details {
-	whole := details{
-		ID: string(s.ID), Name: s.Name, Ref: s.Ref(), Refs: append(words{}, s.Refs...),
-		Description: s.Description, Created: rfc3339(s.Created),
-		Tags: append(words{}, s.Tags...), Meta: newPairs(s.Meta),
-		Trigger: string(s.Trigger), RunID: s.RunID, StepID: s.StepID,
-		Group: s.Group, Parent: string(s.Parent), Expires: rfc3339(s.Expires), Pinned: s.Pinned,
-		ImageID: s.ImageID, EngineID: s.EngineID, Platform: s.Platform,
-		Size: s.Size, StoredBytes: s.StoredBytes(),
-		Container:        s.Container,
+	return details{
+		summary:          newSummary(s),
+		Refs:             newWords(s.Refs),
+		EngineID:         s.EngineID,
+		Store:            s.Store,
+		LayerSize:        byteSize(s.Size),
+		Mounts:           convert(s.Mounts, newMountDetails),
+		Attachments:      convert(s.Attachments, newAttachmentDetails),
 		Config:           decoded(s.Config.Config),
 		HostConfig:       decoded(s.Config.HostConfig),
 		NetworkingConfig: decoded(s.Config.NetworkingConfig),
-		Mounts:           []mountDetails{}, Attachments: []attachmentDetails{},
 	}
-	for _, m := range s.Mounts {
-		whole.Mounts = append(whole.Mounts, newMountDetails(m))
-	}
-	for _, a := range s.Attachments {
-		whole.Attachments = append(whole.Attachments, attachmentDetails(a))
-	}
-	return whole
 }
 
 func newMountDetails(m labels.Mount) mountDetails {
 	detail := mountDetails{
 		Type: m.Type, Name: m.Name, Source: m.Source, Subpath: m.Subpath, Destination: m.Destination,
-		Driver: m.Driver, Options: m.Options, Labels: m.Labels, RW: m.RW, Anonymous: m.Anonymous,
-		Captured: m.Archive != nil, Skipped: m.Skipped,
+		Driver: m.Driver, Options: newPairs(m.Options), Labels: newPairs(m.Labels), RW: m.RW, Anonymous: m.Anonymous,
+		Captured: m.Archive != nil, Reason: m.Skipped,
 	}
-	if m.Archive != nil {
-		archive := archiveDetails(*m.Archive)
-		detail.Archive = &archive
+	if a := m.Archive; a != nil {
+		detail.Archive = &archiveDetails{
+			Root: a.Root, Entries: a.Entries, Size: byteSize(a.Bytes), StoredSize: byteSize(a.Stored),
+			Index: a.Index, Devices: a.Devices, Trusted: a.Trusted,
+		}
 	}
 	return detail
+}
+
+func newAttachmentDetails(a labels.Attachment) attachmentDetails {
+	return attachmentDetails{Name: a.Name, Size: byteSize(a.Bytes), SHA256: a.SHA256, MediaType: a.MediaType}
 }
 
 // decoded makes the engine's JSON fit for templates. Numbers stay as written.

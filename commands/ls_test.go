@@ -39,7 +39,7 @@ func TestListMarksWhatIsGone(t *testing.T) {
 	gone := firstSnapshot()
 	gone.Gone = true
 	f.engine.list = []snapshot.Snapshot{gone}
-	assert.Equal(t, f.run(t, "ls", "--format", "{{.Volumes}}"), 0)
+	assert.Equal(t, f.run(t, "ls", "--format", "{{.VolumeCount}}"), 0)
 	assert.Assert(t, is.Regexp(`^\d+( of \d+)?, gone\n$`, f.stdout.String()))
 }
 
@@ -100,7 +100,7 @@ func TestListFormatComesFromFlagEnvironmentOrConfig(t *testing.T) {
 	}{
 		{name: "config", config: "{{.Name}}", stdout: "before\n"},
 		{name: "environment", environment: "{{.Container}}", config: "{{.Name}}", stdout: "web\n"},
-		{name: "flag", environment: "{{.Container}}", config: "{{.Name}}", args: []string{"--format", "{{.Image}}"}, stdout: "nginx:1.29\n"},
+		{name: "flag", environment: "{{.Container}}", config: "{{.Name}}", args: []string{"--format", "{{.ContainerImage}}"}, stdout: "nginx:1.29\n"},
 		{name: "quiet", environment: "{{.Container}}", args: []string{"-q"}, stdout: string(firstID) + "\n"},
 		{name: "bad environment", environment: "{{", status: 1, stderr: `invalid value "{{" of DOCKER_SNAPSHOT_FORMAT: `},
 		{name: "bad config", config: "{{", status: 1, stderr: `invalid value "{{" of plugins.snapshot.format in /home/me/.docker/config.json: `},

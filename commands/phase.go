@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/docker/go-units"
-
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
@@ -59,8 +57,6 @@ func (p *phase) rate(now time.Time) float64 {
 	}
 	return float64(p.event.Current-p.base) / elapsed
 }
-
-func size(bytes int64) string { return units.HumanSize(float64(bytes)) }
 
 func seconds(d time.Duration) string {
 	if d < time.Minute {

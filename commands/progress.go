@@ -128,15 +128,18 @@ func (j *jsonDisplay) show(e snapshot.Event) {
 	defer j.mu.Unlock()
 	encoder := json.NewEncoder(j.out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(struct {
-		Level     string `json:"level"`
-		Phase     string `json:"phase"`
-		Text      string `json:"text"`
-		Current   int64  `json:"current,omitempty"`
-		Total     int64  `json:"total,omitempty"`
-		Files     int64  `json:"files,omitempty"`
-		Timestamp string `json:"timestamp"`
-	}{level, e.Phase, e.Text, e.Current, e.Total, e.Files, j.now().UTC().Format(time.RFC3339Nano)})
+	_ = encoder.Encode(progressLine{level, e.Phase, e.Text, e.Current, e.Total, e.Files, rfc3339(j.now())})
+}
+
+// progressLine is one event as --progress json shows it.
+type progressLine struct {
+	Level     string `json:"level"`
+	Phase     string `json:"phase"`
+	Text      string `json:"text"`
+	Current   int64  `json:"current"` // bytes
+	Total     int64  `json:"total"`   // bytes; 0: not known
+	Files     int64  `json:"files"`
+	Timestamp string `json:"timestamp"`
 }
 
 func (j *jsonDisplay) close() {}

@@ -107,7 +107,7 @@ func TestTTYProgressLeavesNoTraceOfQuickCommands(t *testing.T) {
 func TestProgressModes(t *testing.T) {
 	const (
 		jsonStatus  = `{"level":"status","phase":"volumes","text":"reading volumes","current":1,"total":2,"files":3,"timestamp":"2026-03-14T12:00:00Z"}` + "\n"
-		jsonWarning = `{"level":"warning","phase":"volumes","text":"<careful>","timestamp":"2026-03-14T12:00:02Z"}` + "\n"
+		jsonWarning = `{"level":"warning","phase":"volumes","text":"<careful>","current":0,"total":0,"files":0,"timestamp":"2026-03-14T12:00:02Z"}` + "\n"
 		plain       = "reading volumes  50%  1B/2B  3 files  1.0s  0B/s\n"
 		warn        = "WARNING: <careful>\n"
 	)

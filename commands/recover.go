@@ -12,6 +12,15 @@ import (
 type recoverOptions struct {
 	volumes  *volumeOptions
 	progress progressOptions
+	printer  printer
+}
+
+// recoverResult is what recover prints.
+type recoverResult struct {
+	Status    string `json:"status"`
+	Timestamp string `json:"timestamp"`
+	Container string `json:"container"`
+	Text      string `json:"text"`
 }
 
 func newRecoverCommand(d deps) *cobra.Command {
@@ -28,10 +37,11 @@ container does so by itself. Operations that are under way are left alone.`,
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeContainers(d),
 		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return runRecover(ctx, d, o, args)
+			return o.printer.failed(d.out, runRecover(ctx, d, o, args))
 		}),
 	}
 	o.volumes.addFlags(cmd.Flags())
+	o.printer.addFlag(cmd.Flags())
 	o.progress.addFlags(cmd.Flags())
 	return cmd
 }
@@ -46,7 +56,8 @@ func runRecover(ctx context.Context, d deps, o recoverOptions, args []string) er
 		return eng.Recover(ctx, name, p)
 	})
 	for _, r := range done {
-		if writeErr := writeLine(d.out, r.Container+": "+r.Text); writeErr != nil {
+		result := recoverResult{Status: statusRecovered, Timestamp: rfc3339(d.clock.now()), Container: r.Container, Text: r.Text}
+		if writeErr := o.printer.print(d.out, r.Container+": "+r.Text, result); writeErr != nil {
 			return writeErr
 		}
 	}

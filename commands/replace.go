@@ -109,7 +109,8 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 // the plan of a dry run.
 func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced) error {
 	r := newRestored(d, replaced.Restored)
-	r.Volumes, r.Config = replaced.Volumes, replaced.Config
+	r.VolumeChanges = convert(replaced.Volumes, newVolumeChange)
+	r.ConfigChanges = convert(replaced.Config, func(c snapshot.ConfigChange) configChange { return configChange(c) })
 	if replaced.Safety != nil {
 		r.Safety = string(replaced.Safety.ID)
 		r.Undo = o.undoCommand(d, replaced)
@@ -122,7 +123,7 @@ func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced) error
 		}
 		return o.printDone(d, r)
 	}
-	if err := o.printPlan(d, r); err != nil || o.printer.format != "" {
+	if err := o.printPlan(d, r, replaced.Plan); err != nil || o.printer.format != "" {
 		return err
 	}
 	for _, line := range describeConfig(replaced.Config) {
@@ -136,6 +137,13 @@ func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced) error
 		}
 	}
 	return nil
+}
+
+func newVolumeChange(v snapshot.VolumeChange) volumeChange {
+	return volumeChange{
+		Volume: v.Volume, Made: v.Made, Kept: v.Kept != "", Reason: v.Kept,
+		Added: newCount(v.Created), Changed: newCount(v.Changed), Deleted: newCount(v.Deleted),
+	}
 }
 
 // undoCommand is what has to be typed to take the restore back: in the same place,

@@ -152,39 +152,45 @@ func (o *restoreOptions) print(d deps, restored snapshot.Restored) error {
 	if !o.engine.DryRun {
 		return o.printDone(d, r)
 	}
-	return o.printPlan(d, r)
+	return o.printPlan(d, r, restored.Plan)
 }
 
 // printDone writes what was made, and reports what is missing in it.
-func (o *restoreOptions) printDone(d deps, r result) error {
-	if err := o.printer.print(d.out, r.ContainerID, r); err != nil {
+func (o *restoreOptions) printDone(d deps, r restoreResult) error {
+	if err := o.printer.print(d.out, r.RestoredContainerID, r); err != nil {
 		return err
 	}
 	if r.Incomplete {
-		return fmt.Errorf("container %s is %w: see the warnings", r.Container, errIncomplete)
+		return fmt.Errorf("container %s is %w: see the warnings", r.RestoredContainer, errIncomplete)
 	}
 	return nil
 }
 
-func newRestored(d deps, restored snapshot.Restored) result {
-	r := newResult(restored.Snapshot, statusRestored, d.clock.now())
-	r.Container = restored.Name
-	r.ContainerID = restored.ContainerID
-	r.Started = &restored.Started
-	r.Incomplete = restored.Incomplete
-	r.Plan = restored.Plan
-	r.TimingsMillis = millis(restored.Timings)
-	r.NotCaptured = listNotCaptured(restored.Snapshot.Mounts)
-	return r
+func newRestored(d deps, restored snapshot.Restored) restoreResult {
+	return restoreResult{
+		outcome:             newOutcome(restored.Snapshot, statusRestored, d.clock.now()),
+		Incomplete:          restored.Incomplete,
+		RestoredContainer:   restored.Name,
+		RestoredContainerID: restored.ContainerID,
+		Started:             restored.Started,
+		Plan:                convert(restored.Plan, newPlanStep),
+		VolumeChanges:       []volumeChange{},
+		ConfigChanges:       []configChange{},
+		TimingsMS:           millis(restored.Timings),
+	}
+}
+
+func newPlanStep(s snapshot.Step) planStep {
+	return planStep{Op: string(s.Op), Target: s.Target, Reason: s.Reason}
 }
 
 // printPlan writes what a dry run has found.
-func (o *restoreOptions) printPlan(d deps, r result) error {
+func (o *restoreOptions) printPlan(d deps, r restoreResult, plan snapshot.Plan) error {
 	r.Status = statusPlanned
 	if o.printer.format != "" {
 		return o.printer.print(d.out, "", r)
 	}
-	for _, step := range r.Plan {
+	for _, step := range plan {
 		if err := writeLine(d.out, step.String()); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,75 +9,105 @@ import (
 
 	"github.com/docker/cli/cli/command/formatter"
 	"github.com/docker/cli/templates"
-	"github.com/docker/go-units"
 	"github.com/spf13/pflag"
 
-	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// result is what happened to one snapshot, for --format. Its JSON form is a
-// contract: fields may be added.
-type result struct {
-	ID            string                  `json:"id"` // of the snapshot
-	Status        string                  `json:"status"`
-	Timestamp     string                  `json:"timestamp"`
-	Size          string                  `json:"size"`
-	SizeBytes     int64                   `json:"size_bytes"`
-	Name          string                  `json:"name,omitempty"`
-	Ref           string                  `json:"ref"`
-	Container     string                  `json:"container"`
-	ContainerID   string                  `json:"container_id,omitempty"`
-	Incomplete    bool                    `json:"incomplete,omitempty"`
-	FrozenMillis  *int64                  `json:"frozen_ms,omitempty"` // the sum of all attempts
-	Started       *bool                   `json:"started,omitempty"`
-	Plan          snapshot.Plan           `json:"plan,omitempty"`
-	TimingsMillis map[string]int64        `json:"timings_ms,omitempty"`
-	Safety        string                  `json:"safety,omitempty"` // ID of the snapshot that was taken first
-	Undo          string                  `json:"undo,omitempty"`   // the command that takes it back
-	Volumes       []snapshot.VolumeChange `json:"volumes,omitempty"`
-	Config        []snapshot.ConfigChange `json:"config,omitempty"`
-	NotCaptured   []notCaptured           `json:"not_captured,omitempty"`
-}
-
-// notCaptured is a mount whose content is not in a snapshot.
-type notCaptured struct {
-	Destination string `json:"destination"`
-	Type        string `json:"type"`
-	Source      string `json:"source,omitempty"` // a volume's name, or a path on the host
-	Reason      string `json:"reason"`
-}
-
-// listNotCaptured lists the mounts whose content is not in a snapshot, and why.
-func listNotCaptured(mounts []labels.Mount) []notCaptured {
-	var list []notCaptured
-	for _, m := range mounts {
-		if m.Skipped != "" {
-			list = append(list, notCaptured{Destination: m.Destination, Type: m.Type, Source: cmp.Or(m.Name, m.Source), Reason: m.Skipped})
-		}
-	}
-	return list
+// outcome is what happened to one snapshot, and when.
+type outcome struct {
+	Status    string `json:"status"`
+	Timestamp string `json:"timestamp"`
+	summary
 }
 
 // The values of status.
 const (
-	statusCreated  = "created"
-	statusRestored = "restored"
-	statusPlanned  = "planned"
-	statusDeleted  = "deleted"
+	statusCreated   = "created"
+	statusRestored  = "restored"
+	statusPlanned   = "planned"
+	statusRemoved   = "removed"
+	statusRecovered = "recovered"
+	statusFailed    = "error"
 )
 
-func newResult(s snapshot.Snapshot, status string, when time.Time) result {
-	return result{
-		ID:        string(s.ID),
-		Status:    status,
-		Timestamp: when.UTC().Format(time.RFC3339Nano),
-		Size:      units.HumanSize(float64(s.StoredBytes())),
-		SizeBytes: s.StoredBytes(),
-		Name:      s.Name,
-		Ref:       s.Ref(),
-		Container: s.Container.Name,
+func newOutcome(s snapshot.Snapshot, status string, when time.Time) outcome {
+	return outcome{Status: status, Timestamp: rfc3339(when), summary: newSummary(s)}
+}
+
+// createResult is what create prints.
+type createResult struct {
+	outcome
+	Incomplete bool  `json:"incomplete"`
+	FrozenMS   int64 `json:"frozen_ms"` // the sum of all attempts
+}
+
+// restoreResult is what restore prints.
+type restoreResult struct {
+	outcome
+	Incomplete          bool             `json:"incomplete"`
+	RestoredContainer   string           `json:"restored_container"`
+	RestoredContainerID string           `json:"restored_container_id"`
+	Started             bool             `json:"started"`
+	Safety              string           `json:"safety"` // ID of the snapshot that was taken first
+	Undo                string           `json:"undo"`   // the command that takes it back
+	Plan                []planStep       `json:"plan"`
+	VolumeChanges       []volumeChange   `json:"volume_changes"`
+	ConfigChanges       []configChange   `json:"config_changes"`
+	TimingsMS           map[string]int64 `json:"timings_ms"`
+}
+
+// removeResult is what rm prints.
+type removeResult struct{ outcome }
+
+// failure is what is printed for what failed.
+type failure struct {
+	Status string `json:"status"`
+	Error  string `json:"error"`
+}
+
+// planStep is one thing that a restore does.
+type planStep struct {
+	Op     string `json:"op"`
+	Target string `json:"target"`
+	Reason string `json:"reason"`
+}
+
+// volumeChange is what a restore in place did to one volume.
+type volumeChange struct {
+	Volume  string `json:"volume"`
+	Made    bool   `json:"made"` // it was gone
+	Kept    bool   `json:"kept"` // it was left as it is
+	Reason  string `json:"reason"`
+	Added   count  `json:"added"`
+	Changed count  `json:"changed"`
+	Deleted count  `json:"deleted"`
+}
+
+// count is a number of entries, and of the bytes that they hold.
+type count struct {
+	Entries int64    `json:"entries"`
+	Size    byteSize `json:"size"`
+}
+
+// configChange is what a restore in place did to one part of the configuration.
+type configChange struct {
+	What string `json:"what"`
+	Name string `json:"name"`
+	Verb string `json:"verb"`
+	Now  string `json:"now"`
+	Then string `json:"then"`
+}
+
+func newCount(c snapshot.Count) count { return count{Entries: c.Entries, Size: byteSize(c.Bytes)} }
+
+// convert makes a list of another one. JSON shows it as a list, also if nothing is in it.
+func convert[From, To any](list []From, one func(From) To) []To {
+	converted := make([]To, len(list))
+	for i, from := range list {
+		converted[i] = one(from)
 	}
+	return converted
 }
 
 // printer writes results: as one word each, as JSON lines or by a template.
@@ -89,18 +118,18 @@ func (p *printer) addFlag(flags *pflag.FlagSet) {
 }
 
 // print writes a result; without --format only word.
-func (p printer) print(out io.Writer, word string, r result) error {
+func (p printer) print(out io.Writer, word string, result any) error {
 	switch p.format {
 	case "":
 		return writeLine(out, word)
 	case formatter.JSONFormatKey:
-		return writeJSON(out, r)
+		return writeJSON(out, result)
 	}
 	tmpl, err := templates.Parse(p.format)
 	if err != nil {
 		return fmt.Errorf("parse template: %w", err)
 	}
-	if err := tmpl.Execute(out, r); err != nil {
+	if err := tmpl.Execute(out, result); err != nil {
 		return fmt.Errorf("execute template: %w", err)
 	}
 	return writeLine(out, "")
@@ -112,10 +141,7 @@ func (p printer) failed(out io.Writer, err error) error {
 	if err == nil || errors.Is(err, errIncomplete) || p.format != formatter.JSONFormatKey {
 		return err
 	}
-	return errors.Join(err, writeJSON(out, struct {
-		Status string `json:"status"`
-		Error  string `json:"error"`
-	}{"error", explain(err)}))
+	return errors.Join(err, writeJSON(out, failure{Status: statusFailed, Error: explain(err)}))
 }
 
 func checkFormat(format string) error {

@@ -86,5 +86,5 @@ func removeOne(ctx context.Context, d deps, o removeOptions, eng engine, word st
 	if err != nil {
 		return err
 	}
-	return o.printer.print(d.out, string(s.ID), newResult(s, statusDeleted, d.clock.now()))
+	return o.printer.print(d.out, string(s.ID), removeResult{newOutcome(s, statusRemoved, d.clock.now())})
 }

@@ -85,5 +85,5 @@ func TestVersion(t *testing.T) {
 	assert.Equal(t, f.stdout.String(), "v1.2.3\n")
 	f = newFixture()
 	assert.Equal(t, f.run(t, "version", "--format", "json"), 0)
-	assert.Assert(t, is.Contains(f.stdout.String(), `{"Version":"v1.2.3",`))
+	assert.Assert(t, is.Contains(f.stdout.String(), `{"version":"v1.2.3",`))
 }

@@ -198,9 +198,11 @@ func TestNoCommandPassesOnWhatTerminalsActOn(t *testing.T) {
 		{"inspect", "x"},
 		append([]string{"inspect", "x"}, template...),
 		{"inspect", "--files", "x"},
+		{"inspect", "--files", "--format", "json", "x"},
 		{"rm", "x", "y"},
 		append([]string{"rm", "x"}, template...),
 		{"recover"},
+		{"recover", "--format", "json"},
 		{"recover", evil},
 	} {
 		for name, fails := range map[string]error{

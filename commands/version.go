@@ -13,9 +13,9 @@ import (
 
 // versions is what the version command prints.
 type versions struct {
-	Version   string
-	GoVersion string
-	Platform  string
+	Version   string `json:"version"`
+	GoVersion string `json:"go_version"`
+	Platform  string `json:"platform"`
 }
 
 func newVersionCommand(d deps) *cobra.Command {

@@ -16,11 +16,11 @@ import (
 // ConfigChange is something in a container's configuration that a restore in place makes different. Of environment
 // variables the values are not told: they may be secrets.
 type ConfigChange struct {
-	What string `json:"what"`           // one of the kinds below
-	Name string `json:"name,omitempty"` // of the variable, the port or the folder
-	Verb string `json:"verb"`           // add, change or remove
-	Now  string `json:"now,omitempty"`
-	Then string `json:"then,omitempty"`
+	What string // one of the kinds below
+	Name string // of the variable, the port or the folder
+	Verb string // add, change or remove
+	Now  string
+	Then string
 }
 
 // What can change.

@@ -26,9 +26,9 @@ const (
 
 // Step is one thing that a plan does.
 type Step struct {
-	Op     Op     `json:"op"`
-	Target string `json:"target"`
-	Reason string `json:"reason,omitempty"`
+	Op     Op
+	Target string
+	Reason string
 }
 
 func (s Step) String() string {

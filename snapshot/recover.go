@@ -18,8 +18,8 @@ import (
 
 // Recovery says what was put right after an interrupted operation.
 type Recovery struct {
-	Container string `json:"container"`
-	Text      string `json:"text"`
+	Container string
+	Text      string
 }
 
 // Recover puts right what interrupted operations left: of one container, or of

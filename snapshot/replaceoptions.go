@@ -34,16 +34,16 @@ type Replaced struct {
 
 // VolumeChange says what happened to one volume.
 type VolumeChange struct {
-	Volume  string `json:"volume"`
-	Made    bool   `json:"made,omitempty"` // it was gone
-	Kept    string `json:"kept,omitempty"` // why it is left as it is
-	Created Count  `json:"created"`
-	Changed Count  `json:"changed"`
-	Deleted Count  `json:"deleted"`
+	Volume  string
+	Made    bool   // it was gone
+	Kept    string // why it is left as it is
+	Created Count
+	Changed Count
+	Deleted Count
 }
 
 // Count is a number of entries and of bytes.
 type Count struct {
-	Entries int64 `json:"entries"`
-	Bytes   int64 `json:"bytes"`
+	Entries int64
+	Bytes   int64
 }

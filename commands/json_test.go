@@ -1,0 +1,270 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gotest.tools/v3/assert"
+	"gotest.tools/v3/golden"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+const jsonPage = "../docs/json.md"
+
+// printed are the types that are printed as JSON, by their headings in docs/json.md.
+// What one type embeds of another has a heading of its own.
+var printed = map[string]reflect.Type{
+	"Every snapshot":                  reflect.TypeFor[summary](),
+	"Every result":                    reflect.TypeFor[outcome](),
+	"An error":                        reflect.TypeFor[failure](),
+	"create":                          reflect.TypeFor[createResult](),
+	"restore":                         reflect.TypeFor[restoreResult](),
+	"ls":                              reflect.TypeFor[listed](),
+	"inspect":                         reflect.TypeFor[details](),
+	"inspect --files":                 reflect.TypeFor[file](),
+	"rm":                              reflect.TypeFor[removeResult](),
+	"recover":                         reflect.TypeFor[recoverResult](),
+	"version":                         reflect.TypeFor[versions](),
+	"--progress json":                 reflect.TypeFor[progressLine](),
+	"not_captured":                    reflect.TypeFor[notCaptured](),
+	"plan":                            reflect.TypeFor[planStep](),
+	"volume_changes":                  reflect.TypeFor[volumeChange](),
+	"volume_changes: added and so on": reflect.TypeFor[count](),
+	"config_changes":                  reflect.TypeFor[configChange](),
+	"mounts":                          reflect.TypeFor[mountDetails](),
+	"mounts: archive":                 reflect.TypeFor[archiveDetails](),
+	"attachments":                     reflect.TypeFor[attachmentDetails](),
+}
+
+// key is one key of a JSON object.
+type key struct{ name, kind string }
+
+// jsonKind is the type of a value as docs/json.md calls it.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Slice:
+		return "list"
+	case reflect.Struct, reflect.Map, reflect.Pointer, reflect.Interface:
+		return "object"
+	}
+	return "number"
+}
+
+// keysOf are the keys of a struct, without those that it embeds, and the structs that are in it.
+func keysOf(t *testing.T, object reflect.Type) (keys []key, inner []reflect.Type) {
+	t.Helper()
+	for field := range object.Fields() {
+		if field.Anonymous {
+			inner = append(inner, field.Type)
+			continue
+		}
+		name := field.Tag.Get("json")
+		assert.Assert(t, snakeCase.MatchString(name), "%s.%s is %q in JSON", object, field.Name, name)
+		assert.Equal(t, field.Name, goSpelling(name), "the field of %s for templates is not called as its key", object)
+		keys = append(keys, key{name, jsonKind(field.Type)})
+		for field.Type.Kind() == reflect.Slice || field.Type.Kind() == reflect.Pointer {
+			field.Type = field.Type.Elem()
+		}
+		if field.Type.Kind() == reflect.Struct {
+			inner = append(inner, field.Type)
+		}
+	}
+	return keys, inner
+}
+
+var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
+// goSpelling is a key as Go and templates spell it.
+func goSpelling(name string) string {
+	var spelled string
+	for part := range strings.SplitSeq(name, "_") {
+		if slices.Contains([]string{"id", "ms", "uid", "gid", "rw", "sha256"}, part) {
+			spelled += strings.ToUpper(part)
+		} else {
+			spelled += strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return spelled
+}
+
+// sections are the parts of docs/json.md by their headings.
+func sections(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile(jsonPage)
+	assert.NilError(t, err)
+	found := map[string]string{}
+	for _, section := range strings.Split(string(page), "\n## ")[1:] {
+		heading, text, _ := strings.Cut(section, "\n")
+		found[heading] = text
+	}
+	return found
+}
+
+var tableRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (\\w+) \\|")
+
+func TestEveryKeyIsDocumented(t *testing.T) {
+	documented := sections(t)
+	for heading, object := range printed {
+		keys, inner := keysOf(t, object)
+		var described []key
+		for _, row := range tableRow.FindAllStringSubmatch(documented[heading], -1) {
+			described = append(described, key{row[1], row[2]})
+		}
+		assert.Assert(t, slices.Equal(described, keys), "the section %q of %s describes %v, and %s has %v", heading, jsonPage, described, object, keys)
+		for _, other := range inner {
+			assert.Assert(t, slices.ContainsFunc(headings(), func(h string) bool { return printed[h] == other }), "%s is not described", other)
+		}
+	}
+	for heading := range documented {
+		_, known := printed[heading]
+		assert.Assert(t, known, "the section %q of %s describes nothing that is printed", heading, jsonPage)
+	}
+}
+
+func headings() []string {
+	var list []string
+	for heading := range printed {
+		list = append(list, heading)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestAKeyHasOneTypeEverywhere(t *testing.T) {
+	types := map[string]key{}
+	for _, heading := range headings() {
+		keys, _ := keysOf(t, printed[heading])
+		for _, k := range keys {
+			if first, known := types[k.name]; known {
+				assert.Equal(t, k.kind, first.kind, "%s of %s", k.name, heading)
+			}
+			types[k.name] = k
+		}
+	}
+}
+
+// Whatever ls prints as JSON can be a column, too.
+func TestEveryFieldHasAHeader(t *testing.T) {
+	for _, object := range []reflect.Type{reflect.TypeFor[summary](), reflect.TypeFor[listed]()} {
+		for field := range object.Fields() {
+			assert.Assert(t, field.Anonymous || headers[field.Name] != "", "%s has no header", field.Name)
+		}
+	}
+}
+
+// printingEngine answers what fakeEngine does not.
+type printingEngine struct {
+	fakeEngine
+	replaced snapshot.Replaced
+}
+
+func (e *printingEngine) Replace(context.Context, snapshot.ReplaceOptions, snapshot.Progress) (snapshot.Replaced, error) {
+	return e.replaced, nil
+}
+
+func (e *printingEngine) Recover(context.Context, string, snapshot.Progress) ([]snapshot.Recovery, error) {
+	return []snapshot.Recovery{{Container: "web", Text: "put back as it was before the restore of " + string(firstID)}}, nil
+}
+
+func (e *printingEngine) Entries(_ context.Context, _ labels.ID, _ labels.Mount, visit func(volumebackup.Entry)) error {
+	visit(volumebackup.Entry{
+		Path: "bin/link", Kind: "l", Mode: 0o777, UID: 1000, GID: 1000,
+		Modified: noon.Add(-time.Hour), Target: "/bin/busybox", Xattrs: []string{"user.origin"},
+	})
+	return nil
+}
+
+func somethingReplaced() snapshot.Replaced {
+	restored, safety := restoredCopy(), secondSnapshot()
+	safety.Container = restored.Snapshot.Container
+	restored.Name = "web"
+	return snapshot.Replaced{
+		Restored: restored, Safety: &safety,
+		Volumes: []snapshot.VolumeChange{
+			{Volume: "data", Created: snapshot.Count{Entries: 2, Bytes: 4096}, Changed: snapshot.Count{Entries: 1, Bytes: 100}},
+			{Volume: "cache", Kept: "its content is not in the snapshot"},
+		},
+		Config: []snapshot.ConfigChange{{What: snapshot.ConfigImage, Verb: "change", Now: "nginx:1.30", Then: "nginx:1.29"}},
+	}
+}
+
+// What commands print as JSON is a contract: docs/json.md shows the same as examples, which
+// go test ./commands -update brings up to date.
+func TestWhatIsPrintedAsJSON(t *testing.T) {
+	for heading, args := range map[string]string{
+		"create":          "create web --format json",
+		"restore":         "restore --replace --force before --format json",
+		"ls":              "ls --format json",
+		"inspect":         "inspect before",
+		"inspect --files": "inspect --files before --format json",
+		"rm":              "rm --force before --format json",
+		"recover":         "recover --format json",
+		"version":         "version --format json",
+		"An error":        "rm gone --format json",
+		"--progress json": "create web --quiet --progress json",
+	} {
+		t.Run(heading, func(t *testing.T) {
+			f := newFixture()
+			eng := &printingEngine{replaced: somethingReplaced()}
+			shown := firstSnapshot()
+			shown.Store = "cua-snapshots"
+			shown.Config = labels.Config{
+				Config:     json.RawMessage(`{"Env":["A=1"],"Image":"nginx:1.29"}`),
+				HostConfig: json.RawMessage(`{"Memory":67108864}`),
+			}
+			eng.list = []snapshot.Snapshot{shown}
+			eng.created = snapshot.Created{Snapshot: shown, Frozen: 120 * time.Millisecond}
+			f.evil = eng
+			out := &f.stdout
+			if heading == "--progress json" {
+				eng.events = []snapshot.Event{{Level: snapshot.LevelWarning, Phase: "volumes", Text: "/data/socket is lost"}}
+				out = &f.stderr
+			}
+			f.run(t, strings.Fields(args)...)
+			text := strings.NewReplacer(runtime.Version(), "go1.26.0", runtime.GOOS+"/"+runtime.GOARCH, "linux/amd64").Replace(out.String())
+			golden.Assert(t, text, "json-"+fileName(heading)+".golden")
+			checkExample(t, heading, text)
+		})
+	}
+}
+
+// fileName is a heading as the name of a file.
+func fileName(heading string) string {
+	return strings.Trim(strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(heading), " ", "-"), "--", ""), "-")
+}
+
+var example = regexp.MustCompile("(?s)```json\n(.*?)```")
+
+// checkExample compares the example in a section of docs/json.md, or with -update writes it.
+func checkExample(t *testing.T, heading, text string) {
+	t.Helper()
+	var want bytes.Buffer
+	assert.NilError(t, json.Indent(&want, []byte(text), "", "  "))
+	section := sections(t)[heading]
+	found := example.FindStringSubmatch(section)
+	assert.Assert(t, found != nil, "section %q has no example", heading)
+	if golden.FlagUpdate() {
+		page, err := os.ReadFile(jsonPage)
+		assert.NilError(t, err)
+		updated := strings.Replace(section, found[0], "```json\n"+want.String()+"```", 1)
+		assert.NilError(t, os.WriteFile(jsonPage, []byte(strings.Replace(string(page), section, updated, 1)), 0o644))
+		return
+	}
+	assert.Equal(t, found[1], want.String())
+}

@@ -1,0 +1,149 @@
+package commands
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+// summary is what every command prints of a snapshot. Its keys mean the same
+// everywhere and are always there: docs/json.md describes them. A field for templates
+// is called as its key, in Go's spelling.
+type summary struct {
+	ID               string        `json:"id"`
+	Name             string        `json:"name"`
+	Ref              string        `json:"ref"`
+	Container        string        `json:"container"`
+	ContainerID      string        `json:"container_id"`
+	ContainerState   string        `json:"container_state"`
+	ContainerImage   string        `json:"container_image"`
+	ContainerImageID string        `json:"container_image_id"`
+	ImageID          string        `json:"image_id"`
+	Created          string        `json:"created"`
+	Description      string        `json:"description"`
+	Tags             words         `json:"tags"`
+	Meta             pairs         `json:"meta"`
+	Trigger          string        `json:"trigger"`
+	RunID            string        `json:"run_id"`
+	StepID           string        `json:"step_id"`
+	Group            string        `json:"group"`
+	Parent           string        `json:"parent"`
+	Expires          string        `json:"expires"`
+	Pinned           bool          `json:"pinned"`
+	Platform         string        `json:"platform"`
+	Size             byteSize      `json:"size"`
+	Volumes          words         `json:"volumes"`
+	NotCaptured      []notCaptured `json:"not_captured"`
+}
+
+func newSummary(s snapshot.Snapshot) summary {
+	return summary{
+		ID:               string(s.ID),
+		Name:             s.Name,
+		Ref:              s.Ref(),
+		Container:        s.Container.Name,
+		ContainerID:      s.Container.ID,
+		ContainerState:   string(s.Container.State),
+		ContainerImage:   s.Container.Image,
+		ContainerImageID: s.Container.ImageID,
+		ImageID:          s.ImageID,
+		Created:          rfc3339(s.Created),
+		Description:      s.Description,
+		Tags:             newWords(s.Tags),
+		Meta:             newPairs(s.Meta),
+		Trigger:          string(s.Trigger),
+		RunID:            s.RunID,
+		StepID:           s.StepID,
+		Group:            s.Group,
+		Parent:           string(s.Parent),
+		Expires:          rfc3339(s.Expires),
+		Pinned:           s.Pinned,
+		Platform:         s.Platform,
+		Size:             byteSize(s.StoredBytes()),
+		Volumes:          listCaptured(s.Mounts),
+		NotCaptured:      listNotCaptured(s.Mounts),
+	}
+}
+
+// notCaptured is a mount whose content is not in a snapshot.
+type notCaptured struct {
+	Destination string `json:"destination"`
+	Type        string `json:"type"`
+	Name        string `json:"name"`   // of a volume
+	Source      string `json:"source"` // of a bind mount, on the engine's host
+	Reason      string `json:"reason"`
+}
+
+// listNotCaptured lists the mounts whose content is not in a snapshot, and why.
+func listNotCaptured(mounts []labels.Mount) []notCaptured {
+	list := []notCaptured{}
+	for _, m := range mounts {
+		if m.Skipped != "" {
+			list = append(list, notCaptured{Destination: m.Destination, Type: m.Type, Name: m.Name, Source: m.Source, Reason: m.Skipped})
+		}
+	}
+	return list
+}
+
+// listCaptured names the volumes whose content is in a snapshot, each once.
+func listCaptured(mounts []labels.Mount) words {
+	list := words{}
+	for _, m := range mounts {
+		if name := volumeWord(m); m.Archive != nil && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// volumeWord is what a volume is called: by its name, or by where it was mounted.
+func volumeWord(m labels.Mount) string { return cmp.Or(m.Name, m.Destination) }
+
+// byteSize is a number of bytes: JSON shows the number, and templates show it as
+// people read it.
+type byteSize int64
+
+func (b byteSize) String() string { return size(int64(b)) }
+
+func size(bytes int64) string { return units.HumanSize(float64(bytes)) }
+
+func rfc3339(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// words are a list that templates print with commas, and JSON as a list.
+type words []string
+
+func (w words) String() string { return strings.Join(w, ",") }
+
+// newWords makes a list that JSON shows as one, also if nothing is in it.
+func newWords(list []string) words { return append(words{}, list...) }
+
+// pairs are a map that templates print as key=value with commas.
+type pairs map[string]string
+
+func (p pairs) String() string {
+	joined := make([]string, 0, len(p))
+	for _, key := range slices.Sorted(maps.Keys(p)) {
+		joined = append(joined, key+"="+p[key])
+	}
+	return strings.Join(joined, ",")
+}
+
+// newPairs makes pairs that JSON shows as an object, also if there are none.
+func newPairs(m map[string]string) pairs {
+	if m == nil {
+		return pairs{}
+	}
+	return m
+}
