@@ -56,9 +56,6 @@ func advice(err error) string {
 		return "Use --force to remove it all the same"
 	}
 	if unknown, ok := errors.AsType[*snapshot.UnknownJournalError](err); ok {
-		if unknown.Store != "" {
-			return "It was begun with --store " + unknown.Store
-		}
 		return "If it is not a worker that you know of, remove it: docker rm " + unknown.Worker
 	}
 	if pending, ok := errors.AsType[*snapshot.PendingError](err); ok {

@@ -75,7 +75,7 @@ func (o *createOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.engine.Volumes.None, "no-volumes", false, "Leave out the content of all volumes")
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Only, nil), "volume", "Of the volumes, capture only this one")
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Exclude, nil), "exclude-volume", "Leave out the content of this volume")
-	o.volumes.addFlags(flags)
+	o.volumes.addMakingFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
 }

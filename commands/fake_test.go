@@ -76,16 +76,20 @@ func (f *fakeEngine) Resolve(_ context.Context, word string) (snapshot.Snapshot,
 	return f.list[i], nil
 }
 
-func (f *fakeEngine) Remove(ctx context.Context, word string, o snapshot.RemoveOptions, _ snapshot.Progress) (snapshot.Snapshot, error) {
-	s, err := f.Resolve(ctx, word)
-	if err != nil {
-		return s, err
+func (f *fakeEngine) Remove(ctx context.Context, words []string, o snapshot.RemoveOptions, _ snapshot.Progress) []snapshot.Removal {
+	f.calls++
+	results := make([]snapshot.Removal, len(words))
+	for i, word := range words {
+		s, err := f.Resolve(ctx, word)
+		if err == nil && s.Pinned && !o.Force {
+			err = &snapshot.PinnedError{ID: s.ID}
+		}
+		if err == nil {
+			f.removed = append(f.removed, string(s.ID))
+		}
+		results[i] = snapshot.Removal{Word: word, Snapshot: s, Err: err}
 	}
-	if s.Pinned && !o.Force {
-		return s, &snapshot.PinnedError{ID: s.ID}
-	}
-	f.removed = append(f.removed, string(s.ID))
-	return s, nil
+	return results
 }
 
 func (f *fakeEngine) Containers(context.Context) ([]snapshot.Candidate, error) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -34,7 +35,7 @@ func runFiles(ctx context.Context, d deps, how printer, args []string) error {
 			continue
 		}
 		listed[m.Archive.Index] = true
-		if err := listFiles(ctx, d, eng, how, s.ID, m); err != nil {
+		if err := listFiles(ctx, d, eng, how, s, m); err != nil {
 			return err
 		}
 	}
@@ -44,14 +45,14 @@ func runFiles(ctx context.Context, d deps, how printer, args []string) error {
 	return nil
 }
 
-func listFiles(ctx context.Context, d deps, eng engine, how printer, id labels.ID, m labels.Mount) error {
+func listFiles(ctx context.Context, d deps, eng engine, how printer, s snapshot.Snapshot, m labels.Mount) error {
 	if how.format == "" {
 		if err := writeLine(d.out, fmt.Sprintf("%s (%s)", m.Name, m.Destination)); err != nil {
 			return err
 		}
 	}
 	var failed error
-	err := eng.Entries(ctx, id, m, func(e volumebackup.Entry) {
+	err := eng.Entries(ctx, s, m, func(e volumebackup.Entry) {
 		if failed == nil {
 			failed = how.print(d.out, fileLine(e), newFile(m, e))
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // guardName is the hidden command that watches over what a killed client leaves.
@@ -31,13 +30,13 @@ const socketVariable = "DOCKER_CLI_PLUGIN_SOCKET"
 // of its own, that puts everything right if its input ends before it is told that
 // all is done. So it covers what this process cannot: being killed. global are
 // docker's own options, which lead to the same engine.
-func newGuard(global []string, volumes volumebackup.Config) snapshot.Guard {
+func newGuard(global []string) snapshot.Guard {
 	return func(ctx context.Context, w snapshot.Watched) (release func(), err error) {
 		program, err := os.Executable()
 		if err != nil {
 			return nil, fmt.Errorf("find this program: %w", err)
 		}
-		args := slices.Concat(global, []string{Name, guardName}, guardArgs(w, volumes))
+		args := slices.Concat(global, []string{Name, guardName}, guardArgs(w))
 		guard := exec.CommandContext(context.WithoutCancel(ctx), program, args...)
 		guard.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, socketVariable+"=") })
 		guard.SysProcAttr = ownSession()
@@ -56,12 +55,12 @@ func newGuard(global []string, volumes volumebackup.Config) snapshot.Guard {
 	}
 }
 
-func guardArgs(w snapshot.Watched, volumes volumebackup.Config) []string {
+func guardArgs(w snapshot.Watched) []string {
 	if w.Replaced == "" {
 		return w.Frozen
 	}
 	// Not how long the user wants to wait: it must outlast the orphaned worker.
-	return []string{"--replaced", w.Replaced, "--store", volumes.Store}
+	return []string{"--replaced", w.Replaced}
 }
 
 type guardOptions struct {
@@ -84,7 +83,7 @@ func newGuardCommand(d deps) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.replaced, "replaced", "", "Roll a restore in place of this container back")
-	o.volumes.addFlags(cmd.Flags())
+	o.volumes.addLockFlag(cmd.Flags())
 	return cmd
 }
 

@@ -10,7 +10,6 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // guardedEngine records what a guard has it do.
@@ -108,14 +107,13 @@ func TestGuardGoesOnUntilItIsDone(t *testing.T) {
 func TestGuardIsToldWhatToWatch(t *testing.T) {
 	root := newRoot(newFixture().deps())
 	for _, w := range []snapshot.Watched{{Frozen: []string{"a", "b"}}, {Replaced: "web"}} {
-		args := guardArgs(w, volumebackup.Config{Store: "other", LockTimeout: time.Millisecond})
+		args := guardArgs(w)
 		cmd, rest, err := root.Find(append([]string{guardName}, args...))
 		assert.NilError(t, err)
 		assert.NilError(t, cmd.ValidateArgs(w.Frozen))
 		assert.NilError(t, cmd.ParseFlags(rest))
 		assert.DeepEqual(t, cmd.Flags().Args(), append([]string{}, w.Frozen...))
 		assert.Equal(t, cmd.Flag("replaced").Value.String(), w.Replaced)
-		assert.Equal(t, cmd.Flag("store").Changed, w.Replaced != "")
 		assert.Equal(t, cmd.Flag("lock-timeout").Value.String(), time.Minute.String())
 	}
 }

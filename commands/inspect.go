@@ -47,7 +47,7 @@ prints each file by itself.`,
 			return runInspect(ctx, d, o, args)
 		}),
 	}
-	d.volumes.addFlags(cmd.Flags())
+	d.volumes.addFindingFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.files, "files", false, "List the files of its volumes, or of the VOLUME named behind the snapshot")
 	cmd.Flags().VarP(checked{&o.format, checkTemplate}, "format", "f", "Format the output: 'json', or a Go template")
 	return cmd

@@ -182,7 +182,7 @@ func (e *printingEngine) Recover(context.Context, string, snapshot.Progress) ([]
 	return []snapshot.Recovery{{Container: "web", Text: "put back as it was before the restore of " + string(firstID)}}, nil
 }
 
-func (e *printingEngine) Entries(_ context.Context, _ labels.ID, _ labels.Mount, visit func(volumebackup.Entry)) error {
+func (e *printingEngine) Entries(_ context.Context, _ snapshot.Snapshot, _ labels.Mount, visit func(volumebackup.Entry)) error {
 	visit(volumebackup.Entry{
 		Path: "bin/link", Kind: "l", Mode: 0o777, UID: 1000, GID: 1000,
 		Modified: noon.Add(-time.Hour), Target: "/bin/busybox", Xattrs: []string{"user.origin"},

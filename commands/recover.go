@@ -40,7 +40,7 @@ container does so by itself. Operations that are under way are left alone.`,
 			return o.printer.failed(d.out, runRecover(ctx, d, o, args))
 		}),
 	}
-	o.volumes.addFlags(cmd.Flags())
+	o.volumes.addLockFlag(cmd.Flags())
 	o.printer.addFlag(cmd.Flags())
 	o.progress.addFlags(cmd.Flags())
 	return cmd

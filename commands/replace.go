@@ -153,9 +153,6 @@ func (o *restoreOptions) undoCommand(d deps, replaced snapshot.Replaced) string 
 	if !d.in.IsTerminal() {
 		words = append(words, "--force")
 	}
-	if o.store.store != "" {
-		words = append(words, "--store", o.store.store)
-	}
 	if o.replace.stopOthers {
 		words = append(words, "--stop-others")
 	}
@@ -195,11 +192,7 @@ func (d deps) withRecovery(err error) error {
 	if container == "" {
 		return err
 	}
-	words := []string{"recover"}
-	if d.volumes.store != "" {
-		words = append(words, "--store", d.volumes.store)
-	}
-	return errors.Join(err, errors.New("When the cause is removed, type: "+d.commandLine(append(words, container)...)))
+	return errors.Join(err, errors.New("When the cause is removed, type: "+d.commandLine("recover", container)))
 }
 
 // unfinished is the container whose restore in place has left something to do, or

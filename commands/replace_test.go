@@ -53,7 +53,7 @@ func TestUndoCommandIsTheOneToType(t *testing.T) {
 			"as it was given", "web",
 			[]string{"--context", "far away", "-H=ssh://me@host"},
 			[]string{"--stop-others", "--store", "mine"},
-			"docker --context 'far away' -H=ssh://me@host snapshot restore --replace --force --store mine --stop-others " + string(firstID),
+			"docker --context 'far away' -H=ssh://me@host snapshot restore --replace --force --stop-others " + string(firstID),
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -84,14 +84,14 @@ func TestAFailedUndoSaysHowToGoOn(t *testing.T) {
 	}
 	eng := &replacingEngine{err: errors.Join(errors.New("it broke"), stuck)}
 	state := "container web could not be put back: cannot restore:\n  - volume data is in use: stop it, or use --stop-others\n" + stuck.State + "\n"
-	hint := "When the cause is removed, type: docker --context far snapshot recover --store mine web"
+	hint := "When the cause is removed, type: docker --context far snapshot recover web"
 	_, err := runReplacing(t, eng, []string{"--context", "far"}, "restore", "--replace", "--force", "--store", "mine", "x")
 	assert.Error(t, err, "it broke\n"+state+"this is tried again in the background for 15 minutes\n"+hint)
 	eng.err = stuck
-	_, err = runReplacing(t, eng, []string{"--context", "far"}, "recover", "--store", "mine", "web")
+	_, err = runReplacing(t, eng, []string{"--context", "far"}, "recover", "web")
 	assert.Error(t, err, state+hint)
 	eng.err = &snapshot.NotStartedError{Container: "web", Err: errors.New("container reader could not be started again")}
-	_, err = runReplacing(t, eng, []string{"--context", "far"}, "recover", "--store", "mine", "web")
+	_, err = runReplacing(t, eng, []string{"--context", "far"}, "recover", "web")
 	assert.Error(t, err, "container reader could not be started again\n"+hint)
 	eng.err = errors.New("it broke")
 	_, err = runReplacing(t, eng, nil, "recover", "web")

@@ -86,7 +86,7 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.engine.SkipMissing, "skip-missing", false, "Leave out networks, bind mounts, devices and runtimes that the engine does not have")
 	flags.BoolVar(&o.engine.DryRun, "dry-run", false, "Show what would be done, and do nothing")
 	o.replace.addFlags(flags)
-	o.store.addFlags(flags)
+	o.store.addFindingFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
 }

@@ -44,7 +44,7 @@ which the engine frees when the last of them is removed.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.force, "force", "f", false, "Remove pinned ones too, and do not fail for those that are gone, or if there are none")
-	o.volumes.addFlags(flags)
+	o.volumes.addFindingFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
 	return cmd
@@ -65,26 +65,37 @@ func runRemove(ctx context.Context, d deps, o removeOptions, words []string) err
 		return o.printer.failed(d.out, err)
 	}
 	var failures []error
-	for _, word := range words {
-		if ctx.Err() != nil {
-			break
-		}
-		err := removeOne(ctx, d, o, eng, word, show)
+	for _, r := range removeAll(ctx, eng, words, o, show.show) {
+		err := r.Err
 		if _, gone := errors.AsType[*snapshot.NotFoundError](err); gone && o.force {
-			err = writeLine(d.err, err.Error())
+			failures = append(failures, writeLine(d.err, err.Error()))
+			continue
 		}
-		failures = append(failures, o.printer.failed(d.out, err))
+		if err == nil {
+			err = o.printer.print(d.out, string(r.Snapshot.ID), removeResult{newOutcome(r.Snapshot, statusRemoved, d.clock.now())})
+		}
+		if err = o.printer.failed(d.out, err); ctx.Err() == nil || !errors.Is(err, context.Canceled) { // that is said once
+			failures = append(failures, err)
+		}
 	}
 	return errors.Join(append(failures, context.Cause(ctx))...)
 }
 
-func removeOne(ctx context.Context, d deps, o removeOptions, eng engine, word string, show display) error {
-	if err := checkSnapshot(word); err != nil {
-		return err
+// removeAll removes the snapshots at once, but those of words that cannot be any.
+func removeAll(ctx context.Context, eng engine, words []string, o removeOptions, p snapshot.Progress) []snapshot.Removal {
+	results := make([]snapshot.Removal, len(words))
+	var good []string
+	var at []int
+	for i, word := range words {
+		results[i] = snapshot.Removal{Word: word, Err: checkSnapshot(word)}
+		if results[i].Err == nil {
+			good, at = append(good, word), append(at, i)
+		}
 	}
-	s, err := eng.Remove(ctx, word, snapshot.RemoveOptions{Force: o.force}, show.show)
-	if err != nil {
-		return err
+	if len(good) > 0 {
+		for i, r := range eng.Remove(ctx, good, snapshot.RemoveOptions{Force: o.force}, p) {
+			results[at[i]] = r
+		}
 	}
-	return o.printer.print(d.out, string(s.ID), removeResult{newOutcome(s, statusRemoved, d.clock.now())})
+	return results
 }

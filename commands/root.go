@@ -38,9 +38,9 @@ type snapshots interface {
 	Restore(ctx context.Context, o snapshot.RestoreOptions, p snapshot.Progress) (snapshot.Restored, error)
 	List(ctx context.Context, o snapshot.ListOptions, p snapshot.Progress) ([]snapshot.Snapshot, error)
 	Resolve(ctx context.Context, word string) (snapshot.Snapshot, error)
-	Remove(ctx context.Context, word string, o snapshot.RemoveOptions, p snapshot.Progress) (snapshot.Snapshot, error)
+	Remove(ctx context.Context, words []string, o snapshot.RemoveOptions, p snapshot.Progress) []snapshot.Removal
 	Replace(ctx context.Context, o snapshot.ReplaceOptions, p snapshot.Progress) (snapshot.Replaced, error)
-	Entries(ctx context.Context, id labels.ID, m labels.Mount, visit func(volumebackup.Entry)) error
+	Entries(ctx context.Context, s snapshot.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error
 }
 
 // upkeep is the part about everything around them.
@@ -94,7 +94,7 @@ func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Comm
 				return nil, err
 			}
 			config.Plugin = version
-			return connect(dockerCLI, global, config)
+			return connect(dockerCLI, global, config, volumes.store != "")
 		},
 		directory: directory,
 		clock:     clock{now: time.Now, after: afterFunc}, //nolint:forbidigo // this is where the clock comes from
@@ -106,12 +106,18 @@ func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Comm
 // place that asks the CLI for a client, because that ends the program if the
 // context cannot be resolved; so that is tried first, for a failure to be
 // reported like any other.
-func connect(dockerCLI command.Cli, global []string, volumes volumebackup.Config) (engine, error) {
+func connect(dockerCLI command.Cli, global []string, volumes volumebackup.Config, isGiven bool) (engine, error) {
 	if _, err := dockerCLI.ContextStore().GetMetadata(dockerCLI.CurrentContext()); err != nil {
 		return nil, fmt.Errorf("unable to resolve docker endpoint: %w", err)
 	}
 	docker := dockerCLI.Client()
-	return snapshot.New(docker, snapshot.WithVolumes(snapshot.Archives(volumebackup.New(docker, volumes))), snapshot.WithGuard(newGuard(global, volumes))), nil
+	options := []snapshot.Option{
+		snapshot.WithVolumes(snapshot.Archives(volumebackup.New(docker, volumes))), snapshot.WithGuard(newGuard(global)),
+	}
+	if isGiven {
+		options = append(options, snapshot.WithGivenStore())
+	}
+	return snapshot.New(docker, options...), nil
 }
 
 // newRoot returns the tree. It defines no PersistentPreRun: cobra would run it

@@ -24,7 +24,7 @@ func allSettings() []setting {
 	return []setting{
 		{settingFormat, "the --format of docker snapshot ls", checkListFormat},
 		{settingProgress, "the --progress of every command", progressModes.check},
-		{settingStore, "the --store of every command", checkStore},
+		{settingStore, "the --store of docker snapshot create", checkStore},
 	}
 }
 

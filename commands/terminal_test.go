@@ -150,9 +150,9 @@ func (e *evilEngine) Resolve(context.Context, string) (snapshot.Snapshot, error)
 	return poisoned[snapshot.Snapshot](), e.fails
 }
 
-func (e *evilEngine) Remove(_ context.Context, _ string, _ snapshot.RemoveOptions, p snapshot.Progress) (snapshot.Snapshot, error) {
+func (e *evilEngine) Remove(_ context.Context, words []string, _ snapshot.RemoveOptions, p snapshot.Progress) []snapshot.Removal {
 	e.tell(p)
-	return poisoned[snapshot.Snapshot](), e.fails
+	return []snapshot.Removal{{Word: words[0], Snapshot: poisoned[snapshot.Snapshot](), Err: e.fails}}
 }
 
 func (e *evilEngine) Recover(_ context.Context, _ string, p snapshot.Progress) ([]snapshot.Recovery, error) {
@@ -160,7 +160,7 @@ func (e *evilEngine) Recover(_ context.Context, _ string, p snapshot.Progress) (
 	return poisoned[[]snapshot.Recovery](), e.fails
 }
 
-func (e *evilEngine) Entries(_ context.Context, _ labels.ID, _ labels.Mount, visit func(volumebackup.Entry)) error {
+func (e *evilEngine) Entries(_ context.Context, _ snapshot.Snapshot, _ labels.Mount, visit func(volumebackup.Entry)) error {
 	visit(poisoned[volumebackup.Entry]())
 	return e.fails
 }

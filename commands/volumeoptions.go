@@ -19,8 +19,24 @@ type volumeOptions struct {
 // defaultLockTimeout is how long to wait for another operation on the container.
 const defaultLockTimeout = time.Minute
 
-func (o *volumeOptions) addFlags(flags *pflag.FlagSet) {
-	flags.Var(checked{&o.store, checkStore}, "store", "Keep the content of volumes in this volume (default \""+volumebackup.DefaultStore+"\")")
+// addMakingFlags is for commands that put something into a store.
+func (o *volumeOptions) addMakingFlags(flags *pflag.FlagSet) {
+	o.addStoreFlag(flags, "Keep the content of volumes in this volume (default \""+volumebackup.DefaultStore+"\")")
+	o.addLockFlag(flags)
+}
+
+// addFindingFlags is for commands that need what snapshots have put into a store.
+func (o *volumeOptions) addFindingFlags(flags *pflag.FlagSet) {
+	o.addStoreFlag(flags, "Look for the content of volumes in this volume (default: where each snapshot says that it is)")
+	o.addLockFlag(flags)
+}
+
+func (o *volumeOptions) addStoreFlag(flags *pflag.FlagSet, usage string) {
+	flags.Var(checked{&o.store, checkStore}, "store", usage)
+}
+
+// addLockFlag is for commands that find the store by themselves.
+func (o *volumeOptions) addLockFlag(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.lockTimeout, "lock-timeout", defaultLockTimeout, "Wait so long for another operation on the container")
 }
 

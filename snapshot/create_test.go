@@ -298,7 +298,7 @@ func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 	flattened := slices.ContainsFunc(got.all, func(e Event) bool { return e.Phase == "flatten" && e.Current == int64(len(c.files)) })
 	assert.Assert(t, flattened)
 
-	_, err = docker.engine().Remove(t.Context(), string(created.ID), RemoveOptions{}, nil)
+	_, err = removeOne(t, docker.engine(), string(created.ID), RemoveOptions{}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(docker.images), 1, "%s", docker.world())
 }

@@ -21,6 +21,7 @@ import (
 type Engine struct {
 	docker  Docker
 	volumes Volumes // nil: volumes are recorded, not archived
+	given   bool    // the user has named the store: labels are not asked for it
 	guard   Guard   // nil: nobody watches over frozen containers
 	now     func() time.Time
 	random  io.Reader
@@ -31,6 +32,10 @@ type Option func(*Engine)
 
 // WithVolumes has an engine archive the content of volumes.
 func WithVolumes(v Volumes) Option { return func(e *Engine) { e.volumes = v } }
+
+// WithGivenStore has an engine look for archives in the store of its volumes only, and
+// not in the one that the labels of a snapshot name.
+func WithGivenStore() Option { return func(e *Engine) { e.given = true } }
 
 // WithGuard has frozen containers watched over.
 func WithGuard(g Guard) Option { return func(e *Engine) { e.guard = g } }

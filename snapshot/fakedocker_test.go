@@ -16,6 +16,8 @@ import (
 	eventtypes "github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/system"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // fakeDocker is a Docker engine in memory, as far as this package relies on
@@ -43,17 +45,18 @@ type fakeDocker struct {
 	onStart      func(*fakeContainer) // what a container does at once; nil: it runs
 	clock        time.Time
 	serial       int
-	randomness   byte              // what the next client's random numbers begin with
-	service      *fakeVolumes      // nil: volumes are recorded, not archived
-	dieAt        string            // the client is killed before the first call that begins so
-	dieSkips     int               // but so many of them later
-	refused      []string          // calls that begin so are refused
-	spoiled      string            // calls that begin so are carried out, and answered with an error
-	beforeCall   string            // before the first call that begins so …
-	doBefore     func()            // … this is done, once
-	records      map[string]string // journals that the store has recorded, by the worker's ID
-	dead         bool              // the client is: none of its calls does anything
-	startedTwice bool              // a container was started again after its start had failed
+	randomness   byte                // what the next client's random numbers begin with
+	service      *fakeVolumes        // nil: volumes are recorded, not archived
+	dieAt        string              // the client is killed before the first call that begins so
+	dieSkips     int                 // but so many of them later
+	refused      []string            // calls that begin so are refused
+	spoiled      string              // calls that begin so are carried out, and answered with an error
+	beforeCall   string              // before the first call that begins so …
+	doBefore     func()              // … this is done, once
+	records      map[string]string   // journals that the store has recorded, by the worker's ID
+	seen         []volumebackup.Seen // what removals were told
+	dead         bool                // the client is: none of its calls does anything
+	startedTwice bool                // a container was started again after its start had failed
 }
 
 // fault is what goes wrong with the call number at, counted from 1.

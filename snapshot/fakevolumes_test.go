@@ -28,9 +28,10 @@ type fakeVolumes struct {
 	archives map[string][]string // by snapshot: what its volumes held
 	rotten   error               // what a look at the way back finds
 	origins  map[string]volumebackup.Origin
-	seen     []volumebackup.Seen // what removals were told
-	before   func()              // called before a worker is made; nil: nothing
-	waiting  func(holder string) // called when somebody waits for that worker; nil: nobody does for long
+	homes    map[string]string     // the store that the archives of a snapshot, or the record of a worker, are in
+	store    volumebackup.StoreRef // the one that this is about
+	before   func()                // called before a worker is made; nil: nothing
+	waiting  func(holder string)   // called when somebody waits for that worker; nil: nobody does for long
 }
 
 // workerImage is that of every worker.
@@ -39,20 +40,47 @@ const workerImage = "cua-snapshot/worker:0123456789ab"
 // withVolumes has an engine's volumes archived.
 func (f *fakeDocker) withVolumes() *fakeVolumes {
 	f.addImage(workerImage, &container.Config{Cmd: []string{"worker"}})
-	f.service = &fakeVolumes{docker: f, archives: map[string][]string{}, origins: map[string]volumebackup.Origin{}}
+	f.service = &fakeVolumes{docker: f, archives: map[string][]string{}, origins: map[string]volumebackup.Origin{}, homes: map[string]string{}, store: volumebackup.StoreRef{Name: volumebackup.DefaultStore}}
 	return f.service
 }
 
 // after are the same volumes, for a client of which something is done before it makes
 // its first worker.
 func (v *fakeVolumes) after(do func()) *fakeVolumes {
-	return &fakeVolumes{docker: v.docker, archives: v.archives, origins: v.origins, before: sync.OnceFunc(do), waiting: v.waiting}
+	other := *v
+	other.before = sync.OnceFunc(do)
+	return &other
+}
+
+func (v *fakeVolumes) At(store volumebackup.StoreRef) Volumes {
+	other := *v
+	other.store = store
+	return &other
+}
+
+// open fails if there is another store of that name.
+func (v *fakeVolumes) open() error {
+	if found := v.docker.findVolume(v.store.Name); found != nil && v.store.ID != "" && found.labels[labels.KeyStoreID] != v.store.ID {
+		return &volumebackup.NoStoreError{Store: v.store.Name, Snapshot: v.store.Snapshot}
+	}
+	return nil
+}
+
+// holds fails if the archives of a snapshot are not in this store.
+func (v *fakeVolumes) holds(snapshot string, archive int) error {
+	if len(v.archives[snapshot]) <= archive || v.homes[snapshot] != v.store.Name {
+		return fmt.Errorf("archive %d of %s: %w", archive, snapshot, protocol.NotFound)
+	}
+	return nil
 }
 
 // launch makes a worker that runs. A lock is taken from the dead.
 func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[string]string, volumes []string, readOnly bool, makes ...volume.CreateOptions) (*fakeWorker, error) {
 	if v.before != nil {
 		v.before()
+	}
+	if err := v.open(); err != nil {
+		return nil, err
 	}
 	for {
 		var made, holder *fakeContainer
@@ -94,6 +122,7 @@ func (v *fakeVolumes) worker(name string, journal map[string]string, volumes []s
 	for i, volume := range volumes {
 		c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeVolume, Name: volume, Destination: fmt.Sprint("/mnt/", i), RW: !readOnly})
 	}
+	c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeVolume, Name: v.store.Name, Destination: storeMount, RW: true})
 	f.containers = append(f.containers, c)
 	return c
 }
@@ -127,7 +156,7 @@ func (v *fakeVolumes) IsWorker(_ context.Context, c container.Summary) (bool, er
 // Prepare has nothing to look for: the image is there.
 func (v *fakeVolumes) Prepare(context.Context) {}
 
-func (v *fakeVolumes) Store() string { return "cua-snapshots" }
+func (v *fakeVolumes) Store() string { return v.store.Name }
 
 func (v *fakeVolumes) Await(_ context.Context, workerID string) error {
 	v.docker.mu.Lock()
@@ -172,33 +201,38 @@ func (v *fakeVolumes) OpenRestore(ctx context.Context, o volumebackup.RestoreOpt
 // Remove refuses a claim that is not by the container whose archives they are.
 func (v *fakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) (removed volumebackup.Removed, err error) {
 	err = v.docker.do(ctx, "remove archives", func() error {
-		id := o.Claim.Snapshot
-		if o.Seen != nil {
-			v.seen = append(v.seen, *o.Seen)
+		if isThere := v.open() == nil; !isThere {
+			return nil // they went with their store
 		}
-		switch origin, ok := v.origins[id]; {
-		case !ok:
-		case origin.Container != o.Claim.Container || origin.ContainerName != o.Claim.ContainerName:
-			removed.Foreign = []string{id}
-		default:
-			delete(v.archives, id)
-			delete(v.origins, id)
-			removed.Removed = []string{id}
+		if o.Seen != nil {
+			v.docker.seen = append(v.docker.seen, *o.Seen)
+		}
+		for _, claim := range o.Claims {
+			id := claim.Snapshot
+			switch origin, ok := v.origins[id]; {
+			case !ok || v.homes[id] != v.store.Name:
+			case origin.Container != claim.Container || origin.ContainerName != claim.ContainerName:
+				removed.Foreign = append(removed.Foreign, id)
+			default:
+				delete(v.archives, id)
+				delete(v.origins, id)
+				removed.Removed = append(removed.Removed, id)
+			}
 		}
 		return nil
 	})
 	return removed, err
 }
 
-func (v *fakeVolumes) Entries(context.Context, string, int, string, func(volumebackup.Entry)) error {
-	panic("nobody lists entries here")
+func (v *fakeVolumes) Entries(_ context.Context, snapshot string, archive int, _ string, _ func(volumebackup.Entry)) error {
+	return v.holds(snapshot, archive)
 }
 
 func (v *fakeVolumes) CheckJournal(ctx context.Context, worker, text string) error {
 	return v.docker.do(ctx, "check journal", func() error {
 		recorded, ok := v.docker.records[worker]
 		switch {
-		case !ok:
+		case !ok || v.homes[worker] != v.store.Name:
 			return fmt.Errorf("no record of %s: %w", worker, protocol.NotFound)
 		case recorded != text:
 			return fmt.Errorf("the record of %s is of another: %w", worker, protocol.Damaged)
@@ -238,10 +272,7 @@ func (w *fakeWorker) Begin(_ context.Context, o volumebackup.BackupOptions, _ vo
 
 func (w *fakeWorker) Check(ctx context.Context, snapshot string, t volumebackup.Target) error {
 	return w.request(ctx, "check", func() error {
-		if len(w.service.archives[snapshot]) <= t.Archive {
-			return fmt.Errorf("archive %d of %s: %w", t.Archive, snapshot, protocol.NotFound)
-		}
-		return nil
+		return w.service.holds(snapshot, t.Archive)
 	})
 }
 
@@ -255,8 +286,11 @@ func (w *fakeWorker) Secure(ctx context.Context, safety string, now []volumeback
 	return w.request(ctx, "secure", func() error {
 		for _, t := range targets {
 			at := slices.IndexFunc(now, func(n volumebackup.Target) bool { return n.Volume == t.Volume })
-			if at >= 0 && len(w.service.archives[safety]) <= now[at].Archive {
-				return fmt.Errorf("archive %d of %s: %w", now[at].Archive, safety, protocol.NotFound)
+			if at < 0 {
+				continue
+			}
+			if err := w.service.holds(safety, now[at].Archive); err != nil {
+				return err
 			}
 		}
 		return w.service.rotten
@@ -266,6 +300,9 @@ func (w *fakeWorker) Secure(ctx context.Context, safety string, now []volumeback
 // Apply writes a volume in two steps: in between there is a mixture.
 func (w *fakeWorker) Apply(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error) {
 	for _, t := range targets {
+		if err := w.service.holds(snapshot, t.Archive); err != nil {
+			return nil, err
+		}
 		content := w.service.archives[snapshot][t.Archive]
 		for _, state := range []string{"half of " + content, content} {
 			err := w.request(ctx, "apply "+t.Volume, func() error {
@@ -282,7 +319,7 @@ func (w *fakeWorker) Apply(ctx context.Context, snapshot string, targets []volum
 
 func (w *fakeWorker) RecordJournal(ctx context.Context, text string) error {
 	return w.request(ctx, "record journal", func() error {
-		w.service.docker.records[w.id] = text
+		w.service.docker.records[w.id], w.service.homes[w.id] = text, w.service.store.Name
 		return nil
 	})
 }
@@ -367,16 +404,18 @@ func (b *fakeBackup) Publish(ctx context.Context, o volumebackup.Origin) ([]volu
 	return nil, b.worker.request(ctx, "publish", func() error {
 		b.worker.service.archives[b.o.Snapshot] = slices.Clone(b.read)
 		b.worker.service.origins[b.o.Snapshot] = o
+		b.worker.service.homes[b.o.Snapshot] = b.worker.service.store.Name
 		return nil
 	})
 }
 
 // Store has an ID if the test has made the volume.
 func (b *fakeBackup) Store() (name, id string) {
-	if v := b.worker.service.docker.findVolume(b.worker.service.Store()); v != nil {
-		return v.name, v.labels[labels.KeyStoreID]
+	name = b.worker.service.Store()
+	if v := b.worker.service.docker.findVolume(name); v != nil {
+		id = v.labels[labels.KeyStoreID]
 	}
-	return "", ""
+	return name, id
 }
 
 func (b *fakeBackup) Abandon() error { return b.worker.Abandon() }

@@ -275,7 +275,7 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 	for _, word := range []string{"web:latest", "two"} {
 		t.Run(word, func(t *testing.T) {
 			operate := func(ctx context.Context, e *Engine) error {
-				_, err := e.Remove(ctx, word, RemoveOptions{}, nil)
+				err := e.Remove(ctx, []string{word}, RemoveOptions{}, nil)[0].Err
 				return err
 			}
 			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {

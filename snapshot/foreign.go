@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // judge says what of a foreign snapshot's configuration is harmless on this
@@ -94,12 +95,12 @@ func (sp *spec) forgetForeign(own map[string]string) {
 	}
 }
 
-// storeNames is the volume in which archives are kept, if there can be one.
+// storeNames are the volumes in which archives are kept, if there can be any.
 func (e *Engine) storeNames() []string {
 	if e.volumes == nil {
 		return nil
 	}
-	return []string{e.volumes.Store()}
+	return []string{e.volumes.Store(), volumebackup.DefaultStore}
 }
 
 // foreignProblems are what a foreign snapshot asks for as a copy, and is not allowed.

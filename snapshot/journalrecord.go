@@ -15,7 +15,6 @@ import (
 type UnknownJournalError struct {
 	Worker    string // its container's name
 	Container string // the one that it is about
-	Store     string // the store that the worker has mounted, if it is another one
 }
 
 func (e *UnknownJournalError) Error() string {
@@ -30,12 +29,6 @@ func (e *UnknownJournalError) Unwrap() error { return cerrdefs.ErrFailedPrecondi
 // operation records its journal before it changes anything.
 func (e *Engine) isRecorded(ctx context.Context, r replacing) (bool, error) {
 	unknown := &UnknownJournalError{Worker: summaryName(r.worker.Summary), Container: r.journal.Name}
-	for _, m := range r.worker.Mounts {
-		if m.Destination == storeMount && m.Name != e.volumes.Store() {
-			unknown.Store = m.Name
-			return false, unknown
-		}
-	}
 	err := e.volumes.CheckJournal(ctx, r.worker.ID, r.worker.Labels[labelJournal])
 	switch {
 	case err == nil:

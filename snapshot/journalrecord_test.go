@@ -22,7 +22,7 @@ func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
 			delete(docker.records, dead.id)
 		},
 		"in another store": func(_ *fakeDocker, dead *fakeContainer) {
-			dead.mounts = append(dead.mounts, container.MountPoint{Type: "volume", Name: "other", Destination: storeMount})
+			dead.mounts[len(dead.mounts)-1].Name = "other"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,6 @@ func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
 			unknown, ok := errors.AsType[*UnknownJournalError](err)
 			assert.Assert(t, ok, "%v", err)
 			assert.Equal(t, unknown.Container, "web")
-			assert.Equal(t, unknown.Store, map[bool]string{true: "other"}[name == "in another store"])
 			_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
 			assert.Assert(t, err != nil)
 			assert.Equal(t, docker.world(), before)

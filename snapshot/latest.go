@@ -16,7 +16,7 @@ func latestOf(container string) string { return tagged{Repository(container), la
 // giveLatest gives a snapshot the tag latest, unless one is there that is newer. Whoever
 // moves the tag looks for those afterwards, so of several clients that do so at once the
 // last one sees all. It returns who has the tag then.
-func (e *Engine) giveLatest(ctx context.Context, s Snapshot, except labels.ID) (Snapshot, error) {
+func (e *Engine) giveLatest(ctx context.Context, s Snapshot, except idSet) (Snapshot, error) {
 	latest := latestOf(s.Container.Name)
 	holder := s
 	for range tagTries {
@@ -43,7 +43,7 @@ func (e *Engine) giveLatest(ctx context.Context, s Snapshot, except labels.ID) (
 // newerThan finds the newest snapshot of the same container, if it is newer than s. Only
 // those that were made since are listed: every image in a list costs milliseconds on a
 // containerd image store.
-func (e *Engine) newerThan(ctx context.Context, s Snapshot, except labels.ID) (*Snapshot, error) {
+func (e *Engine) newerThan(ctx context.Context, s Snapshot, except idSet) (*Snapshot, error) {
 	var patterns []string
 	for _, pattern := range madeSince(s, e.now()) {
 		patterns = append(patterns, tagged{Repository(s.Container.Name), pattern}.String())
@@ -53,7 +53,7 @@ func (e *Engine) newerThan(ctx context.Context, s Snapshot, except labels.ID) (*
 		return nil, err
 	}
 	for _, other := range found { // newest first
-		if other.ID != s.ID && other.ID != except {
+		if other.ID != s.ID && !except[other.ID] {
 			if newestFirst(other, s) < 0 {
 				return &other, nil
 			}
@@ -98,9 +98,12 @@ func madeSince(s Snapshot, now time.Time) []string {
 	return []string{"*"}
 }
 
-// passLatest gives the tag latest to the newest snapshot of a container but one, if that
-// one has the tag. It says whether there is another.
-func (e *Engine) passLatest(ctx context.Context, s Snapshot) (passed bool, err error) {
+// idSet is a set of snapshots.
+type idSet map[labels.ID]bool
+
+// passLatest gives the tag latest to the newest snapshot of a container but some, if s,
+// which is one of them, has the tag. It says whether there is another.
+func (e *Engine) passLatest(ctx context.Context, s Snapshot, except idSet) (passed bool, err error) {
 	held, err := e.holder(ctx, tagged{Repository(s.Container.Name), labels.Latest})
 	if err != nil {
 		return false, err
@@ -108,18 +111,18 @@ func (e *Engine) passLatest(ctx context.Context, s Snapshot) (passed bool, err e
 	if held.imageID != s.ImageID {
 		return true, nil
 	}
-	return e.restoreLatest(ctx, s.Container.Name, s.ID)
+	return e.restoreLatest(ctx, s.Container.Name, except)
 }
 
-// restoreLatest gives the tag latest to the newest snapshot of a container but one, and
+// restoreLatest gives the tag latest to the newest snapshot of a container but some, and
 // says whether there is any.
-func (e *Engine) restoreLatest(ctx context.Context, container string, except labels.ID) (bool, error) {
+func (e *Engine) restoreLatest(ctx context.Context, container string, except idSet) (bool, error) {
 	all, err := e.list(ctx, nil, Repository(container))
 	if err != nil {
 		return false, err
 	}
 	for _, other := range all { // newest first
-		if other.ID != except {
+		if !except[other.ID] {
 			_, err := e.giveLatest(ctx, other, except)
 			return true, err
 		}

@@ -124,9 +124,13 @@ func newestFirst(a, b Snapshot) int {
 }
 
 // Entries hands every entry of an archived volume to visit, sorted by path.
-func (e *Engine) Entries(ctx context.Context, id labels.ID, m labels.Mount, visit func(volumebackup.Entry)) error {
+func (e *Engine) Entries(ctx context.Context, s Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
 	if e.volumes == nil || m.Archive == nil {
-		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, id)
+		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, s.ID)
 	}
-	return e.volumes.Entries(ctx, string(id), m.Archive.Index, m.Archive.Root, visit)
+	e, err := e.at(ctx, s)
+	if err != nil {
+		return err
+	}
+	return e.volumes.Entries(ctx, string(s.ID), m.Archive.Index, m.Archive.Root, visit)
 }

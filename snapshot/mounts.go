@@ -86,7 +86,7 @@ func (e *Engine) captureVolume(ctx context.Context, c container.InspectResponse,
 	switch {
 	case e.volumes == nil:
 		m.Skipped = "nothing here can archive volumes"
-	case m.Name == e.volumes.Store():
+	case m.Name == e.volumes.Store() || v.Labels[labels.KeyStoreID] != "":
 		m.Skipped = "it is the store of the snapshots"
 	}
 	return m, nil

@@ -34,7 +34,7 @@ func (e *Engine) publish(ctx context.Context, s *Snapshot, from source, u *undo)
 	}
 	var holder Snapshot
 	calls.Go(func() (err error) {
-		holder, err = e.giveLatest(callsCtx, *s, "")
+		holder, err = e.giveLatest(callsCtx, *s, nil)
 		return err
 	})
 	if err := calls.Wait(); err != nil {
@@ -52,7 +52,7 @@ func (e *Engine) publish(ctx context.Context, s *Snapshot, from source, u *undo)
 
 // giveBackLatest takes the tag latest from a snapshot that there will not be.
 func (e *Engine) giveBackLatest(ctx context.Context, s Snapshot, before holder) error {
-	passed, err := e.passLatest(ctx, s)
+	passed, err := e.passLatest(ctx, s, idSet{s.ID: true})
 	if err != nil || passed {
 		return err
 	}
@@ -105,7 +105,7 @@ func (e *Engine) retire(ctx context.Context, old *Snapshot, engine engineInfo, p
 	defer cancel()
 	err := e.removeImage(ctx, old.Ref())
 	if err == nil {
-		err = e.removeArchives(ctx, *old, &engine, p)
+		err = e.removeArchives(ctx, []Snapshot{*old}, &engine, p)[old.ID]
 	}
 	if err != nil {
 		p.warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.ID, err))

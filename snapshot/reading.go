@@ -103,7 +103,7 @@ func (r *reading) finish(ctx context.Context, u *undo) (string, error) {
 		if !stored {
 			return nil
 		}
-		_, err := r.engine.volumes.Remove(ctx, volumebackup.RemoveOptions{Claim: claimOf(*r.record)})
+		_, err := r.engine.volumes.Remove(ctx, volumebackup.RemoveOptions{Claims: []volumebackup.Claim{claimOf(*r.record)}})
 		return err
 	})
 	made, err := r.readUndisturbed(ctx)

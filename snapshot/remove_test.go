@@ -16,9 +16,16 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
+func removeOne(t *testing.T, e *Engine, word string, o RemoveOptions, p Progress) (Snapshot, error) {
+	t.Helper()
+	results := e.Remove(t.Context(), []string{word}, o, p)
+	assert.Equal(t, len(results), 1)
+	return results[0].Snapshot, results[0].Err
+}
+
 func remove(t *testing.T, docker *fakeDocker, word string) Snapshot {
 	t.Helper()
-	s, err := docker.engine().Remove(t.Context(), word, RemoveOptions{}, nil)
+	s, err := removeOne(t, docker.engine(), word, RemoveOptions{}, nil)
 	assert.NilError(t, err)
 	return s
 }
@@ -66,14 +73,14 @@ func TestRemoveRefuses(t *testing.T) {
 	docker.findImage(made[1].ImageID).config.Labels["cua.snapshot.pinned"] = "true"
 	before := docker.world()
 
-	_, err := docker.engine().Remove(t.Context(), "pinned", RemoveOptions{}, nil)
+	_, err := removeOne(t, docker.engine(), "pinned", RemoveOptions{}, nil)
 	assert.Error(t, err, "snapshot "+string(made[1].ID)+" is pinned")
 	assert.Assert(t, cerrdefs.IsFailedPrecondition(err))
-	_, err = docker.engine().Remove(t.Context(), "gone", RemoveOptions{}, nil)
+	_, err = removeOne(t, docker.engine(), "gone", RemoveOptions{}, nil)
 	assert.Assert(t, cerrdefs.IsNotFound(err))
 	assert.Equal(t, docker.world(), before)
 
-	_, err = docker.engine().Remove(t.Context(), "pinned", RemoveOptions{Force: true}, nil)
+	_, err = removeOne(t, docker.engine(), "pinned", RemoveOptions{Force: true}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, !strings.Contains(docker.world(), "pinned"))
 }
@@ -86,7 +93,7 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 	assert.NilError(t, docker.ContainerStart(t.Context(), ape.id, container.StartOptions{}))
 
 	var got events
-	_, err := docker.engine().Remove(t.Context(), "one", RemoveOptions{}, got.progress)
+	_, err := removeOne(t, docker.engine(), "one", RemoveOptions{}, got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.warnings(), []string{
 		"the layers of " + string(made[0].ID) + " are used by container ape, zebra, and are freed when that is removed",
@@ -145,13 +152,13 @@ func TestRemoveOfAnotherImageOfThatIDKeepsTheArchives(t *testing.T) {
 	stolen[labels.KeyContainerName] = "evil"
 	docker.addImage("cua-snapshot/evil:"+string(made.ID), &container.Config{Labels: stolen})
 
-	_, err := docker.engine().Remove(t.Context(), string(made.ID), RemoveOptions{Force: true}, nil)
+	_, err := removeOne(t, docker.engine(), string(made.ID), RemoveOptions{Force: true}, nil)
 	var ambiguous *AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
 	assert.DeepEqual(t, slices.Sorted(slices.Values(ambiguous.Candidates)), []string{"evil:" + string(made.ID), "web:" + string(made.ID)})
 
 	var got events
-	_, err = docker.engine().Remove(t.Context(), "evil:"+string(made.ID), RemoveOptions{}, got.progress)
+	_, err = removeOne(t, docker.engine(), "evil:"+string(made.ID), RemoveOptions{}, got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.warnings(), []string{"the archives of " + string(made.ID) + " stay: they belong to a snapshot of another container"})
 	assert.Equal(t, len(service.archives[string(made.ID)]), 1)
@@ -178,7 +185,7 @@ func TestRemoveTellsTheStoreWhereItHasLooked(t *testing.T) {
 
 	remove(t, docker, string(recent.ID))
 
-	assert.DeepEqual(t, service.seen, []volumebackup.Seen{{
+	assert.DeepEqual(t, docker.seen, []volumebackup.Seen{{
 		Engine: "engine-1", ImageStore: "overlayfs/io.containerd.snapshotter.v1", Snapshots: []string{string(old.ID)},
 	}})
 }
@@ -190,12 +197,58 @@ func TestSweepGoesByTheEnginesClock(t *testing.T) {
 	orphan.comment = comment(made[0].ID)
 	client := docker.engine()
 	client.now = func() time.Time { return docker.clock.Add(1000 * orphanAge) }
-	_, err := client.Remove(t.Context(), "one", RemoveOptions{}, nil)
+	_, err := removeOne(t, client, "one", RemoveOptions{}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, docker.findImage(orphan.id) != nil)
 	docker.clock = docker.clock.Add(orphanAge)
 	client.now = func() time.Time { return time.Unix(0, 0) }
-	_, err = client.Remove(t.Context(), "two", RemoveOptions{}, nil)
+	_, err = removeOne(t, client, "two", RemoveOptions{}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, docker.findImage(orphan.id) == nil)
+}
+
+// Many are removed with one worker for each store, and the tag latest moves once. One that
+// cannot be removed does not keep the others.
+func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
+	docker := withMine(t, "id")
+	for _, name := range []string{"two", "three", "four"} {
+		snapshotOf(t, docker, CreateOptions{Container: "web", Name: name, Pinned: name == "four"})
+	}
+	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "five"})
+	docker.forgetCalls()
+
+	results := docker.engine().Remove(t.Context(), []string{"web:one", "gone", "five", "four", "web", "three"}, RemoveOptions{}, nil)
+
+	var got []string
+	for _, r := range results {
+		if r.Err != nil {
+			got = append(got, r.Word+": "+r.Err.Error())
+			continue
+		}
+		got = append(got, r.Word+" removed "+r.Snapshot.Name)
+	}
+	four, err := docker.engine().Resolve(t.Context(), "web")
+	assert.NilError(t, err)
+	assert.DeepEqual(t, got, []string{
+		"web:one removed one", "gone: no such snapshot: gone", "five removed five", "four: snapshot " + string(four.ID) + " is pinned",
+		"web: no such snapshot: web", "three removed three",
+	})
+	assert.Equal(t, four.Name, "four") // it is the latest now
+	assert.Equal(t, len(docker.seen), 2)
+	assert.Equal(t, len(docker.service.archives), 2)
+	tagged := slices.DeleteFunc(slices.Clone(docker.calls), func(call string) bool { return !strings.HasPrefix(call, "ImageTag") })
+	assert.Equal(t, len(tagged), 1, "%v", docker.calls)
+}
+
+// That one store cannot be reached does not keep what is in another.
+func TestRemoveGoesOnInTheOtherStores(t *testing.T) {
+	docker := withMine(t, "id")
+	two := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "two"})
+	docker.findVolume("mine").labels[labels.KeyStoreID] = "another"
+	results := docker.engine().Remove(t.Context(), []string{"one", "two"}, RemoveOptions{}, nil)
+	assert.NilError(t, results[0].Err) // its archives went with its store
+	assert.NilError(t, results[1].Err)
+	_, there := docker.service.archives[string(two.ID)]
+	assert.Assert(t, !there)
+	assert.Equal(t, len(docker.service.archives), 1)
 }

@@ -49,6 +49,11 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch,
 	if len(plan.problems) == 0 {
 		plan.noteKept(p)
 	}
+	if len(plan.written()) > 0 { // else only the safety snapshot needs a store: the one of new snapshots
+		if e, err = e.at(ctx, s); err != nil {
+			return Replaced{}, err
+		}
+	}
 	t := &transaction{engine: e, plan: plan, options: o, p: p, watch: watch}
 	defer t.close()
 	if o.DryRun || len(plan.problems) > 0 {

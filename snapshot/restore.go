@@ -22,6 +22,9 @@ func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p Progress) (Res
 	if err != nil {
 		return Restored{}, err
 	}
+	if e, err = e.at(ctx, s); err != nil {
+		return Restored{}, err
+	}
 	p.status("check", "checking what "+string(s.ID)+" needs")
 	r, err := e.planRestore(ctx, s, o, p)
 	if err != nil {

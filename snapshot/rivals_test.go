@@ -80,7 +80,7 @@ func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
 				assert.NilError(t, err)
 			}
 			engine := docker.engine()
-			engine.volumes = &fakeVolumes{docker: docker, archives: docker.service.archives, origins: docker.service.origins, waiting: docker.service.waiting}
+			engine.volumes = docker.service.after(func() {})
 			prepare(t, docker, engine, func() { docker.replaceUntil(t, "apply data", 1) })
 			created, err := engine.Create(t.Context(), CreateOptions{Container: "peer"}, nil)
 			assert.NilError(t, err)
@@ -146,7 +146,7 @@ func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
 		docker.clientDies()
 	}
 	engine := docker.engine()
-	engine.volumes = &fakeVolumes{docker: docker, archives: docker.service.archives, origins: docker.service.origins, waiting: docker.service.waiting}
+	engine.volumes = docker.service.after(func() {})
 	engine.volumes = engine.volumes.(*fakeVolumes).after(func() { docker.replaceUntil(t, "apply data", 1) })
 	o := replaceOptions()
 	o.Snapshot, o.StopOthers = "peer:latest", true

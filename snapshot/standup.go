@@ -86,7 +86,7 @@ func (e *Engine) removeSafety(ctx context.Context, j journal, p Progress) {
 	}
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
-	_, err := e.Remove(ctx, string(j.Safety), RemoveOptions{}, p)
+	err := e.Remove(ctx, []string{string(j.Safety)}, RemoveOptions{}, p)[0].Err
 	if err != nil && !cerrdefs.IsNotFound(err) {
 		p.warn("undo", fmt.Sprintf("the safety snapshot %s could not be removed: %v", j.Safety, err))
 	}

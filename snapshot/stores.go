@@ -9,6 +9,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // knownStores are the volumes of stores that were looked for, by name.
@@ -41,6 +42,41 @@ func (e *Engine) findStore(ctx context.Context, stores knownStores, name string)
 	}
 	stores[name] = storeVolume{there: err == nil, id: v.Labels[labels.KeyStoreID]}
 	return stores[name], nil
+}
+
+// on is the same engine with other volumes.
+func (e *Engine) on(volumes Volumes) *Engine {
+	other := *e
+	other.volumes = volumes
+	return &other
+}
+
+// at is the engine that finds the archives of a snapshot: in the store that its labels
+// name, unless the user has named one.
+func (e *Engine) at(ctx context.Context, s Snapshot) (*Engine, error) {
+	if e.volumes == nil || e.given || s.Store == "" || s.ArchivedVolumes() == 0 {
+		return e, nil
+	}
+	if s.StoreID == "" && s.Store != e.volumes.Store() {
+		// Any volume can be meant, and a worker may write to it: only a snapshot of this engine is believed.
+		key, err := e.knownKey(ctx)
+		if err != nil || !labels.IsSealed(s.Record, key) {
+			return e, err
+		}
+	}
+	return e.on(e.volumes.At(volumebackup.StoreRef{Name: s.Store, ID: s.StoreID, Snapshot: string(s.ID)})), nil
+}
+
+// atWorker is the engine that finds the archives, and the journals, which a worker has
+// worked on: in the store that it has mounted. The engine keeps that store for as long as
+// the worker's container is there.
+func (e *Engine) atWorker(w worker) *Engine {
+	for _, m := range w.Mounts {
+		if m.Destination == storeMount && m.Name != "" && m.Name != e.volumes.Store() {
+			return e.on(e.volumes.At(volumebackup.StoreRef{Name: m.Name}))
+		}
+	}
+	return e
 }
 
 // markGone marks the snapshots whose archives went with their store, and warns of

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // A snapshot whose store is gone, or is another one of that name, is marked, and that is said.
@@ -43,5 +45,117 @@ func TestListMarksSnapshotsWhoseStoreIsGone(t *testing.T) {
 			assert.Equal(t, list[0].Gone, tc.gone)
 			assert.Equal(t, len(got.warnings()) == 1, tc.gone)
 		})
+	}
+}
+
+// withMine is an engine with the snapshot web:one, which was stored in the store mine.
+func withMine(t *testing.T, id string) *fakeDocker {
+	t.Helper()
+	docker := newFakeDocker()
+	service := docker.withVolumes()
+	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: "mine", Labels: map[string]string{labels.KeyStoreID: id}})
+	assert.NilError(t, err)
+	web := docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	assert.NilError(t, docker.ContainerStart(t.Context(), web.id, container.StartOptions{}))
+	web.files = "one"
+	docker.findVolume("data").content = "one"
+	service.store.Name = "mine"
+	assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"}).Store, "mine")
+	service.store.Name = volumebackup.DefaultStore
+	web.files = "two"
+	docker.findVolume("data").content = "two"
+	docker.randomness = 100
+	return docker
+}
+
+// Nobody has to remember which --store a snapshot was made with, with an ID or without.
+func TestArchivesAreFoundByTheLabels(t *testing.T) {
+	for name, use := range map[string]func(*testing.T, *fakeDocker){
+		"copy": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			restore1(t, docker, RestoreOptions{Snapshot: "one", Name: "copy"})
+			assert.Equal(t, docker.findVolume("data-000065").content, "one")
+		},
+		"dry run": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			restore1(t, docker, RestoreOptions{Snapshot: "one", DryRun: true})
+		},
+		"in place": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			replaced, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+			assert.NilError(t, err)
+			assert.Equal(t, docker.data(), "one")
+			assert.Equal(t, replaced.Safety.Store, "mine")
+		},
+		"in place, dry run": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			o := replaceOptions()
+			o.DryRun = true
+			_, err := docker.engine().Replace(t.Context(), o, nil)
+			assert.NilError(t, err)
+		},
+		"in place, interrupted": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			docker.killedAt(t, "apply data", 1)
+			assert.Equal(t, docker.data(), "half of one")
+			recoverAll(t, docker)
+			assert.Equal(t, docker.data(), "two")
+			assert.Equal(t, len(docker.records), 0)
+		},
+		"in place, settled by the guard": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			docker.killedAt(t, "apply data", 1)
+			assert.NilError(t, docker.engine().Settle(t.Context(), "web", nil))
+			assert.Equal(t, docker.data(), "two")
+		},
+		"files": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			e := docker.engine()
+			s, err := e.Resolve(t.Context(), "one")
+			assert.NilError(t, err)
+			assert.NilError(t, e.Entries(t.Context(), s, s.Mounts[0], nil))
+		},
+		"removed": func(t *testing.T, docker *fakeDocker) {
+			t.Helper()
+			remove(t, docker, "one")
+			assert.Equal(t, len(docker.service.archives), 0)
+		},
+	} {
+		for _, id := range []string{"id", ""} {
+			t.Run(name+" "+id, func(t *testing.T) { use(t, withMine(t, id)) })
+		}
+	}
+}
+
+// Another store of that name is treated as one that is gone. What the user says wins.
+func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
+	docker := withMine(t, "id")
+	docker.findVolume("mine").labels[labels.KeyStoreID] = "another"
+	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "one"}, nil)
+	none, ok := errors.AsType[*volumebackup.NoStoreError](err)
+	assert.Assert(t, ok, "%v", err)
+	s, err := docker.engine().Resolve(t.Context(), "one")
+	assert.NilError(t, err)
+	assert.DeepEqual(t, none, &volumebackup.NoStoreError{Store: "mine", Snapshot: string(s.ID)})
+
+	docker.service.homes[string(s.ID)] = "given"
+	e := docker.engine()
+	docker.service.store.Name = "given"
+	WithGivenStore()(e)
+	_, err = e.Restore(t.Context(), RestoreOptions{Snapshot: "one"}, nil)
+	assert.NilError(t, err)
+}
+
+// A name alone can be that of any volume, and a worker writes to its store: a snapshot
+// from elsewhere is not believed.
+func TestTheStoreOfAForeignSnapshotIsBelievedByItsIDOnly(t *testing.T) {
+	for id, want := range map[string]string{"": volumebackup.DefaultStore, "id": "mine"} {
+		docker := withMine(t, id)
+		s, err := docker.engine().Resolve(t.Context(), "one")
+		assert.NilError(t, err)
+		s.Seal = ""
+		e, err := docker.engine().at(t.Context(), s)
+		assert.NilError(t, err)
+		assert.Equal(t, e.volumes.Store(), want)
 	}
 }

@@ -10,16 +10,27 @@ import (
 
 // Volumes archives what is inside Docker volumes; [Archives] does.
 type Volumes interface {
+	VolumeStore
+	VolumeWorkers
+}
+
+// VolumeStore is the part about what is in a store.
+type VolumeStore interface {
+	Store() string                          // the volume in which archives are kept
+	At(store volumebackup.StoreRef) Volumes // the same, with another store
 	Prepare(ctx context.Context)
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error)
 	OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (VolumeWorker, error)
 	Remove(ctx context.Context, o volumebackup.RemoveOptions) (volumebackup.Removed, error)
 	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
-	Await(ctx context.Context, workerID string) error
 	CheckJournal(ctx context.Context, workerID, text string) error
 	ForgetJournal(ctx context.Context, workerID string) error
+}
+
+// VolumeWorkers is the part about workers, whatever store they have.
+type VolumeWorkers interface {
 	IsWorker(ctx context.Context, c container.Summary) (bool, error)
-	Store() string // the volume in which archives are kept
+	Await(ctx context.Context, workerID string) error
 }
 
 // VolumeBackup is a backup under way; [volumebackup.Backup] is one.
@@ -57,6 +68,8 @@ type VolumeLock interface {
 func Archives(s *volumebackup.Service) Volumes { return archives{s} }
 
 type archives struct{ *volumebackup.Service }
+
+func (a archives) At(store volumebackup.StoreRef) Volumes { return archives{a.Service.At(store)} }
 
 func (a archives) Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error) {
 	backup, err := a.Service.Begin(ctx, o, p)

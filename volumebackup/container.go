@@ -38,7 +38,6 @@ const memoryLimit = 1 << 30
 // containerLauncher runs workers as containers on the engine.
 type containerLauncher struct {
 	docker Docker
-	store  *storeVolume
 	plugin string // its version, for the journal
 	images workerImages
 }
@@ -71,7 +70,7 @@ func (l *containerLauncher) make(ctx context.Context, j job) (id string, err err
 		if j.rights.noStore {
 			return nil
 		}
-		return l.store.open(callsCtx, j.rights.makesStore)
+		return j.store.open(callsCtx, j.rights.makesStore)
 	})
 	if err := calls.Wait(); err != nil {
 		return "", err
@@ -114,7 +113,7 @@ func (l *containerLauncher) configure(image string, j job) (*container.Config, *
 	}
 	if !j.rights.noStore {
 		host.Mounts = append(host.Mounts, mount.Mount{
-			Type: mount.TypeVolume, Source: l.store.name, Target: "/store", ReadOnly: j.rights.keepsStore(),
+			Type: mount.TypeVolume, Source: j.store.Name, Target: "/store", ReadOnly: j.rights.keepsStore(),
 			VolumeOptions: &mount.VolumeOptions{NoCopy: true},
 		})
 	}

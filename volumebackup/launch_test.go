@@ -104,7 +104,7 @@ func TestTheImageIsLookedForOnceAndLoadedUnlessItIsOurs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := &imageEngine{fakeEngine: newFakeEngine(), id: tc.there}
-			l := &containerLauncher{docker: f, store: &storeVolume{docker: f, name: "s"}, images: workerImages{
+			l := &containerLauncher{docker: f, images: workerImages{
 				docker: f, judged: map[string]bool{"sha256:older": true, "sha256:snapshot": false},
 			}}
 			l.images.prepare(t.Context())
@@ -113,7 +113,7 @@ func TestTheImageIsLookedForOnceAndLoadedUnlessItIsOurs(t *testing.T) {
 			}
 			told := 0
 			for range 2 {
-				_, err := l.launch(t.Context(), job{name: testLock, rights: toHold, wait: time.Second, tell: func(protocol.Event) { told++ }})
+				_, err := l.launch(t.Context(), job{store: &storeVolume{docker: f, StoreRef: StoreRef{Name: "s"}}, name: testLock, rights: toHold, wait: time.Second, tell: func(protocol.Event) { told++ }})
 				assert.ErrorContains(t, err, "attach")
 				assert.Equal(t, f.used, ours(t))
 			}

@@ -311,20 +311,24 @@ func FuzzFrozenBy(f *testing.F) {
 	})
 }
 
+// testStore is a store that nobody opens.
+var testStore = &storeVolume{StoreRef: StoreRef{Name: "s"}}
+
 // A worker that holds no lock and has no journal goes by itself, whatever becomes of its client.
 func TestWhoHoldsNothingGoesByItself(t *testing.T) {
 	for _, tc := range []struct {
 		j    job
 		goes bool
-	}{{job{purpose: "list"}, true}, {job{name: "lock"}, false}, {job{journal: map[string]string{"made": "v"}}, false}} {
-		_, host, err := (&containerLauncher{store: &storeVolume{name: "s"}}).configure("image", tc.j)
+	}{{job{store: testStore, purpose: "list"}, true}, {job{store: testStore, name: "lock"}, false}, {job{store: testStore, journal: map[string]string{"made": "v"}}, false}} {
+		_, host, err := (&containerLauncher{}).configure("image", tc.j)
 		assert.NilError(t, err)
 		assert.Equal(t, host.AutoRemove, tc.goes)
 	}
 }
 
 func TestJournalNamesWhatIsFrozen(t *testing.T) {
-	config, host, err := (&containerLauncher{store: &storeVolume{name: "s"}, plugin: "v1"}).configure("image", job{
+	config, host, err := (&containerLauncher{plugin: "v1"}).configure("image", job{
+		store:   testStore,
 		purpose: "create", frozen: []string{"a", "b"}, mounts: []Mount{{Number: 3, Volume: "v", ReadOnly: true}},
 	})
 	assert.NilError(t, err)
@@ -411,7 +415,7 @@ func TestWorkersMayOnlyWhatTheirJobNeeds(t *testing.T) {
 		{"replace", RestoreOptions{Volumes: []string{"v"}}.rights(), false, "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID LEASE MKNOD SETFCAP SYS_ADMIN"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, host, err := (&containerLauncher{store: &storeVolume{name: "s"}}).configure("image", job{rights: tc.rights})
+			_, host, err := (&containerLauncher{}).configure("image", job{store: testStore, rights: tc.rights})
 			assert.NilError(t, err)
 			assert.DeepEqual(t, []string(host.CapAdd), strings.Fields(tc.want))
 			assert.DeepEqual(t, []string(host.CapDrop), []string{"ALL"})

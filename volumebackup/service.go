@@ -113,6 +113,7 @@ type conn interface {
 
 // job is what a worker is started for.
 type job struct {
+	store   *storeVolume
 	name    string            // of the container; also the lock
 	purpose string            // for people and for the journal
 	frozen  []string          // containers that are paused while it works
@@ -143,9 +144,16 @@ func New(docker Docker, c Config) *Service {
 	if c.Store == "" {
 		c.Store = DefaultStore
 	}
-	store := &storeVolume{docker: docker, name: c.Store}
-	l := &containerLauncher{docker: docker, store: store, plugin: c.Plugin, images: workerImages{docker: docker}}
-	return &Service{docker: docker, launch: l.launch, images: &l.images, store: store, lockTimeout: c.LockTimeout}
+	l := &containerLauncher{docker: docker, plugin: c.Plugin, images: workerImages{docker: docker}}
+	s := &Service{docker: docker, launch: l.launch, images: &l.images, lockTimeout: c.LockTimeout}
+	return s.At(StoreRef{Name: c.Store})
+}
+
+// At returns a service that works in another store, and in all else is the same.
+func (s *Service) At(store StoreRef) *Service {
+	other := *s
+	other.store = &storeVolume{docker: s.docker, StoreRef: store}
+	return &other
 }
 
 // Prepare looks, in the background, for what the next worker needs, so that it
@@ -162,7 +170,7 @@ func (s *Service) IsWorker(ctx context.Context, c container.Summary) (bool, erro
 }
 
 // Store is the name of the volume in which archives are kept.
-func (s *Service) Store() string { return s.store.name }
+func (s *Service) Store() string { return s.store.Name }
 
 // LockName is the name of the worker that works on a container's volumes.
 func LockName(containerID string) string {
@@ -204,7 +212,7 @@ type session struct {
 }
 
 func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error) {
-	j.wait, j.tell = s.lockTimeout, p
+	j.store, j.wait, j.tell = s.store, s.lockTimeout, p
 	c, err := s.launch(ctx, j)
 	if err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
@@ -215,7 +223,7 @@ func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error
 	}
 	client := protocol.NewClient(c)
 	client.LockTimeout = s.lockTimeout
-	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes, store: s.store.name, storeID: s.store.id()}, nil
+	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes, store: s.store.Name, storeID: s.store.id()}, nil
 }
 
 // Close ends the conversation and removes the worker. What was not published is dropped.

@@ -13,11 +13,27 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// NoStoreError means that the engine has no volume of the store's name. Who reads
-// does not make one: it would be empty. It is an errdefs not-found error.
-type NoStoreError struct{ Store string }
+// StoreRef names a store as the labels of a snapshot do.
+type StoreRef struct {
+	Name     string
+	ID       string // tells it from others of its name; empty: any of that name will do
+	Snapshot string // the snapshot that was stored there, for people
+}
 
-func (e *NoStoreError) Error() string { return "there is no store " + e.Store }
+// NoStoreError means that the engine does not have the store: there is no volume of its
+// name, or that is another store. Who reads does not make one: it would be empty. It is
+// an errdefs not-found error.
+type NoStoreError struct {
+	Store    string
+	Snapshot string // if another store has the name: the snapshot that is not in it
+}
+
+func (e *NoStoreError) Error() string {
+	if e.Snapshot != "" {
+		return fmt.Sprintf("volume %s on this engine is another store than the one that snapshot %s was stored in", e.Store, e.Snapshot)
+	}
+	return "there is no store " + e.Store
+}
 
 // Unwrap gives the error its class.
 func (e *NoStoreError) Unwrap() []error { return []error{cerrdefs.ErrNotFound, protocol.NotFound} }
@@ -25,7 +41,7 @@ func (e *NoStoreError) Unwrap() []error { return []error{cerrdefs.ErrNotFound, p
 // storeVolume is the volume in which archives are kept.
 type storeVolume struct {
 	docker Docker
-	name   string
+	StoreRef
 
 	mu    sync.Mutex
 	found *volume.Volume // once it has been looked for; nil: it was not there
@@ -39,19 +55,21 @@ func (s *storeVolume) open(ctx context.Context, mayMake bool) error {
 	if s.found != nil {
 		return nil
 	}
-	v, err := s.docker.VolumeInspect(ctx, s.name)
+	v, err := s.docker.VolumeInspect(ctx, s.Name)
 	if cerrdefs.IsNotFound(err) && mayMake {
-		v, err = s.docker.VolumeCreate(ctx, volume.CreateOptions{Name: s.name, Labels: map[string]string{
+		v, err = s.docker.VolumeCreate(ctx, volume.CreateOptions{Name: s.Name, Labels: map[string]string{
 			labels.KeyVersion: labels.SchemaVersion, labels.KeyStoreID: rand.Text(),
 		}})
 	}
 	switch {
 	case cerrdefs.IsNotFound(err):
-		return &NoStoreError{Store: s.name}
+		return &NoStoreError{Store: s.Name}
 	case err != nil:
-		return fmt.Errorf("inspect store %s: %w", s.name, err)
+		return fmt.Errorf("inspect store %s: %w", s.Name, err)
 	case v.Options["type"] == "tmpfs":
-		return fmt.Errorf("volume %s is in memory only (tmpfs), and loses what it holds as soon as nobody uses it: a store cannot be there: %w", s.name, cerrdefs.ErrInvalidArgument)
+		return fmt.Errorf("volume %s is in memory only (tmpfs), and loses what it holds as soon as nobody uses it: a store cannot be there: %w", s.Name, cerrdefs.ErrInvalidArgument)
+	case s.ID != "" && v.Labels[labels.KeyStoreID] != s.ID:
+		return &NoStoreError{Store: s.Name, Snapshot: s.Snapshot}
 	}
 	s.found = &v
 	return nil

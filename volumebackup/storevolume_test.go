@@ -36,14 +36,14 @@ func (f *volumeEngine) VolumeCreate(_ context.Context, o volume.CreateOptions) (
 func TestOnlyWhoCapturesMakesAStore(t *testing.T) {
 	for _, r := range []rights{toLook, toTidy, toCompare, toReplace, toFill(true, true)} {
 		f := &volumeEngine{}
-		store := &storeVolume{docker: f, name: "s"}
+		store := &storeVolume{docker: f, StoreRef: StoreRef{Name: "s"}}
 		err := store.open(t.Context(), r.makesStore)
 		var none *NoStoreError
 		assert.Assert(t, errors.As(err, &none) && cerrdefs.IsNotFound(err), "%v", err)
 		assert.Equal(t, f.made, 0)
 	}
 	f := &volumeEngine{}
-	store := &storeVolume{docker: f, name: "s"}
+	store := &storeVolume{docker: f, StoreRef: StoreRef{Name: "s"}}
 	assert.NilError(t, store.open(t.Context(), toCapture.makesStore))
 	assert.Assert(t, f.there.Labels[labels.KeyStoreID] != "")
 	assert.NilError(t, store.open(t.Context(), toCapture.makesStore))
@@ -61,7 +61,32 @@ func TestRemovingFromAStoreThatIsGoneIsDone(t *testing.T) {
 
 func TestAStoreInMemoryIsRefused(t *testing.T) {
 	f := &volumeEngine{there: &volume.Volume{Driver: "local", Options: map[string]string{"type": "tmpfs", "device": "tmpfs"}}}
-	err := (&storeVolume{docker: f, name: "s"}).open(t.Context(), true)
+	err := (&storeVolume{docker: f, StoreRef: StoreRef{Name: "s"}}).open(t.Context(), true)
 	assert.ErrorContains(t, err, "in memory only (tmpfs)")
 	assert.Assert(t, cerrdefs.IsInvalidArgument(err))
+}
+
+// A volume that was made after the store was removed, or on another engine, may have its name.
+func TestAnotherStoreOfThatNameIsNoStore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		there, asked string
+		want         bool
+	}{
+		"the same": {"one", "one", true}, "another": {"two", "one", false}, "without an ID": {"", "one", false}, "any": {"two", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &volumeEngine{there: &volume.Volume{Name: "s", Driver: "local", Labels: map[string]string{labels.KeyStoreID: tc.there}}}
+			s := New(f, Config{Store: "default"}).At(StoreRef{Name: "s", ID: tc.asked, Snapshot: "first"})
+			assert.Equal(t, s.Store(), "s")
+			err := s.store.open(t.Context(), false)
+			if tc.want {
+				assert.NilError(t, err)
+				return
+			}
+			assert.Error(t, err, "volume s on this engine is another store than the one that snapshot first was stored in")
+			assert.Assert(t, cerrdefs.IsNotFound(err))
+			_, err = s.Remove(t.Context(), RemoveOptions{})
+			assert.NilError(t, err) // it went with all that was in it
+		})
+	}
 }

@@ -25,10 +25,18 @@ type Removed = protocol.RemoveResult
 
 // RemoveOptions says which archives to delete.
 type RemoveOptions struct {
-	Claim Claim
+	Claims []Claim
 	// Seen is what the engine has. Archives that belong to it, but have had no image
 	// there for a week, are deleted as well. Nil keeps them.
 	Seen *Seen
+}
+
+// subject is whose archives are deleted, for people.
+func (o RemoveOptions) subject() string {
+	if len(o.Claims) == 1 {
+		return o.Claims[0].Snapshot
+	}
+	return fmt.Sprintf("%d snapshots", len(o.Claims))
 }
 
 // Remove deletes archives, and frees what no other refers to.
@@ -43,14 +51,14 @@ func (s *Service) Remove(ctx context.Context, o RemoveOptions) (removed Removed,
 	if s.store.isShared() { // then others know what this engine does not
 		o.Seen = nil
 	}
-	err = s.alone(ctx, job{purpose: "remove " + o.Claim.Snapshot, rights: toTidy}, func(session *session) error {
+	err = s.alone(ctx, job{purpose: "remove " + o.subject(), rights: toTidy}, func(session *session) error {
 		removed, err = session.client.Remove(ctx, protocol.RemoveRequest{
-			Snapshots: []Claim{o.Claim}, Seen: o.Seen,
+			Snapshots: o.Claims, Seen: o.Seen,
 		}, session.emit)
 		return err
 	})
 	if err != nil {
-		return Removed{}, fmt.Errorf("remove archives of %s: %w", o.Claim.Snapshot, err)
+		return Removed{}, fmt.Errorf("remove archives of %s: %w", o.subject(), err)
 	}
 	return removed, nil
 }
