@@ -162,3 +162,17 @@ func TestReplaceChangesNothingWithoutAWayBack(t *testing.T) {
 	assert.NilError(t, err)
 	assertReplaced(t, docker, old)
 }
+
+// TestReplaceAPausedOneShot has its safety snapshot taken before it stops, and nobody waits
+// for it to be thawed.
+func TestReplaceAPausedOneShot(t *testing.T) {
+	docker := withTwo(t)
+	web := docker.findContainer("web")
+	web.host.AutoRemove, web.host.RestartPolicy = true, container.RestartPolicy{}
+	web.state = "paused"
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := docker.engine().Replace(ctx, replaceOptions(), nil)
+	assert.NilError(t, err)
+	assertReplaced(t, docker, web.id)
+}

@@ -96,11 +96,17 @@ func (t *transaction) makeVolumes(ctx context.Context, missing []volume.CreateOp
 	return nil
 }
 
-// running are the IDs of the containers that write to the volumes.
+// running are the IDs of the containers that write to the volumes, without those that
+// their users have paused: nobody who finds this interrupted may thaw them.
 func (r *replacement) running() []string {
-	ids := []string{r.old.ID}
+	var ids []string
+	if !r.old.State.Paused {
+		ids = append(ids, r.old.ID)
+	}
 	for _, o := range r.others {
-		ids = append(ids, o.ID)
+		if !o.Paused {
+			ids = append(ids, o.ID)
+		}
 	}
 	return ids
 }
