@@ -65,6 +65,10 @@ const (
 	// KeyOperation stands on what one restore makes, for as long as it could be
 	// left behind half made: its volumes, and a container that is to be started.
 	KeyOperation = Prefix + "operation"
+	// KeyFilledBy stands on a copy that is not to be started and has anonymous
+	// volumes, and names the operation that fills them. Until that has, the copy has
+	// another name.
+	KeyFilledBy = Prefix + "filled-by"
 )
 
 // PolicyBindsKnown says that the owner of a container knows of its bind mounts,

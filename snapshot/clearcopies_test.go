@@ -56,7 +56,7 @@ func TestCopiesThatWereNeverStartedAreRemoved(t *testing.T) {
 	create("started", "plain", "exited", mark)
 	create("not-ours", "plain", "created", nil)
 	create("of-a-marked-image", "marked", "created", nil)
-	docker.clock = docker.clock.Add(unstartedAge)
+	docker.clock = docker.clock.Add(unfinishedAge)
 	create("young", "plain", "created", mark)
 
 	done, err := docker.engine().Recover(t.Context(), "", nil)

@@ -99,6 +99,26 @@ func createBehaviours() map[string]func(*testing.T, contractEngine) {
 			_, err := c.VolumeInspect(t.Context(), mounts[0].Name)
 			assert.Assert(t, cerrdefs.IsNotFound(err))
 		},
+		"a mount without a source is an anonymous volume": func(t *testing.T, c contractEngine) {
+			id := c.container(t, "c", &container.Config{}, &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Target: "/data"}}})
+			name := c.inspect(t, id).Mounts[0].Name
+			assert.Assert(t, isAnonymousName(name))
+			assert.NilError(t, c.ContainerRename(t.Context(), id, contractPrefix+"renamed"))
+			assert.NilError(t, c.forceRemoveContainer(t.Context(), id))
+			_, err := c.VolumeInspect(t.Context(), name)
+			assert.Assert(t, cerrdefs.IsNotFound(err))
+		},
+		"an anonymous volume stays if another container mounts it by its name": func(t *testing.T, c contractEngine) {
+			owner := c.container(t, "owner", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{})
+			name := c.inspect(t, owner).Mounts[0].Name
+			c.cleanup(t, func(ctx context.Context) error { return c.VolumeRemove(ctx, name, true) })
+			other := c.container(t, "other", &container.Config{}, &container.HostConfig{Binds: []string{name + ":/data"}})
+			for _, id := range []string{owner, other} {
+				assert.NilError(t, c.forceRemoveContainer(t.Context(), id))
+				_, err := c.VolumeInspect(t.Context(), name)
+				assert.NilError(t, err)
+			}
+		},
 	}
 }
 

@@ -26,10 +26,14 @@ const (
 
 // newVolume is a volume that a restore will make.
 type newVolume struct {
-	original string
-	create   volume.CreateOptions
-	archive  *labels.Archive // nil: it stays empty
+	original    string
+	create      volume.CreateOptions
+	archive     *labels.Archive // nil: it stays empty
+	destination string          // where the container mounts it, if it is anonymous: the engine makes it with the container
 }
+
+// isAnonymous tells whether the engine makes the volume together with the container.
+func (v newVolume) isAnonymous() bool { return v.destination != "" }
 
 // planVolumes points the configuration at new volumes, and returns them. suffix
 // is what the copy's name has after the original's.
@@ -49,9 +53,16 @@ func (sp *spec) planVolumes(s Snapshot, choice CopyVolumes, suffix string) ([]ne
 			if choice == VolumesNone {
 				v.archive = nil
 			}
+			if sp.becomesAnonymous(m, s.Mounts) {
+				v.destination = m.Destination
+			}
 			at[m.Name] = len(made)
 			made = append(made, v)
 			plan = append(plan, v.step())
+		}
+		if made[at[m.Name]].isAnonymous() {
+			sp.mountAnonymous(m)
+			continue
 		}
 		sp.mountVolume(m, made[at[m.Name]])
 	}
@@ -60,6 +71,9 @@ func (sp *spec) planVolumes(s Snapshot, choice CopyVolumes, suffix string) ([]ne
 
 func (v newVolume) step() Step {
 	step := Step{Op: OpCreateVolume, Target: v.create.Name, Reason: "empty"}
+	if v.isAnonymous() {
+		step.Op, step.Target = OpCreateAnonymous, v.destination
+	}
 	if v.archive != nil {
 		step.Reason = fmt.Sprintf("%d entries, %d bytes of %s", v.archive.Entries, v.archive.Bytes, v.original)
 	}
@@ -148,13 +162,23 @@ type filled struct {
 	lost   bool // something could not be brought back
 }
 
-// release says that the volumes have their container: from then on they are not
-// for others to clear away. Nil had none.
-func (f *filled) release(ctx context.Context) error {
+// isIncomplete tells whether something could not be brought back. Nil had nothing to bring.
+func (f *filled) isIncomplete() bool { return f != nil && f.lost }
+
+// finish lets go of the volumes. If the copy that mounts them is whole, they are not for
+// others to clear away from then on. What fails is a warning: the copy is there all the same.
+func (f *filled) finish(ctx context.Context, isWhole bool, p Progress) {
 	if f == nil {
-		return nil
+		return
 	}
-	return f.worker.Release(ctx)
+	if isWhole {
+		if err := f.worker.Release(context.WithoutCancel(ctx)); err != nil {
+			p.warn("create", err.Error())
+		}
+	}
+	if err := f.close(); err != nil {
+		p.warn("remove", err.Error())
+	}
 }
 
 // close lets go of the volumes. Nil had none.
@@ -165,12 +189,13 @@ func (f *filled) close() error {
 	return f.worker.Close()
 }
 
-// makeVolumes has a worker make the volumes, and fills those that have an archive.
+// makeVolumes has a worker make the named volumes, and fills those that have an archive.
 // The engine makes them together with the worker, whose label names them: at no
 // time there are any that nobody knows of. What it returns, also with an error,
 // must be closed.
 func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress) (*filled, error) {
-	if len(r.volumes) == 0 {
+	named := r.named()
+	if len(named) == 0 {
 		return nil, nil
 	}
 	if e.volumes == nil {
@@ -179,7 +204,7 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress
 	p.status("volumes", "creating volumes")
 	o := volumebackup.RestoreOptions{Purpose: "restore " + string(r.id), Fill: &volumebackup.Fill{}}
 	var targets []volumebackup.Target
-	for _, v := range r.volumes {
+	for _, v := range named {
 		o.Volumes, o.Make = append(o.Volumes, v.create.Name), append(o.Make, v.create)
 		if v.archive != nil {
 			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Origin: v.original})

@@ -25,11 +25,11 @@ import (
 
 // fakeVolume is a volume of a [fakeDocker].
 type fakeVolume struct {
-	name      string
-	options   map[string]string
-	labels    map[string]string
-	anonymous bool
-	content   string // as far as somebody archives it
+	name     string
+	options  map[string]string
+	labels   map[string]string
+	madeWith string // the ID of the container, if it is anonymous: who mounts it by name later does not take it along
+	content  string // as far as somebody archives it
 }
 
 // mergeConfig completes what a call gives with what is below it: a create call
@@ -117,11 +117,13 @@ func (f *fakeDocker) endpoint(name string, asked *network.EndpointSettings) *net
 // mountVolumes makes the volumes that a new container mounts and that are not there.
 func (f *fakeDocker) mountVolumes(c *fakeContainer) {
 	add := func(name, destination string, rw, anonymous bool) {
+		made := &fakeVolume{name: name}
 		if anonymous {
 			name = f.newID()
+			made.name, made.madeWith = name, c.id
 		}
 		if f.findVolume(name) == nil {
-			f.volumes = append(f.volumes, &fakeVolume{name: name, anonymous: anonymous})
+			f.volumes = append(f.volumes, made)
 		}
 		c.mounts = append(c.mounts, container.MountPoint{
 			Type: mount.TypeVolume, Name: name, Source: "/volumes/" + name, Destination: destination, Driver: "local", RW: rw,

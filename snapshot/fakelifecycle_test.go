@@ -92,13 +92,17 @@ func (f *fakeDocker) vanish(c *fakeContainer) {
 	f.drop(c, false)
 }
 
-// drop removes a container, and with volumes those of its own that have no name.
+// drop removes a container, and with volumes those that were made with it and that no
+// other container mounts.
 func (f *fakeDocker) drop(c *fakeContainer, volumes bool) {
 	f.containers = slices.DeleteFunc(f.containers, func(other *fakeContainer) bool { return other == c })
 	if !volumes {
 		return
 	}
-	f.volumes = slices.DeleteFunc(f.volumes, func(v *fakeVolume) bool { return v.anonymous && c.mountsOneOf([]string{v.name}) })
+	f.volumes = slices.DeleteFunc(f.volumes, func(v *fakeVolume) bool {
+		isUsed := slices.ContainsFunc(f.containers, func(other *fakeContainer) bool { return other.mountsOneOf([]string{v.name}) })
+		return v.madeWith == c.id && !isUsed
+	})
 }
 
 func (f *fakeDocker) ContainerPause(ctx context.Context, id string) error {

@@ -229,6 +229,10 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 				AutoRemove: true, PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}},
 			})
 		}},
+		"an anonymous volume, not to be started": {RestoreOptions{Snapshot: "web:latest", Start: StartNever}, func(t *testing.T, docker *fakeDocker) {
+			docker.withVolumes()
+			docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{})
+		}},
 		"made elsewhere": {RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *fakeDocker) {
 			docker.info.ID = "engine-2"
 			docker.run(t, "web")

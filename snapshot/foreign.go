@@ -108,6 +108,9 @@ func (s surroundings) foreignProblems(sp *spec, volumes []newVolume, o RestoreOp
 	j := judge{info: s.info, joins: o.Networks, absent: s.noVolume, made: map[string]bool{}, reserved: append(reserved, keyVolume)}
 	var asked []Access
 	for _, v := range volumes {
+		if v.isAnonymous() {
+			continue
+		}
 		j.made[v.create.Name] = true
 		asked = append(asked, j.newVolume(v.create)...)
 	}

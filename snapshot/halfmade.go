@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -25,8 +27,9 @@ const labelMade = labels.Prefix + "worker.made"
 
 // halfMade is what there may be of a copy whose restore was interrupted.
 type halfMade struct {
-	Operation string   `json:"operation"` // what all of it is labelled with
-	Volumes   []string `json:"volumes"`
+	Operation string   `json:"operation"`           // what all of it is labelled with, but the anonymous volumes
+	Volumes   []string `json:"volumes,omitempty"`   // that the worker makes
+	Anonymous []string `json:"anonymous,omitempty"` // that the engine has made together with the copy
 }
 
 func (h halfMade) labels() (map[string]string, error) {
@@ -94,36 +97,65 @@ func (e *Engine) removeMade(ctx context.Context, worker container.Summary) error
 	if made.Operation == "" {
 		return fmt.Errorf("read journal %.200q: it names no operation", text)
 	}
-	_, err := e.removeUnstarted(ctx, made.Operation, 0)
+	_, err := e.removeUnfinished(ctx, made.Operation, 0)
 	for _, name := range made.Volumes {
 		err = errors.Join(err, e.removeOwnVolume(ctx, name, made.Operation))
 	}
-	return err
+	return errors.Join(err, e.removeVolumes(ctx, slices.DeleteFunc(made.Anonymous, func(name string) bool { return !isAnonymousName(name) })))
 }
 
-// unstartedAge is how long a copy may exist before it is started.
-const unstartedAge = time.Minute
+// unfinishedAge is how long a copy may exist before it is finished, if no worker is
+// filling its volumes.
+const unfinishedAge = time.Minute
 
-// removeUnstarted removes copies of an operation, or of any, that were to be started
-// and never were, if they are that old. It returns their names.
-func (e *Engine) removeUnstarted(ctx context.Context, operation string, age time.Duration) (removed []string, err error) {
-	label := labels.KeyOperation
-	if operation != "" {
-		label += "=" + operation
+// unfinishedName is the name of a copy that is not to be started, until its volumes are
+// filled: nothing else would tell it from one that is complete.
+func unfinishedName(name, operation string) string {
+	return name + "-unfinished-" + copySuffix(operation)
+}
+
+// madeBy is the operation that made a container, if it is a copy that was never finished;
+// key is the label that says so.
+func madeBy(c container.Summary) (operation, key string) {
+	if operation := c.Labels[labels.KeyOperation]; operation != "" {
+		return operation, labels.KeyOperation
 	}
-	found, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
-		filters.Arg("label", label), filters.Arg("status", container.StateCreated),
-	)})
-	if err != nil || len(found) == 0 {
+	operation = c.Labels[labels.KeyFilledBy]
+	if len(operation) >= suffixDigits && strings.HasSuffix(summaryName(c), unfinishedName("", operation)) {
+		return operation, labels.KeyFilledBy
+	}
+	return "", ""
+}
+
+// removeUnfinished removes copies of an operation, or of any, that were never finished, if
+// they are that old: those that were to be started and never were, and those that bear
+// [unfinishedName]. It returns their names.
+func (e *Engine) removeUnfinished(ctx context.Context, operation string, age time.Duration) (removed []string, err error) {
+	found, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("status", container.StateCreated))})
+	if err != nil {
 		return nil, describe(err, "list copies")
+	}
+	found = slices.DeleteFunc(found, func(c container.Summary) bool {
+		made, _ := madeBy(c)
+		return made == "" || operation != "" && made != operation
+	})
+	if len(found) == 0 {
+		return nil, nil
 	}
 	now, err := e.engineTime(ctx)
 	if err != nil {
 		return nil, err
 	}
+	filling := map[string]bool{}
+	if operation == "" { // else its worker is known to be dead
+		if filling, err = e.fillingOperations(ctx); err != nil {
+			return nil, err
+		}
+	}
 	for _, c := range found {
-		isOwn, ownErr := e.isLabelledItself(ctx, c, labels.KeyOperation)
-		if err = errors.Join(err, ownErr); !isOwn || now.Sub(time.Unix(c.Created, 0)) < age {
+		made, key := madeBy(c)
+		isOwn, ownErr := e.isLabelledItself(ctx, c, key)
+		if err = errors.Join(err, ownErr); !isOwn || filling[made] || now.Sub(time.Unix(c.Created, 0)) < age {
 			continue
 		}
 		if removeErr := e.removeContainer(ctx, c.ID); removeErr != nil {
@@ -133,6 +165,19 @@ func (e *Engine) removeUnstarted(ctx context.Context, operation string, age time
 		removed = append(removed, summaryName(c))
 	}
 	return removed, err
+}
+
+// fillingOperations are the operations for which a worker fills volumes right now.
+func (e *Engine) fillingOperations(ctx context.Context) (map[string]bool, error) {
+	workers, err := e.workers(ctx, labelMade)
+	filling := map[string]bool{}
+	for _, w := range workers {
+		var made halfMade
+		if w.alive && json.Unmarshal([]byte(w.Labels[labelMade]), &made) == nil {
+			filling[made.Operation] = true
+		}
+	}
+	return filling, err
 }
 
 // isLabelledItself tells whether a container has a label from who made it, and not

@@ -67,6 +67,31 @@ func (sp *spec) placeVolumes(s Snapshot, old *container.InspectResponse) []place
 	return placed
 }
 
+// mountAnonymous has the engine make those anonymous volumes anew that are gone, together
+// with the container.
+func (r *replacement) mountAnonymous() {
+	mounts := r.snapshot.Mounts
+	for i := range r.volumes {
+		v := &r.volumes[i]
+		at := slices.IndexFunc(mounts, func(m labels.Mount) bool { return m.Type == string(mount.TypeVolume) && m.Name == v.original })
+		if !v.exists && r.spec.becomesAnonymous(mounts[at], mounts) {
+			v.destination = mounts[at].Destination
+			r.spec.mountAnonymous(mounts[at])
+		}
+	}
+}
+
+// anonymous are the volumes that the engine makes together with the container.
+func (r *replacement) anonymous() []newVolume {
+	var all []newVolume
+	for _, v := range r.volumes {
+		if v.isAnonymous() {
+			all = append(all, v.newVolume)
+		}
+	}
+	return all
+}
+
 // places are the names of the volumes that captured ones are restored into.
 func (r *replacement) places() []string {
 	names := make([]string, len(r.volumes))
@@ -124,7 +149,7 @@ func (r *replacement) unknownVolumes(named []string) []Problem {
 func (r *replacement) written() []string {
 	var names []string
 	for _, v := range r.volumes {
-		if v.archive != nil {
+		if v.archive != nil && !v.isAnonymous() {
 			names = append(names, v.create.Name)
 		}
 	}

@@ -62,6 +62,7 @@ func newJournal(r replacement, safety labels.ID) journal {
 	j := journal{Name: r.name, Snapshot: r.snapshot.ID, Safety: safety, Others: r.others}
 	for _, v := range r.volumes {
 		switch {
+		case v.isAnonymous(): // it comes and goes with the container
 		case !v.exists && v.elsewhere && v.archive != nil: // it stays: with some drivers its storage would go with it
 			j.Volumes, j.Found = append(j.Volumes, v.create.Name), append(j.Found, v.create.Name)
 		case !v.exists:

@@ -12,6 +12,7 @@ type Op string
 const (
 	OpCreateContainer Op = "create container"
 	OpCreateVolume    Op = "create volume"
+	OpCreateAnonymous Op = "create anonymous volume" // its target is where it is mounted
 	OpConnectNetwork  Op = "connect network"
 	OpReplacePort     Op = "replace port"
 	OpRenameContainer Op = "rename container"

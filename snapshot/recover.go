@@ -38,7 +38,7 @@ func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recove
 	var done []Recovery
 	var failed error
 	if name == "" {
-		done, failed = e.recoverUnstarted(ctx)
+		done, failed = e.recoverUnfinished(ctx)
 	}
 	for _, w := range workers {
 		if w.alive {
@@ -143,7 +143,7 @@ func (e *Engine) clearCopies(ctx context.Context, p Progress) {
 	var workers []worker
 	var calls errgroup.Group
 	calls.Go(func() (err error) {
-		_, err = e.removeUnstarted(ctx, "", unstartedAge)
+		_, err = e.removeUnfinished(ctx, "", unfinishedAge)
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -162,12 +162,12 @@ func (e *Engine) clearCopies(ctx context.Context, p Progress) {
 	}
 }
 
-// recoverUnstarted removes copies that were to be started and never were.
-func (e *Engine) recoverUnstarted(ctx context.Context) ([]Recovery, error) {
-	removed, err := e.removeUnstarted(ctx, "", unstartedAge)
+// recoverUnfinished removes copies that were never finished.
+func (e *Engine) recoverUnfinished(ctx context.Context) ([]Recovery, error) {
+	removed, err := e.removeUnfinished(ctx, "", unfinishedAge)
 	var done []Recovery
 	for _, name := range removed {
-		done = append(done, Recovery{Container: name, Text: "a copy whose restore was interrupted before it was started was removed"})
+		done = append(done, Recovery{Container: name, Text: "a copy whose restore was interrupted was removed"})
 	}
 	return done, err
 }

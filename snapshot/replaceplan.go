@@ -191,6 +191,7 @@ func (r *replacement) findProblems(around surroundings, others []Problem, o Repl
 		v.exists = !around.noVolume[v.create.Name]
 		delete(around.noVolume, v.create.Name) // it will be made
 	}
+	r.mountAnonymous()
 	problems := append(slices.Clone(others), r.unknownVolumes(o.ReadOnly)...)
 	for i := range r.volumes {
 		r.volumes[i].keep(o.ReadOnly)
@@ -234,11 +235,11 @@ func without(containers []container.Summary, old *container.InspectResponse) []c
 	})
 }
 
-// missingVolumes are those that have to be made first.
+// missingVolumes are those that have to be made before the container.
 func (r *replacement) missingVolumes() []volume.CreateOptions {
 	var missing []volume.CreateOptions
 	for _, v := range r.volumes {
-		if !v.exists {
+		if !v.exists && !v.isAnonymous() {
 			missing = append(missing, v.create)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // Restore brings a snapshot back as a new container. The original is not
@@ -140,8 +141,11 @@ func (r restore) mark() {
 	for i := range r.volumes {
 		r.volumes[i].create.Labels[labels.KeyOperation] = r.operation
 	}
-	if r.start {
+	switch {
+	case r.start:
 		r.spec.config.Labels[labels.KeyOperation] = r.operation
+	case len(r.anonymous()) > 0:
+		r.spec.config.Labels[labels.KeyFilledBy] = r.operation
 	}
 }
 
@@ -168,11 +172,11 @@ func (p Plan) notes() Plan {
 	return p.only(OpLeaveOut)
 }
 
+// suffixDigits is how many digits of an operation [copySuffix] has.
+const suffixDigits = 6
+
 // copySuffix tells a copy and its volumes from the original.
-func copySuffix(operation string) string {
-	const shown = 6
-	return operation[len(operation)-shown:]
-}
+func copySuffix(operation string) string { return operation[len(operation)-suffixDigits:] }
 
 // copyName is the new container's name: the user's, or one that is surely free.
 func copyName(s Snapshot, asked, suffix string) (string, error) {
@@ -204,23 +208,18 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 	defer func() { u.unless(ctx, &err) }()
 	e.clearCopies(ctx, p)
 	volumes, err := e.makeVolumes(ctx, r, &u, p)
-	defer func() {
-		if closeErr := volumes.close(); closeErr != nil { // the copy is there all the same
-			p.warn("remove", closeErr.Error())
-		}
-	}()
+	defer func() { volumes.finish(ctx, err == nil, p) }()
 	if err != nil {
 		return err
 	}
-	result.Incomplete = volumes != nil && volumes.lost
 	replaced := r.plan.only(OpReplacePort)
 	for {
-		result.ContainerID, err = e.makeContainer(ctx, r, p)
+		made, err := e.makeCopy(ctx, r, p)
 		if err == nil {
-			if err := volumes.release(context.WithoutCancel(ctx)); err != nil { // the copy is there all the same
-				p.warn("create", err.Error())
-			}
-			e.reportPorts(ctx, result.ContainerID, replaced, p)
+			result.ContainerID = made.id
+			result.Incomplete = volumes.isIncomplete() || made.volumes.isIncomplete()
+			made.volumes.finish(ctx, true, p)
+			e.reportPorts(ctx, made.id, replaced, p)
 			return nil
 		}
 		freed := r.spec.freeFailedPort(err, r.publish)
@@ -231,6 +230,52 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 	}
 }
 
+// madeCopy is a container that a restore has made.
+type madeCopy struct {
+	id      string
+	volumes *filled // its anonymous volumes, if something was restored into them
+}
+
+// makeCopy creates the container, fills its anonymous volumes, and starts it if that is
+// planned. What fails is rolled back: the worker goes first, because the engine keeps
+// volumes that it mounts.
+func (e *Engine) makeCopy(ctx context.Context, r restore, p Progress) (made madeCopy, err error) {
+	u := undo{p: p}
+	defer func() { u.unless(ctx, &err) }()
+	anonymous, name := r.anonymous(), r.name
+	if len(anonymous) > 0 && !r.start {
+		r.name = unfinishedName(name, r.operation)
+	}
+	if made.id, err = e.makeContainer(ctx, r, p); err != nil {
+		return made, err
+	}
+	journal := halfMade{Operation: r.operation}
+	u.add(func(ctx context.Context) error { return e.removeVolumes(ctx, journal.Anonymous) })
+	u.add(func(ctx context.Context) error { return e.removeContainer(ctx, made.id) })
+	u.add(func(context.Context) error { return made.volumes.close() })
+	if len(anonymous) > 0 {
+		if journal.Anonymous, err = e.anonymousNames(ctx, made.id, anonymous); err != nil {
+			return made, err
+		}
+		o := volumebackup.RestoreOptions{}
+		if o.Journal, err = journal.labels(); err != nil {
+			return made, err
+		}
+		if made.volumes, err = e.fillAnonymous(ctx, r.id, anonymous, journal.Anonymous, o, p); err != nil {
+			return made, err
+		}
+	}
+	switch {
+	case r.start:
+		p.status("start", "starting container "+name)
+		err = describe(e.docker.ContainerStart(ctx, made.id, container.StartOptions{}), "start container "+name)
+	case r.name != name:
+		err = describe(e.docker.ContainerRename(ctx, made.id, name), fmt.Sprintf("rename container %s to %s", r.name, name))
+	}
+	return made, err
+}
+
+// makeContainer creates a container, and connects it to its networks.
 func (e *Engine) makeContainer(ctx context.Context, r restore, p Progress) (id string, err error) {
 	u := undo{p: p}
 	defer func() { u.unless(ctx, &err) }()
@@ -256,12 +301,6 @@ func (e *Engine) makeContainer(ctx context.Context, r restore, p Progress) (id s
 	if r.foreign {
 		if err := e.warnDropped(ctx, created.ID, r.spec, p); err != nil {
 			return "", err
-		}
-	}
-	if r.start {
-		p.status("start", "starting container "+r.name)
-		if err := e.docker.ContainerStart(ctx, created.ID, container.StartOptions{}); err != nil {
-			return "", fmt.Errorf("start container %s: %w", r.name, err)
 		}
 	}
 	return created.ID, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
@@ -133,7 +134,7 @@ func (t *transaction) replace(ctx context.Context) error {
 }
 
 func (t *transaction) restoreVolumes(ctx context.Context) error {
-	targets := t.targets()
+	targets := slices.DeleteFunc(t.targets(), func(target volumebackup.Target) bool { return !slices.Contains(t.plan.written(), target.Volume) })
 	t.changes = t.plan.changes(nil, nil)
 	if len(targets) > 0 {
 		t.p.status("volumes", "restoring volumes")
@@ -178,6 +179,9 @@ func (t *transaction) make(ctx context.Context) error {
 		return err
 	}
 	t.newID = id
+	if err := t.fillAnonymous(ctx); err != nil {
+		return err
+	}
 	t.watch.lap("create")
 	if !t.plan.start {
 		t.watch.skip("start", "wait")
@@ -199,6 +203,31 @@ func (t *transaction) make(ctx context.Context) error {
 	}
 	t.watch.lap("wait")
 	return context.Cause(ctx)
+}
+
+// fillAnonymous fills the anonymous volumes that were made together with the new
+// container. They are gone when that is removed, so a rollback needs no journal of them.
+// The worker has to end before the container starts: the engine keeps what it mounts.
+func (t *transaction) fillAnonymous(ctx context.Context) error {
+	volumes := t.plan.anonymous()
+	if len(volumes) == 0 {
+		return nil
+	}
+	names, err := t.engine.anonymousNames(ctx, t.newID, volumes)
+	if err != nil {
+		return err
+	}
+	if err := t.ending.Wait(); err != nil { // the worker that bears the name
+		return err
+	}
+	o := volumebackup.RestoreOptions{Worker: t.journal.Worker}
+	made, err := t.engine.fillAnonymous(ctx, t.plan.snapshot.ID, volumes, names, o, t.p)
+	if made == nil {
+		return err
+	}
+	t.worker, t.lost = made.worker, t.lost || made.lost
+	t.endWorker()
+	return errors.Join(err, t.ending.Wait())
 }
 
 // commit is the end of the transaction. What fails afterwards is told, but

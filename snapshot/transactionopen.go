@@ -114,7 +114,7 @@ func (r *replacement) running() []string {
 // openWorker starts the worker that reads and writes volumes, if there are any.
 func (t *transaction) openWorker(ctx context.Context) (VolumeWorker, error) {
 	volumes := distinct(t.journal.Holds, t.journal.Volumes, t.journal.Made)
-	if len(volumes) == 0 {
+	if len(volumes)+len(t.targets()) == 0 {
 		return nil, nil
 	}
 	return t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{

@@ -131,15 +131,16 @@ func TestPlanVolumesPointsEveryMountAtACopy(t *testing.T) {
 	sp := asCaptured()
 	made, plan := sp.planVolumes(s, VolumesNew, "7")
 	assert.Equal(t, plan.String(), "create volume data-7 (5 entries, 9 bytes of data)\n"+
-		"create volume 0f0f0f0f0f0f-7 (1 entries, 0 bytes of "+anonymous+")\n"+
+		"create anonymous volume /declared (1 entries, 0 bytes of "+anonymous+")\n"+
 		"create volume empty-7 (1 entries, 0 bytes of empty)\n"+
 		"create volume nocopy-7 (1 entries, 0 bytes of nocopy)\n"+
 		"create volume lost-7 (empty)\n")
 	assert.Equal(t, missingArchives(made).String(), "leave out lost (the snapshot does not hold its content; the new volume is empty)\n")
-	assert.DeepEqual(t, sp.host.Binds, []string{"data-7:/bind:z", "/srv:/srv", "empty-7:/empty:ro,nocopy", "nocopy-7:/relabelled:z,nocopy", "lost-7:/lost", "0f0f0f0f0f0f-7:/declared:nocopy"})
-	assert.DeepEqual(t, sp.host.Mounts, []mount.Mount{{
-		Type: mount.TypeVolume, Source: "data-7", Target: "/mount", ReadOnly: true, VolumeOptions: &mount.VolumeOptions{NoCopy: true, Subpath: "part"},
-	}})
+	assert.DeepEqual(t, sp.host.Binds, []string{"data-7:/bind:z", "/srv:/srv", "empty-7:/empty:ro,nocopy", "nocopy-7:/relabelled:z,nocopy", "lost-7:/lost"})
+	assert.DeepEqual(t, sp.host.Mounts, []mount.Mount{
+		{Type: mount.TypeVolume, Source: "data-7", Target: "/mount", ReadOnly: true, VolumeOptions: &mount.VolumeOptions{NoCopy: true, Subpath: "part"}},
+		{Type: mount.TypeVolume, Target: "/declared"},
+	})
 
 	sp = asCaptured()
 	made, plan = sp.planVolumes(s, VolumesShared, "7")
