@@ -14,18 +14,10 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-const (
-	idsFormat      formatter.Format = "{{.ID}}"
-	defaultTable   formatter.Format = `table {{.ID}}\t{{.Name}}\t{{.Container}}\t{{.Trigger}}\t{{.CreatedSince}}\t{{.Size}}\t{{.VolumeCount}}`
-	maxDescription                  = 45
-)
+const idsFormat formatter.Format = "{{.ID}}"
 
-func listFormat(chosen string) formatter.Format {
-	if chosen == formatter.TableFormatKey {
-		return defaultTable
-	}
-	return formatter.Format(chosen)
-}
+// maxDescription is how many characters of a description a table shows.
+const maxDescription = 45
 
 // checkListFormat finds templates that do not parse before the engine is asked.
 func checkListFormat(format string) error {
@@ -72,6 +64,7 @@ var headers = formatter.SubHeaderContext{
 	"Group":            "GROUP",
 	"Parent":           "PARENT",
 	"Expires":          "EXPIRES",
+	"ExpiresIn":        "EXPIRES",
 	"Pinned":           "PINNED",
 	"Platform":         "PLATFORM",
 	"Size":             formatter.SizeHeader,
@@ -106,6 +99,18 @@ func (r *row) MarshalJSON() ([]byte, error) { return json.Marshal(r.listed) }
 
 // CreatedSince is how long ago the snapshot was taken.
 func (r *row) CreatedSince() string { return units.HumanDuration(r.now.Sub(r.s.Created)) + " ago" }
+
+// ExpiresIn is how long it takes until the snapshot's time is over, or how long ago that was.
+func (r *row) ExpiresIn() string {
+	switch left := r.s.Expires.Sub(r.now); {
+	case r.s.Expires.IsZero():
+		return ""
+	case r.s.Expired(r.now):
+		return units.HumanDuration(-left) + " ago"
+	default:
+		return "in " + units.HumanDuration(left)
+	}
+}
 
 // VolumeCount is how many volumes the snapshot holds, of how many if that is not all,
 // and whether what they held is gone.

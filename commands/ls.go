@@ -34,12 +34,18 @@ func newListCommand(d deps) *cobra.Command {
 		Short:   "List snapshots",
 		Long: `List the snapshots on the engine, or those of one container, newest first.
 
+PINNED, EXPIRES and DESCRIPTION are columns if a snapshot in the list has such a
+thing. A terminal that is too narrow does without DESCRIPTION, then TRIGGER, VOLUMES,
+SIZE, EXPIRES, PINNED, CONTAINER, CREATED and NAME; --no-trunc shows all.
+
 SIZE is what taking the snapshot added on the engine: its writable layer, and what
 its volumes added to the store. What it shares with others counts there.
 
 Filters are key=value. Those with the same key are alternatives; every key that
 occurs must match. The keys:
-  container, name, tag, trigger, run, step, group    what create recorded
+  container, tag, trigger, run, step, group    what create recorded
+  name            a part of the snapshot's name, or a regular expression that
+                  matches one, as in docker ps: name=^nightly-
   label           a label of the container: KEY or KEY=VALUE
   meta.KEY        what --meta recorded
   before, since   a snapshot, a time (RFC 3339) or an age (36h, 2w)
@@ -89,13 +95,12 @@ func runList(ctx context.Context, d deps, o listOptions, args []string) error {
 		}
 		o.engine.Container = args[0]
 	}
-	format := idsFormat
+	format := string(idsFormat)
 	if !o.quiet {
-		chosen, err := d.settings.value(settingFormat, o.format, formatter.TableFormatKey)
-		if err != nil {
+		var err error
+		if format, err = d.settings.value(settingFormat, o.format, formatter.TableFormatKey); err != nil {
 			return err
 		}
-		format = listFormat(chosen)
 	}
 	list, err := call(d, progressOptions{}, func(eng engine, p snapshot.Progress) ([]snapshot.Snapshot, error) {
 		return eng.List(ctx, o.engine, p)
@@ -105,12 +110,24 @@ func runList(ctx context.Context, d deps, o listOptions, args []string) error {
 	}
 	// The formatter writes cell by cell and tells nobody if that fails.
 	var text bytes.Buffer
-	table := formatter.Context{Output: &text, Format: format, Trunc: format.IsTable() && !o.noTrunc}
-	if err := writeList(table, list, d.clock.now()); err != nil {
+	if err := o.write(&text, list, d, formatter.Format(format)); err != nil {
 		return err
 	}
 	if _, err := text.WriteTo(d.out); err != nil {
 		return fmt.Errorf("write list: %w", err)
 	}
 	return nil
+}
+
+// write writes the list. Only the table that has no template of its own leaves columns
+// out for which there is no room.
+func (o *listOptions) write(text *bytes.Buffer, list []snapshot.Snapshot, d deps, format formatter.Format) error {
+	if format == formatter.TableFormatKey {
+		width := 0
+		if !o.noTrunc {
+			width = d.out.width()
+		}
+		return writeTable(text, list, d.clock.now(), width, !o.noTrunc)
+	}
+	return writeList(formatter.Context{Output: text, Format: format, Trunc: format.IsTable() && !o.noTrunc}, list, d.clock.now())
 }

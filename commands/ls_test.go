@@ -1,7 +1,12 @@
 package commands
 
 import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
@@ -30,6 +35,54 @@ func TestListOutput(t *testing.T) {
 			golden.Assert(t, f.stdout.String(), tc.golden)
 			assert.Equal(t, f.stderr.String(), "")
 		})
+	}
+}
+
+// A narrow terminal does without columns, in a fixed order, and never without the IDs.
+func TestTheTableFitsTheTerminal(t *testing.T) {
+	list := []snapshot.Snapshot{secondSnapshot(), firstSnapshot()}
+	var all bytes.Buffer
+	assert.NilError(t, writeTable(&all, list, noon, 0, true))
+	headersAt := func(width int) string {
+		var out bytes.Buffer
+		assert.NilError(t, writeTable(&out, list, noon, width, true))
+		assert.Assert(t, widest(out.String()) <= max(width, len(firstID)), "%d:\n%s", width, &out)
+		header, _, _ := strings.Cut(out.String(), "\n")
+		return strings.Join(regexp.MustCompile(" {2,}").Split(strings.TrimSpace(header), -1), ",")
+	}
+	assert.Equal(t, headersAt(widest(all.String())), "SNAPSHOT ID,NAME,CONTAINER,TRIGGER,CREATED,SIZE,VOLUMES,PINNED,EXPIRES,DESCRIPTION")
+	var dropped []string
+	shown := "SNAPSHOT ID,NAME,CONTAINER,TRIGGER,CREATED,SIZE,VOLUMES,PINNED,EXPIRES,DESCRIPTION"
+	for width := widest(all.String()); width > 0; width-- {
+		now := headersAt(width)
+		for header := range strings.SplitSeq(shown, ",") {
+			if !slices.Contains(strings.Split(now, ","), header) {
+				dropped = append(dropped, header)
+			}
+		}
+		shown = now
+	}
+	assert.Equal(t, shown, "SNAPSHOT ID")
+	assert.Equal(t, strings.Join(dropped, " "), "DESCRIPTION TRIGGER VOLUMES SIZE EXPIRES PINNED CONTAINER CREATED NAME")
+}
+
+func TestWhatNoSnapshotHasIsNoColumn(t *testing.T) {
+	f := newFixture()
+	f.engine.list = []snapshot.Snapshot{secondSnapshot()}
+	assert.Equal(t, f.run(t, "ls"), 0)
+	assert.Assert(t, is.Regexp(`^SNAPSHOT ID +NAME +CONTAINER +TRIGGER +CREATED +SIZE +VOLUMES\n`, f.stdout.String()))
+}
+
+func TestExpiresIn(t *testing.T) {
+	for want, expires := range map[string]time.Time{
+		"": {}, "in 2 weeks": noon.Add(15 * 24 * time.Hour), "3 hours ago": noon.Add(-3 * time.Hour),
+	} {
+		f := newFixture()
+		s := secondSnapshot()
+		s.Expires = expires
+		f.engine.list = []snapshot.Snapshot{s}
+		assert.Equal(t, f.run(t, "ls", "--format", "{{.ExpiresIn}}"), 0)
+		assert.Equal(t, f.stdout.String(), want+"\n")
 	}
 }
 

@@ -24,6 +24,12 @@ func (t terminal) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// width is how many columns the terminal has; 0: it is none, or does not tell.
+func (t terminal) width() int {
+	_, width := t.GetTtySize()
+	return int(width)
+}
+
 // writeControl writes what the terminal is to act on.
 func (t terminal) writeControl(sequence string) { _, _ = t.Out.Write([]byte(sequence)) }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func parseTerm(key, value string, now time.Time) (predicate, error) {
 	case "container":
 		return func(s Snapshot, _ []Snapshot) (bool, error) { return isContainer(s.Container, value), nil }, nil
 	case "name":
-		return field(func(s Snapshot) string { return s.Name }), nil
+		return nameTerm(value)
 	case "run":
 		return field(func(s Snapshot) string { return s.RunID }), nil
 	case "step":
@@ -98,6 +99,15 @@ func labelTerm(term string) predicate {
 		got, ok := s.ContainerLabels()[key]
 		return ok && (!valued || got == want), nil
 	}
+}
+
+// nameTerm matches names as docker ps does: by a regular expression, which may match a part.
+func nameTerm(value string) (predicate, error) {
+	pattern, err := regexp.Compile(value)
+	if err != nil {
+		return nil, fmt.Errorf("use a part of a name, or a regular expression: %w", err)
+	}
+	return func(s Snapshot, _ []Snapshot) (bool, error) { return pattern.MatchString(s.Name), nil }, nil
 }
 
 func boolTerm(value string, get func(Snapshot) bool) (predicate, error) {

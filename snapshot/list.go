@@ -44,6 +44,9 @@ func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapsho
 	if err := calls.Wait(); err != nil {
 		return nil, err
 	}
+	if err := e.checkListed(ctx, o.Container, all); err != nil {
+		return nil, err
+	}
 	found, err := o.Filter.apply(all)
 	if err != nil {
 		return nil, err
@@ -56,6 +59,17 @@ func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapsho
 		found = found[:o.Last]
 	}
 	return found, e.markGone(ctx, found, stores, p)
+}
+
+// checkListed fails for a container that is neither there nor has snapshots among all.
+func (e *Engine) checkListed(ctx context.Context, name string, all []Snapshot) error {
+	if name == "" || slices.ContainsFunc(all, func(s Snapshot) bool { return isContainer(s.Container, name) }) {
+		return nil
+	}
+	if c, err := e.inspectIfThere(ctx, name); c != nil || err != nil {
+		return err
+	}
+	return &NotFoundError{Word: name, Reason: fmt.Sprintf("no container %s, and no snapshot of one", name)}
 }
 
 // isContainerID tells whether a word may be the ID of a container, or the beginning

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
@@ -60,7 +61,9 @@ func TestListFilters(t *testing.T) {
 		{"name=a", "a"},
 		{"name=A", ""},
 		{"name=a name=d", "d a"},
-		{"name=", ""},
+		{"name=^a|b$", "b a"},
+		{"name=^$", ""},
+		{"name=", "d c b a"},
 		{"tag=y", "c a"},
 		{"tag=x", "a"},
 		{"tag=z", ""},
@@ -130,6 +133,7 @@ func TestParseFilterRefuses(t *testing.T) {
 		"Name=a":      "unknown key",
 		"trigger=why": "unknown trigger",
 		"pinned=si":   "use true or false",
+		"name=[":      "use a part of a name, or a regular expression",
 		"expired=":    "use true or false",
 	} {
 		_, err := ParseFilter([]string{term}, time.Time{})
@@ -164,7 +168,6 @@ func TestListOrderAndChoice(t *testing.T) {
 		"the two largest":       {ListOptions{Sort: SortSize, Last: 2}, "d a"},
 		"more than there are":   {ListOptions{Last: 9}, "d c b a"},
 		"of one container":      {ListOptions{Container: "web"}, "c b a"},
-		"of a prefix":           {ListOptions{Container: "we"}, ""},
 		"found by description":  {ListOptions{Search: "uPGRADe"}, "a"},
 		"found by name":         {ListOptions{Search: "B"}, "b a"},
 		"found by nothing":      {ListOptions{Search: "zzz"}, ""},
@@ -191,11 +194,30 @@ func TestListRefusesWhatIsNoContainerName(t *testing.T) {
 
 func TestListTellsContainersOfSimilarNamesApart(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:small", "Web:large")
-	for name, want := range map[string]string{"web": "small", "Web": "large", "WEB": ""} {
+	for name, want := range map[string]string{"web": "small", "Web": "large"} {
 		list, err := docker.engine().List(t.Context(), ListOptions{Container: name}, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, names(list), want)
 	}
+}
+
+func TestListOfNoContainer(t *testing.T) {
+	docker := listScene(t)
+	for _, name := range []string{"nobody", "we", "WEB", strings.Repeat("0", 64)} {
+		_, err := docker.engine().List(t.Context(), ListOptions{Container: name}, nil)
+		assert.Error(t, err, "no container "+name+", and no snapshot of one")
+		assert.Assert(t, cerrdefs.IsNotFound(err))
+	}
+	docker.run(t, "fresh")
+	list, err := docker.engine().List(t.Context(), ListOptions{Container: "fresh"}, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, len(list), 0)
+	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
+	nothing, err := ParseFilter([]string{"tag=none"}, docker.clock)
+	assert.NilError(t, err)
+	list, err = docker.engine().List(t.Context(), ListOptions{Container: "web", Filter: nothing}, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, len(list), 0)
 }
 
 func TestListLeavesOutWhatIsNoSnapshotAndWarnsOfBrokenOnes(t *testing.T) {
