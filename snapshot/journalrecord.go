@@ -7,6 +7,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
@@ -37,14 +38,26 @@ func (e *Engine) isRecorded(ctx context.Context, r replacing) (bool, error) {
 		return false, unknown
 	case !errors.Is(err, protocol.NotFound):
 		return false, err
-	case r.isLeftover(): // the record goes last
-		return false, nil
+	}
+	over, err := e.isSettled(ctx, r.worker.ID)
+	if err != nil || over {
+		return false, err
 	}
 	untouched, err := e.isUntouched(ctx, r.journal)
 	if err == nil && !untouched {
 		err = unknown
 	}
 	return false, err
+}
+
+// isSettled tells whether the operation of a worker is settled, or its worker gone. The
+// record of its journal goes last, and that may have been since the worker was listed.
+func (e *Engine) isSettled(ctx context.Context, worker string) (bool, error) {
+	now, err := e.inspectIfThere(ctx, worker)
+	if err != nil {
+		return false, err
+	}
+	return now == nil || volumebackup.IsSettled(containerName(*now)), nil
 }
 
 // storeMount is where workers have the store.

@@ -85,3 +85,29 @@ func TestTheRecordGoesWithTheOperation(t *testing.T) {
 		assert.Equal(t, len(docker.records), 0)
 	})
 }
+
+// A restore may be over, and the record of its journal gone, by the time that somebody who
+// has waited for it asks for the record.
+func TestAnOperationThatIsOverByNowIsNotUnknown(t *testing.T) {
+	for name, end := range map[string]func(docker *fakeDocker, lock *fakeContainer){
+		"settled": func(_ *fakeDocker, lock *fakeContainer) { lock.name = volumebackup.SettledName(lock.id) },
+		"gone": func(docker *fakeDocker, lock *fakeContainer) {
+			assert.NilError(t, docker.ContainerRemove(t.Context(), lock.id, container.RemoveOptions{}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := withTwo(t)
+			lock := volumebackup.LockName(docker.findContainer("web").id)
+			docker.killedAt(t, "apply data", 1)
+			listed, err := docker.engine().pendingReplacements(t.Context(), concern{words: []string{"web"}}, nil)
+			assert.NilError(t, err)
+			assert.Equal(t, len(listed), 1)
+			dead := docker.findContainer(lock)
+			delete(docker.records, dead.id)
+			end(docker, dead)
+			done, err := docker.engine().recoverReplace(t.Context(), listed[0], nil)
+			assert.NilError(t, err)
+			assert.Assert(t, done == nil)
+		})
+	}
+}

@@ -150,14 +150,37 @@ func (w *workerConn) remove() error {
 	return removeWorker(ctx, w.docker, w.id)
 }
 
-// removeWorker ends a worker and removes its container. That somebody else is
-// doing so, or has, is as good.
+// removalPoll is how often a worker is looked at that somebody else removes.
+const removalPoll = 10 * time.Millisecond
+
+// removeWorker ends a worker and removes its container. That somebody else has done so,
+// or is doing so, is as good: the engine does, once a worker without a lock ends.
 func removeWorker(ctx context.Context, docker Docker, word string) error {
 	err := docker.ContainerRemove(ctx, word, container.RemoveOptions{Force: true})
-	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
+	switch {
+	case cerrdefs.IsConflict(err):
+		awaitRemoval(ctx, docker, word)
+		return nil
+	case err != nil && !cerrdefs.IsNotFound(err):
 		return fmt.Errorf("remove worker: %w", err)
 	}
 	return nil
+}
+
+// awaitRemoval waits, not for ever, until a container is gone that somebody else removes.
+func awaitRemoval(ctx context.Context, docker Docker, word string) {
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	for {
+		if _, err := docker.ContainerInspect(ctx, word); err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(removalPoll):
+		}
+	}
 }
 
 // Abandon ends the worker; its container stays.

@@ -27,7 +27,7 @@ type fakeEngine struct {
 	Docker // panics on what a test does not expect
 
 	containers map[string]*container.InspectResponse // by name
-	busy       int                                   // removals that end in a conflict: somebody else removes it
+	busy       int                                   // how often a container is there yet that somebody else removes
 	behind     time.Duration                         // what its clock shows less than ours
 	lost       int                                   // renames whose answer is lost
 	unanswered int                                   // create calls whose answer is lost
@@ -68,19 +68,25 @@ func (f *fakeEngine) ContainerCreate(_ context.Context, config *container.Config
 }
 
 func (f *fakeEngine) ContainerInspect(_ context.Context, word string) (container.InspectResponse, error) {
-	_, c, err := f.find(word)
+	name, c, err := f.find(word)
 	if err != nil {
 		return container.InspectResponse{}, err
+	}
+	if c.State.Status == container.StateRemoving {
+		if f.busy--; f.busy == 0 {
+			delete(f.containers, name)
+		}
 	}
 	return *c, nil
 }
 
 func (f *fakeEngine) ContainerRemove(_ context.Context, word string, _ container.RemoveOptions) error {
-	name, _, err := f.find(word)
+	name, c, err := f.find(word)
 	if err != nil {
 		return err
 	}
-	if f.busy--; f.busy >= 0 {
+	if f.busy > 0 {
+		c.State.Status = container.StateRemoving
 		return fmt.Errorf("removal of container %s is already in progress: %w", word, cerrdefs.ErrConflict)
 	}
 	delete(f.containers, name)
@@ -171,7 +177,7 @@ func TestLockIsTakenOverFromTheDead(t *testing.T) {
 		},
 		{
 			name: "being removed by somebody else", holder: worker(testLock, "exited", time.Time{}, frozenWeb), busy: 3,
-			calls: []string{"unpause web", "remove " + testLock},
+			calls: []string{"unpause web"},
 		},
 		{
 			name: "with a journal that is somebody else's to repair", holder: worker(testLock, "exited", time.Time{}, replacing),
@@ -426,4 +432,17 @@ func TestWorkersMayOnlyWhatTheirJobNeeds(t *testing.T) {
 	_, host, err := (&containerLauncher{}).configure("image", job{rights: RestoreOptions{Idle: true, Volumes: []string{"v"}}.rights()})
 	assert.NilError(t, err)
 	assert.Equal(t, len(host.Mounts), 0) // but the volumes that the job mounts: who only holds them needs no store
+}
+
+// Whoever removes a worker, and be it the engine because the worker has ended: it is gone
+// when the command that used it ends.
+func TestARemovedWorkerIsGone(t *testing.T) {
+	for _, busy := range []int{0, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFakeEngine(worker(testLock, "exited", time.Time{}, nil))
+			f.busy = busy
+			assert.NilError(t, removeWorker(t.Context(), f, testLock))
+			assert.Equal(t, len(f.containers), 0)
+		})
+	}
 }
