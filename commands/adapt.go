@@ -37,7 +37,7 @@ func adapt(run func(ctx context.Context, cmd *cobra.Command, args []string) erro
 		case err == nil: // also if a signal came too late to change anything
 			return nil
 		case ctx.Err() != nil:
-			return cli.StatusError{Cause: err, Status: safeText("interrupted: " + explain(err)), StatusCode: statusSignal + signals.number()}
+			return cli.StatusError{Cause: err, Status: safeText(interruption(err)), StatusCode: statusSignal + signals.number()}
 		}
 		return withStatus(err)
 	}

@@ -60,7 +60,7 @@ func TestTheCLIEndsTheCommand(t *testing.T) {
 		return fmt.Errorf("commit container web: %w", ctx.Err())
 	})
 	assert.Equal(t, exitStatus(t, err), 143)
-	assert.Equal(t, err.Error(), "interrupted: commit container web: context canceled")
+	assert.Equal(t, err.Error(), "interrupted: nothing was changed")
 }
 
 func TestTheCLIComesTooLate(t *testing.T) {

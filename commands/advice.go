@@ -23,12 +23,12 @@ func explain(err error) string {
 		return strings.Join(lines, "\n")
 	}
 	if stuck, ok := errors.AsType[*snapshot.UndoError](err); ok {
-		return fmt.Sprintf("container %s could not be put back: %s\n%s", stuck.Container, explain(stuck.Err), stuck.State)
+		return fmt.Sprintf("container %s could not be put back: %s\n%s", stuck.Container, explain(stuck.Err), plain(stuck.State))
 	}
 	if problems, ok := errors.AsType[*snapshot.ProblemsError](err); ok {
 		return explainProblems(problems)
 	}
-	message := connectionError(err).Error()
+	message := plain(connectionError(err).Error())
 	if next := advice(err); next != "" {
 		message += "\n" + next
 	}
@@ -127,7 +127,7 @@ func explainProblems(e *snapshot.ProblemsError) string {
 	var b strings.Builder
 	b.WriteString("cannot restore:")
 	for _, p := range e.Problems {
-		fmt.Fprintf(&b, "\n  - %s", oneLine(p.Text))
+		fmt.Fprintf(&b, "\n  - %s", oneLine(plain(p.Text)))
 		if solution, ok := solutions[p.Kind]; ok {
 			fmt.Fprintf(&b, ": %s", solution)
 		}

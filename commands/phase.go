@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/docker/go-units"
+
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
@@ -29,10 +31,9 @@ func (p *phase) describe(now time.Time) string {
 	text := p.event.Text
 	switch {
 	case p.event.Total > 0:
-		percent := 100 * float64(p.event.Current) / float64(p.event.Total)
-		text += fmt.Sprintf("  %.0f%%  %s/%s", percent, size(p.event.Current), size(p.event.Total))
+		text += fmt.Sprintf("  %s of %s", roughSize(p.event.Current), roughSize(p.event.Total))
 	case p.event.Current > 0:
-		text += "  " + size(p.event.Current)
+		text += "  " + roughSize(p.event.Current)
 	}
 	if p.event.Files > 0 {
 		text += fmt.Sprintf("  %d files", p.event.Files)
@@ -42,7 +43,7 @@ func (p *phase) describe(now time.Time) string {
 	if rate <= 0 {
 		return text
 	}
-	text += fmt.Sprintf("  %s/s", size(int64(rate)))
+	text += fmt.Sprintf("  %s/s", roughSize(int64(rate)))
 	if left := p.event.Total - p.event.Current; left > 0 {
 		text += fmt.Sprintf("  %s left", seconds(time.Duration(float64(left)/rate*float64(time.Second))))
 	}
@@ -57,6 +58,9 @@ func (p *phase) rate(now time.Time) float64 {
 	}
 	return float64(p.event.Current-p.base) / elapsed
 }
+
+// roughSize is a size in three digits: it changes while it is read.
+func roughSize(bytes int64) string { return units.HumanSizeWithPrecision(float64(bytes), 3) }
 
 func seconds(d time.Duration) string {
 	if d < time.Minute {

@@ -105,7 +105,7 @@ type warnings struct{ out io.Writer }
 
 func (w warnings) show(e snapshot.Event) {
 	if e.Level == snapshot.LevelWarning {
-		_, _ = fmt.Fprintln(w.out, "WARNING: "+indented(e.Text))
+		_, _ = fmt.Fprintln(w.out, "WARNING: "+indented(plain(e.Text)))
 	}
 }
 
@@ -128,7 +128,7 @@ func (j *jsonDisplay) show(e snapshot.Event) {
 	defer j.mu.Unlock()
 	encoder := json.NewEncoder(j.out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(progressLine{level, e.Phase, e.Text, e.Current, e.Total, e.Files, rfc3339(j.now())})
+	_ = encoder.Encode(progressLine{level, e.Phase, plain(e.Text), e.Current, e.Total, e.Files, rfc3339(j.now())})
 }
 
 // progressLine is one event as --progress json shows it.

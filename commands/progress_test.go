@@ -66,7 +66,7 @@ func TestPlainProgress(t *testing.T) {
 		{
 			"bytes, files, rate and time left",
 			[]any{bytesDone(0, 100*mb, 0), 500 * time.Millisecond, bytesDone(10*mb, 100*mb, 7), 500 * time.Millisecond, bytesDone(30*mb, 100*mb, 9), 10 * time.Second},
-			[]string{"reading volumes  10%  10MB/100MB  7 files  1.0s", "reading volumes  30%  30MB/100MB  9 files  11.0s  1.905MB/s  36.8s left"},
+			[]string{"reading volumes  10MB of 100MB  7 files  1.0s", "reading volumes  30MB of 100MB  9 files  11.0s  1.9MB/s  36.8s left"},
 		},
 		{
 			"bytes of which nobody knows how many there will be",
@@ -108,7 +108,7 @@ func TestProgressModes(t *testing.T) {
 	const (
 		jsonStatus  = `{"level":"status","phase":"volumes","text":"reading volumes","current":1,"total":2,"files":3,"timestamp":"2026-03-14T12:00:00Z"}` + "\n"
 		jsonWarning = `{"level":"warning","phase":"volumes","text":"<careful>","current":0,"total":0,"files":0,"timestamp":"2026-03-14T12:00:02Z"}` + "\n"
-		plain       = "reading volumes  50%  1B/2B  3 files  1.0s  0B/s\n"
+		plain       = "reading volumes  1B of 2B  3 files  1.0s  0B/s\n"
 		warn        = "WARNING: <careful>\n"
 	)
 	for _, tc := range []struct {

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 
 	"github.com/docker/cli/cli"
 	"github.com/spf13/cobra"
@@ -60,6 +61,9 @@ func runRecover(ctx context.Context, d deps, o recoverOptions, args []string) er
 		if writeErr := o.printer.print(d.out, r.Container+": "+r.Text, result); writeErr != nil {
 			return writeErr
 		}
+	}
+	if ctx.Err() != nil {
+		err = errors.Join(err, errors.New("what is left to put right waits for the next docker snapshot recover"))
 	}
 	if err != nil {
 		return d.withRecovery(err)

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,7 +142,11 @@ func (p printer) failed(out io.Writer, err error) error {
 	if err == nil || errors.Is(err, errIncomplete) || p.format != formatter.JSONFormatKey {
 		return err
 	}
-	return errors.Join(err, writeJSON(out, failure{Status: statusFailed, Error: explain(err)}))
+	text := explain(err)
+	if errors.Is(err, context.Canceled) {
+		text = interruption(err)
+	}
+	return errors.Join(err, writeJSON(out, failure{Status: statusFailed, Error: text}))
 }
 
 func checkFormat(format string) error {

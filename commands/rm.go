@@ -78,7 +78,10 @@ func runRemove(ctx context.Context, d deps, o removeOptions, words []string) err
 			failures = append(failures, err)
 		}
 	}
-	return errors.Join(append(failures, context.Cause(ctx))...)
+	if ctx.Err() != nil {
+		failures = append(failures, errors.New("docker snapshot ls shows which snapshots are still there"))
+	}
+	return errors.Join(failures...)
 }
 
 // removeAll removes the snapshots at once, but those of words that cannot be any.
