@@ -149,6 +149,12 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 	if err := o.printer.print(d.out, string(s.ID), r); err != nil {
 		return err
 	}
+	if s.SweepDue { // nobody waits for that: the result is out
+		_, _ = call(d, o.progress, func(eng engine, p snapshot.Progress) (struct{}, error) {
+			eng.Sweep(ctx, p)
+			return struct{}{}, nil
+		})
+	}
 	if s.Incomplete {
 		return fmt.Errorf("snapshot %s is %w: see the warnings", s.ID, errIncomplete)
 	}

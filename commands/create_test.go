@@ -166,3 +166,14 @@ func TestHelpAndVersionNeedNoEngine(t *testing.T) {
 		assert.Equal(t, f.run(t, args...), 0)
 	}
 }
+
+// The sweep comes after the answer, and only if it is time for it.
+func TestCreateSweepsAfterTheAnswer(t *testing.T) {
+	for _, due := range []bool{false, true} {
+		f := newFixture()
+		f.engine.created = snapshot.Created{Snapshot: firstSnapshot(), SweepDue: due}
+		f.engine.stdout = f.stdout.String
+		assert.Equal(t, f.run(t, "create", "web"), 0)
+		assert.Equal(t, f.engine.swept, map[bool]string{true: string(firstID) + "\n"}[due])
+	}
+}

@@ -39,6 +39,8 @@ type fakeEngine struct {
 	// containers are those that create finds; nil: any.
 	containers []string
 	services   []snapshot.Service
+	swept      string // what was on stdout when that was asked for
+	stdout     func() string
 	calls      int
 }
 
@@ -112,6 +114,8 @@ func (f *fakeEngine) References(_ context.Context, prefix string) ([]snapshot.Ca
 	refs := []snapshot.Candidate{{Word: "web:before"}, {Word: "web:latest"}, {Word: string(firstID)}}
 	return slices.DeleteFunc(refs, func(ref snapshot.Candidate) bool { return !strings.HasPrefix(ref.Word, prefix) }), f.err
 }
+
+func (f *fakeEngine) Sweep(context.Context, snapshot.Progress) { f.swept = f.stdout() }
 
 func (f *fakeEngine) Services(_ context.Context, name string) ([]snapshot.Service, error) {
 	return slices.DeleteFunc(slices.Clone(f.services), func(s snapshot.Service) bool { return name != "" && s.Name != name }), f.err

@@ -45,6 +45,7 @@ type snapshots interface {
 
 // upkeep is the part about everything around them.
 type upkeep interface {
+	Sweep(ctx context.Context, p snapshot.Progress)
 	Recover(ctx context.Context, container string, p snapshot.Progress) ([]snapshot.Recovery, error)
 	Settle(ctx context.Context, container string, p snapshot.Progress) error
 	Thaw(ctx context.Context, containers []string) error

@@ -81,14 +81,15 @@ func recordArchives(mounts []labels.Mount, archives []volumebackup.Archive) {
 // archiving is a snapshot of a container with volumes, on its way.
 type archiving struct {
 	occasion
-	engine *Engine
-	from   source
-	record *labels.Record
-	p      Progress
-	lost   bool           // something that should be in it could not be kept
-	frozen time.Duration  // in all attempts together
-	refs   []string       // that the image has from the start
-	ending errgroup.Group // the worker goes while the image is tagged
+	engine   *Engine
+	from     source
+	record   *labels.Record
+	p        Progress
+	lost     bool           // something that should be in it could not be kept
+	sweepDue bool           // as in [Created]
+	frozen   time.Duration  // in all attempts together
+	refs     []string       // that the image has from the start
+	ending   errgroup.Group // the worker goes while the image is tagged
 }
 
 // errJoined means that somebody began to write to the volumes after it had been

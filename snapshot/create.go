@@ -20,6 +20,7 @@ type Created struct {
 	Snapshot
 	Frozen     time.Duration // how long containers stood still for it, as far as this program froze them
 	Incomplete bool          // something that should be in it could not be kept
+	SweepDue   bool          // it is time for [Engine.Sweep], for which nobody has to wait
 }
 
 // Create takes a snapshot of a container and returns it. Whatever happens, the
@@ -117,7 +118,7 @@ func (e *Engine) capture(ctx context.Context, from source, when occasion, o Crea
 		return Created{}, err
 	}
 	e.retire(ctx, from.named.snapshot, from.engine, p)
-	return Created{Snapshot: s, Frozen: a.frozen, Incomplete: a.lost}, nil
+	return Created{Snapshot: s, Frozen: a.frozen, Incomplete: a.lost, SweepDue: a.sweepDue}, nil
 }
 
 func (o CreateOptions) check() error {

@@ -260,9 +260,12 @@ func (f *fakeDocker) VolumeInspect(ctx context.Context, name string) (found volu
 }
 
 // VolumeList lists all volumes: all are of the local driver.
-func (f *fakeDocker) VolumeList(ctx context.Context, _ volume.ListOptions) (list volume.ListResponse, err error) {
+func (f *fakeDocker) VolumeList(ctx context.Context, o volume.ListOptions) (list volume.ListResponse, err error) {
 	err = f.do(ctx, "VolumeList", func() error {
 		for _, v := range f.volumes {
+			if !o.Filters.MatchKVList("label", v.labels) {
+				continue
+			}
 			made := clone(volume.Volume{Name: v.name, Driver: "local", Options: v.options, Labels: v.labels, Mountpoint: "/volumes/" + v.name})
 			list.Volumes = append(list.Volumes, &made)
 		}

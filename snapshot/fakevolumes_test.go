@@ -26,7 +26,8 @@ import (
 type fakeVolumes struct {
 	docker   *fakeDocker
 	archives map[string][]string // by snapshot: what its volumes held
-	rotten   error               // what a look at the way back finds
+	sweepDue bool
+	rotten   error // what a look at the way back finds
 	origins  map[string]volumebackup.Origin
 	homes    map[string]string     // the store that the archives of a snapshot, or the record of a worker, are in
 	store    volumebackup.StoreRef // the one that this is about
@@ -417,6 +418,8 @@ func (b *fakeBackup) Store() (name, id string) {
 	}
 	return name, id
 }
+
+func (b *fakeBackup) SweepDue() bool { return b.worker.service.sweepDue }
 
 func (b *fakeBackup) Abandon() error { return b.worker.Abandon() }
 

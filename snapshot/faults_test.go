@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -279,8 +280,7 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 	for _, word := range []string{"web:latest", "two"} {
 		t.Run(word, func(t *testing.T) {
 			operate := func(ctx context.Context, e *Engine) error {
-				err := e.Remove(ctx, []string{word}, RemoveOptions{}, nil)[0].Err
-				return err
+				return e.Remove(ctx, []string{word}, RemoveOptions{}, nil)[0].Err
 			}
 			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
 				whole := o.after == o.before
@@ -293,6 +293,37 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestRemoveOfManyLeavesEachWholeOrGone(t *testing.T) {
+	prepare := func(t *testing.T, docker *fakeDocker) {
+		t.Helper()
+		docker.run(t, "web")
+		for i, name := range []string{"one", "two", "three"} {
+			docker.randomness = byte(10 * i)
+			snapshotOf(t, docker, CreateOptions{Container: "web", Name: name})
+		}
+	}
+	operate := func(ctx context.Context, e *Engine) error {
+		var failed error
+		for _, r := range e.Remove(ctx, []string{"three", "two"}, RemoveOptions{}, nil) {
+			failed = errors.Join(failed, r.Err)
+		}
+		return failed
+	}
+	withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
+		left, err := o.docker.engine().List(t.Context(), ListOptions{}, nil)
+		assert.NilError(t, err)
+		assert.Assert(t, o.err != nil || len(left) == 1, "%s", o.after)
+		latest, err := o.docker.engine().Resolve(t.Context(), "web:latest")
+		assert.NilError(t, err, "%s", o.after)
+		assert.Equal(t, latest.Name, left[0].Name, "%s", o.after)
+		for _, s := range left {
+			assert.Assert(t, s.Name != "", "%s", o.after) // with all its tags
+		}
+		images := len(o.docker.images)
+		assert.Equal(t, images, 1+len(left), "%s", o.after)
+	})
 }
 
 func TestSweepLeavesAlone(t *testing.T) {

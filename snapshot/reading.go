@@ -128,6 +128,7 @@ func (r *reading) finish(ctx context.Context, u *undo) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	r.sweepDue = r.backup.SweepDue()
 	return made, nil
 }
 

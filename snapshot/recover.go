@@ -23,7 +23,8 @@ type Recovery struct {
 }
 
 // Recover puts right what interrupted operations left: of one container, or of
-// all if its name is empty. Operations that are under way are left alone.
+// all if its name is empty. Operations that are under way are left alone. If nothing of them
+// is left, it sweeps all stores.
 func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recovery, error) {
 	workers, err := e.workers(ctx, volumebackup.LabelPurpose)
 	if err != nil {
@@ -49,6 +50,9 @@ func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recove
 		if r != nil {
 			done = append(done, *r)
 		}
+	}
+	if failed == nil {
+		e.sweepStores(ctx, p)
 	}
 	return done, failed
 }

@@ -60,13 +60,16 @@ func (e *Engine) Remove(ctx context.Context, words []string, o RemoveOptions, p 
 // chooseRemoved finds the snapshots that words mean, and what stands against removing them.
 func (e *Engine) chooseRemoved(ctx context.Context, words []string, o RemoveOptions) removals {
 	all := make(removals, len(words))
+	known := e.listMany(ctx, words)
 	var calls errgroup.Group
 	calls.SetLimit(sideBySide)
 	for i, word := range words {
 		r := &Removal{Word: word}
 		all[i] = r
 		calls.Go(func() error {
-			r.Snapshot, r.Err = e.Resolve(ctx, word)
+			if r.Snapshot = known[word]; r.Snapshot.ID == "" {
+				r.Snapshot, r.Err = e.Resolve(ctx, word)
+			}
 			if r.Err == nil && r.Snapshot.Pinned && !o.Force {
 				r.Err = &PinnedError{ID: r.Snapshot.ID}
 			}
@@ -84,26 +87,86 @@ func (e *Engine) chooseRemoved(ctx context.Context, words []string, o RemoveOpti
 	return all
 }
 
-// untagAll removes the tags of snapshots, one after the other: an engine that removes an
-// image looks whether what it stands on can go, too.
+// manyWords is from how many words on it takes longer to look for each than to list all
+// snapshots.
+const manyWords = 8
+
+// listMany finds, of many words, the snapshots whose full IDs they are, if no other one
+// has that ID. All the rest has to be resolved.
+func (e *Engine) listMany(ctx context.Context, words []string) map[string]Snapshot {
+	if len(words) < manyWords {
+		return nil
+	}
+	all, err := e.list(ctx, nil, namespace+"*")
+	if err != nil {
+		return nil // then resolving says why
+	}
+	known := map[string]Snapshot{}
+	for _, s := range all {
+		id := string(s.ID)
+		if _, twice := known[id]; twice {
+			s = Snapshot{} // it is ambiguous
+		}
+		known[id] = s
+	}
+	return known
+}
+
+// untagAll removes the tags of snapshots, several at once. But those of containers that
+// run from another one of them go last, one by one: the engine that removes such an image
+// looks whether the one below it can go, too.
 func (e *Engine) untagAll(ctx context.Context, chosen removals, p Progress) {
 	if len(chosen) == 0 {
 		return
 	}
 	users, err := e.users(ctx)
-	going := idSet{}
+	going, images := idSet{}, map[string]bool{}
 	for _, r := range chosen {
-		going[r.Snapshot.ID] = true
+		r.Err = err
+		going[r.Snapshot.ID], images[r.Snapshot.ImageID] = true, true
 	}
+	if err != nil {
+		return
+	}
+	var calls errgroup.Group
+	calls.SetLimit(sideBySide)
+	var last removals
 	for _, r := range chosen {
-		if r.Err = err; r.Err == nil {
-			r.Err = e.untag(ctx, r.Snapshot, going)
+		if images[r.Snapshot.Container.ImageID] {
+			last = append(last, r)
+			continue
 		}
-		if names := users[r.Snapshot.ImageID]; r.Err == nil && len(names) > 0 {
+		calls.Go(func() error {
+			r.Err = e.untag(ctx, r.Snapshot, going)
+			return nil // it is that snapshot's
+		})
+	}
+	_ = calls.Wait()
+	for _, r := range last {
+		r.Err = e.untag(ctx, r.Snapshot, going)
+	}
+	e.keepLatest(ctx, chosen, p)
+	for _, r := range chosen.left() {
+		if names := users[r.Snapshot.ImageID]; len(names) > 0 {
 			p.warn("remove", fmt.Sprintf("the layers of %s are used by container %s, and are freed when that is removed", r.Snapshot.ID, strings.Join(names, ", ")))
 		}
-		if r.Err != nil {
-			delete(going, r.Snapshot.ID)
+	}
+}
+
+// keepLatest gives the tag latest to snapshots that were going to be removed, and are
+// still there, if they are the newest.
+func (e *Engine) keepLatest(ctx context.Context, chosen removals, p Progress) {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	done := map[string]bool{}
+	for _, r := range chosen {
+		name := r.Snapshot.Container.Name
+		if r.Err == nil || done[name] || len(chosen) == 1 { // one alone has been put right
+			continue
+		}
+		done[name] = true
+		if _, err := e.restoreLatest(ctx, name, nil); err != nil {
+			p.warn("remove", fmt.Sprintf("the tag latest of container %s may not be on its newest snapshot: %v", name, err))
 		}
 	}
 }

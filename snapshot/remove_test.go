@@ -252,3 +252,21 @@ func TestRemoveGoesOnInTheOtherStores(t *testing.T) {
 	assert.Assert(t, !there)
 	assert.Equal(t, len(docker.service.archives), 1)
 }
+
+// A list of all costs less than to look for each of many.
+func TestRemoveOfManyByTheirIDsListsThemOnce(t *testing.T) {
+	docker := newFakeDocker()
+	docker.run(t, "web")
+	var words []string
+	for i := range manyWords {
+		docker.randomness = byte(10 * i)
+		words = append(words, string(snapshotOf(t, docker, CreateOptions{Container: "web"}).ID))
+	}
+	docker.forgetCalls()
+	for _, r := range docker.engine().Remove(t.Context(), words, RemoveOptions{}, nil) {
+		assert.NilError(t, r.Err)
+	}
+	lists := slices.DeleteFunc(slices.Clone(docker.calls), func(call string) bool { return !strings.HasPrefix(call, "ImageList") })
+	assert.Assert(t, len(lists) < manyWords, "%v", lists)
+	assert.Equal(t, len(docker.images), 1)
+}

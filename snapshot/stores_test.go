@@ -159,3 +159,27 @@ func TestTheStoreOfAForeignSnapshotIsBelievedByItsIDOnly(t *testing.T) {
 		assert.Equal(t, e.volumes.Store(), want)
 	}
 }
+
+// Any create, rm and recover frees what has lost its image: create says that it is time,
+// and recover looks into every store.
+func TestEveryStoreIsSwept(t *testing.T) {
+	docker := withMine(t, "id")
+	docker.service.sweepDue = true
+	created, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web", Name: "two"}, nil)
+	assert.NilError(t, err)
+	assert.Assert(t, created.SweepDue)
+	assert.Equal(t, len(docker.seen), 0) // the answer does not wait for it
+	docker.engine().Sweep(t.Context(), nil)
+	assert.Equal(t, len(docker.seen), 1)
+	assert.Equal(t, len(docker.seen[0].Snapshots), 2)
+
+	docker.seen = nil
+	recoverAll(t, docker)
+	assert.Equal(t, len(docker.seen), 2) // mine, and that of new snapshots
+
+	docker.refused = []string{"remove archives"}
+	var got events
+	_, err = docker.engine().Recover(t.Context(), "", got.progress)
+	assert.NilError(t, err)
+	assert.Equal(t, len(got.warnings()), 1)
+}

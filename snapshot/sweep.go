@@ -10,8 +10,10 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // orphanAge is how old an unfinished image must be before it is taken for one
@@ -22,6 +24,61 @@ const orphanAge = time.Hour
 // on to images that are built FROM it.
 func comment(id labels.ID) string { return "docker snapshot " + string(id) }
 
+// Sweep frees, in the store of new snapshots, the archives of snapshots whose images were
+// removed long ago, with docker image prune for one, and removes what interrupted
+// commands have left. Whoever uses the store meanwhile comes first.
+func (e *Engine) Sweep(ctx context.Context, p Progress) {
+	if e.volumes != nil {
+		e.sweepAt(ctx, []Volumes{e.volumes}, p)
+	}
+}
+
+// sweepStores is [Engine.Sweep] for all stores of the engine.
+func (e *Engine) sweepStores(ctx context.Context, p Progress) {
+	if e.volumes == nil {
+		return
+	}
+	stores := []Volumes{e.volumes}
+	known, err := e.storeVolumes(ctx)
+	if err != nil {
+		p.warn("sweep", "archives without an image are only looked for in store "+e.volumes.Store()+": "+err.Error())
+	}
+	for _, v := range known {
+		if v.Name != e.volumes.Store() {
+			stores = append(stores, e.volumes.At(volumebackup.StoreRef{Name: v.Name}))
+		}
+	}
+	e.sweepAt(ctx, stores, p)
+}
+
+// storeVolumes lists the stores that this program has made.
+func (e *Engine) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
+	list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labels.KeyStoreID))})
+	return list.Volumes, describe(err, "list stores")
+}
+
+func (e *Engine) sweepAt(ctx context.Context, stores []Volumes, p Progress) {
+	engine, err := e.askEngine(ctx)
+	if err != nil {
+		p.warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
+		return
+	}
+	seen, err := e.seen(ctx, &engine)
+	for _, store := range stores {
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		_, err = store.Remove(ctx, volumebackup.RemoveOptions{Seen: seen, Now: true})
+		if cerrdefs.IsConflict(err) { // then the next one does it
+			err = nil
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		p.warn("sweep", "archives without an image could not be looked for: "+err.Error())
+	}
+	e.sweep(ctx, engine, p)
+}
+
 // sweep removes what nobody will finish: images of ours without a tag, and the
 // containers that making a flat image needs, if they are old. A client that made
 // them was killed. Removing is not a hot path, so it is done there.
@@ -30,7 +87,7 @@ func (e *Engine) sweep(ctx context.Context, engine engineInfo, p Progress) {
 	if err == nil {
 		err = errors.Join(e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		p.warn("sweep", "what interrupted commands have left could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }

@@ -38,6 +38,7 @@ type VolumeBackup interface {
 	Store() (name, id string)
 	Pass(ctx context.Context, mode volumebackup.Mode) ([]volumebackup.Archive, error)
 	Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error)
+	SweepDue() bool // once it is published: nobody has looked for a day whether images are gone
 	Abandon() error
 	Close() error
 }

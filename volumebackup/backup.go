@@ -26,6 +26,7 @@ type Volume struct {
 type Backup struct {
 	*session
 	borrowed bool // the worker is that of a restore, and outlives this
+	sweepDue bool
 }
 
 // Close drops what was not published.
@@ -78,5 +79,10 @@ func (b *Backup) Publish(ctx context.Context, o Origin) ([]Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store volumes: %w", b.explain(err))
 	}
+	b.sweepDue = result.LookDue && !b.shared
 	return result.Archives, nil
 }
+
+// SweepDue tells, once it is published, whether archives may have lost their images for
+// so long that somebody should look: Remove does, if it is told what the engine has.
+func (b *Backup) SweepDue() bool { return b.sweepDue }

@@ -108,7 +108,7 @@ func (r *Restore) Begin(ctx context.Context, o BackupOptions, p Progress) (*Back
 	for _, v := range o.Volumes {
 		request.Mounts = append(request.Mounts, protocol.Mount{Number: slices.Index(r.volumes, v.Name), Volume: v.Name})
 	}
-	backup := &Backup{session: &session{conn: r.conn, client: r.client, store: r.store, storeID: r.storeID, emit: p.naming(r.session.volumes)}, borrowed: true}
+	backup := &Backup{session: &session{conn: r.conn, client: r.client, store: r.store, storeID: r.storeID, shared: r.shared, emit: p.naming(r.session.volumes)}, borrowed: true}
 	if err := r.client.Begin(ctx, request, backup.emit); err != nil {
 		return nil, fmt.Errorf("open backup: %w", r.explain(err))
 	}

@@ -209,6 +209,7 @@ type session struct {
 	volumes map[int]string // names, by the number of the mount
 	store   string         // the volume in which archives are kept
 	storeID string         // tells it from others of its name; empty: it has no ID
+	shared  bool           // other engines may have the same store
 }
 
 func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error) {
@@ -223,7 +224,7 @@ func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error
 	}
 	client := protocol.NewClient(c)
 	client.LockTimeout = s.lockTimeout
-	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes, store: s.store.Name, storeID: s.store.id()}, nil
+	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes, store: s.store.Name, storeID: s.store.id(), shared: s.store.isShared()}, nil
 }
 
 // Close ends the conversation and removes the worker. What was not published is dropped.

@@ -29,11 +29,16 @@ type RemoveOptions struct {
 	// Seen is what the engine has. Archives that belong to it, but have had no image
 	// there for a week, are deleted as well. Nil keeps them.
 	Seen *Seen
+	// Now does not wait for others who use the store.
+	Now bool
 }
 
 // subject is whose archives are deleted, for people.
 func (o RemoveOptions) subject() string {
-	if len(o.Claims) == 1 {
+	switch len(o.Claims) {
+	case 0:
+		return "snapshots without an image"
+	case 1:
 		return o.Claims[0].Snapshot
 	}
 	return fmt.Sprintf("%d snapshots", len(o.Claims))
@@ -52,6 +57,9 @@ func (s *Service) Remove(ctx context.Context, o RemoveOptions) (removed Removed,
 		o.Seen = nil
 	}
 	err = s.alone(ctx, job{purpose: "remove " + o.subject(), rights: toTidy}, func(session *session) error {
+		if o.Now {
+			session.client.LockTimeout = 0
+		}
 		removed, err = session.client.Remove(ctx, protocol.RemoveRequest{
 			Snapshots: o.Claims, Seen: o.Seen,
 		}, session.emit)

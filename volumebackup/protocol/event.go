@@ -84,6 +84,8 @@ type PassMount struct {
 // PublishResult describes the archives of the new snapshot.
 type PublishResult struct {
 	Archives []Archive `json:"archives"`
+	// LookDue says that nobody has told the store for a day, with a removal, which images there are.
+	LookDue bool `json:"look_due,omitempty"`
 }
 
 // Archive describes one archive.

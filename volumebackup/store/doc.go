@@ -11,6 +11,7 @@
 //	snapshots/<id>/origin          where the snapshot is from, in JSON: engine, image_store, container,
 //	                               container_name, published; readers skip what they do not know
 //	snapshots/<id>/missed          when its image was first found to be gone (RFC 3339)
+//	looked                         when it was last compared with the images of an engine (RFC 3339)
 //	volumes/<volume>/head          manifest that the live volume last matched; names that a
 //	                               directory cannot have are ~<SHA-256>
 //	tmp/<operation>/               unfinished work

@@ -21,6 +21,9 @@ const (
 	missedFile = "missed"
 )
 
+// lookedFile is the name of a note in the root.
+const lookedFile = "looked"
+
 // maxNote is how many bytes of an origin, or of another note beside a snapshot's
 // manifests, are read.
 const maxNote = 1 << 20

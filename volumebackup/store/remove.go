@@ -60,6 +60,9 @@ func (s *Store) removeLocked(ctx context.Context, r Removal) (Removed, error) {
 		return Removed{}, err
 	}
 	victims, foreign, err := s.victims(r)
+	if err == nil {
+		err = s.noteLooked(r)
+	}
 	if err != nil {
 		return Removed{}, err
 	}

@@ -50,22 +50,65 @@ func (o *Origin) isOf(seen *Seen) bool {
 
 // missedSince reads when an image was first missed; zero: never, or that cannot be read.
 func (s *Store) missedSince(path string) (time.Time, error) {
-	content, err := readNote(path, maxNote)
+	since, err := readTime(path)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read when an image was missed: %w", err)
-	}
-	since, err := time.Parse(time.RFC3339Nano, strings.TrimSuffix(string(content), "\n"))
-	if err != nil {
-		return time.Time{}, nil //nolint:nilerr // it is noted again
 	}
 	return since, nil
 }
 
+// readTime reads a note of a time; zero: there is none, or it cannot be read.
+func readTime(path string) (time.Time, error) {
+	content, err := readNote(path, maxNote)
+	if err != nil {
+		return time.Time{}, err
+	}
+	noted, err := time.Parse(time.RFC3339Nano, strings.TrimSuffix(string(content), "\n"))
+	if err != nil {
+		return time.Time{}, nil //nolint:nilerr // it is noted again
+	}
+	return noted, nil
+}
+
+// writeTime makes a note of a time. A full store has no room for it, and can do without.
+func (s *Store) writeTime(path, name string, t time.Time) error {
+	err := s.disk.replace(path, s.temporary(name), []byte(t.UTC().Format(time.RFC3339Nano)+"\n"))
+	if noRoom(err) {
+		return nil
+	}
+	return err
+}
+
+// lookAge is how long a store is not compared with an engine's images after it was.
+const lookAge = 24 * time.Hour
+
+// IsLookDue tells whether it is time to find out, with a [Removal] that has Seen, which
+// images are gone. A new store has no need to. What cannot be read says that it is time.
+func (s *Store) IsLookDue(now time.Time) bool {
+	looked, err := readTime(s.path(lookedFile))
+	if err == nil && looked.IsZero() {
+		var made os.FileInfo
+		if made, err = os.Lstat(s.path("format")); err == nil {
+			looked = made.ModTime()
+		}
+	}
+	return err != nil || looked.After(now) || now.Sub(looked) >= lookAge
+}
+
+// noteLooked notes that the images were compared with.
+func (s *Store) noteLooked(r Removal) error {
+	if r.Seen == nil {
+		return nil
+	}
+	if err := s.writeTime(s.path(lookedFile), lookedFile, r.Now); err != nil {
+		return fmt.Errorf("note when the images were looked at: %w", err)
+	}
+	return nil
+}
+
 // noteMissed notes when an image was first missed. In a full store the next removal does.
 func (s *Store) noteMissed(id, path string, now time.Time) error {
-	content := now.UTC().Format(time.RFC3339Nano) + "\n"
-	err := s.disk.replace(path, s.temporary(missedFile+"-"+id), []byte(content))
-	if err != nil && !noRoom(err) {
+	if err := s.writeTime(path, missedFile+"-"+id, now); err != nil {
 		return fmt.Errorf("note that an image is missed: %w", err)
 	}
 	return nil

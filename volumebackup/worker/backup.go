@@ -68,7 +68,7 @@ func (s *session) publish(r *protocol.PublishRequest, e *emitter) (protocol.Resu
 	if err = errors.Join(err, s.discard()); err != nil {
 		return protocol.Result{}, err
 	}
-	result := protocol.PublishResult{Archives: make([]protocol.Archive, len(archives))}
+	result := protocol.PublishResult{Archives: make([]protocol.Archive, len(archives)), LookDue: s.store.IsLookDue(s.options.Now())}
 	for i, a := range archives {
 		result.Archives[i] = protocol.Archive{
 			Number: a.Number, Volume: a.Volume, Root: hex.EncodeToString(a.Root[:]),

@@ -5,12 +5,14 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"go.uber.org/goleak"
@@ -193,4 +195,29 @@ func TestGarbageIsAnswered(t *testing.T) {
 	assert.NilError(t, near.Close())
 	err = <-served
 	assert.Assert(t, err == nil || errors.Is(err, io.ErrClosedPipe), "%v", err)
+}
+
+// Nobody looks which images are gone when a snapshot is taken, but once a day it says that
+// it is time to.
+func TestPublishSaysWhenItIsTimeToLook(t *testing.T) {
+	w := newWorld(t)
+	w.volume(0)
+	now := time.Now()
+	c := w.connectWith(Options{Now: func() time.Time { return now }})
+	taken := 0
+	isDue := func() bool {
+		taken++
+		return w.snapshot(c, fmt.Sprint("s", taken), protocol.Mount{Number: 0, Volume: "v"}).LookDue
+	}
+	assert.Assert(t, !isDue()) // the store is new
+	now = now.Add(25 * time.Hour)
+	assert.Assert(t, isDue())
+	_, err := c.Remove(t.Context(), protocol.RemoveRequest{}, nil)
+	assert.NilError(t, err)
+	assert.Assert(t, isDue()) // that one did not know what the engine has
+	_, err = c.Remove(t.Context(), protocol.RemoveRequest{Seen: &protocol.Seen{Engine: "e", ImageStore: "s"}}, nil)
+	assert.NilError(t, err)
+	assert.Assert(t, !isDue())
+	now = now.Add(-time.Hour) // a clock that was wrong
+	assert.Assert(t, isDue())
 }
