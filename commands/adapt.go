@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -26,6 +27,28 @@ const (
 // for, but not all of it.
 var errIncomplete = errors.New("incomplete")
 
+// ErrOutputGone is what a command ends with when nobody reads its output any more, as
+// in docker snapshot inspect --files db | head. That is no failure to speak of.
+var ErrOutputGone = errors.New("nobody reads the output")
+
+// StatusOutputGone is the exit status then: as if SIGPIPE had ended the program, which is
+// how docker's own commands end.
+const StatusOutputGone = statusSignal + 13
+
+// onlyOutputGone tells whether a command failed for no other reason than that nobody reads
+// its output, and stopped what it did because of that.
+func onlyOutputGone(err error) bool {
+	if !errors.Is(err, ErrOutputGone) {
+		return false
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(one error) bool {
+			return !onlyOutputGone(one) && !errors.Is(one, context.Canceled) && !errors.Is(one, syscall.EPIPE)
+		})
+	}
+	return errors.Unwrap(err) == nil || onlyOutputGone(errors.Unwrap(err))
+}
+
 // adapt makes a cobra RunE of run: with a context that a signal ends, and with
 // an error that carries the exit status and says what to do next.
 func adapt(run func(ctx context.Context, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
@@ -36,6 +59,8 @@ func adapt(run func(ctx context.Context, cmd *cobra.Command, args []string) erro
 		switch {
 		case err == nil: // also if a signal came too late to change anything
 			return nil
+		case onlyOutputGone(err):
+			return ErrOutputGone
 		case ctx.Err() != nil:
 			return cli.StatusError{Cause: err, Status: safeText(interruption(err)), StatusCode: statusSignal + signals.number()}
 		}

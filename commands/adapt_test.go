@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/docker/cli/cli"
+	"github.com/docker/cli/cli/streams"
 	"github.com/spf13/cobra"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
 // exitStatus is what the CLI's plugin package would exit with.
@@ -67,4 +73,48 @@ func TestTheCLIComesTooLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.NilError(t, runAdapted(ctx, func(context.Context) error { return nil }))
+}
+
+// closedPipe is what is left of a pipe that nobody reads.
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
+}
+
+// docker snapshot … | head is no failure.
+func TestWhenNobodyReadsTheOutput(t *testing.T) {
+	for _, args := range []string{"ls", "inspect before", "inspect --files before", "inspect --files --format json before", "create web", "rm --force before"} {
+		t.Run(args, func(t *testing.T) {
+			f := newFixture()
+			eng := &printingEngine{}
+			eng.list = []snapshot.Snapshot{firstSnapshot()}
+			eng.created = snapshot.Created{Snapshot: firstSnapshot()}
+			d := f.deps()
+			d.out = terminal{streams.NewOut(closedPipe{})}
+			d.engine = func() (engine, error) { return eng, nil }
+			root := newRoot(d)
+			root.SilenceErrors, root.SilenceUsage = true, true
+			root.SetArgs(strings.Fields(args))
+			assert.Equal(t, root.ExecuteContext(t.Context()), ErrOutputGone)
+		})
+	}
+}
+
+func TestOtherFailuresAreNotHiddenByTheOutput(t *testing.T) {
+	gone := fmt.Errorf("write result: %w", fmt.Errorf("%w: %w", ErrOutputGone, syscall.EPIPE))
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{
+		{gone, true},
+		{errors.Join(context.Canceled, gone), true},
+		{fmt.Errorf("list files: %w", errors.Join(gone, fmt.Errorf("volume data: %w", context.Canceled))), true},
+		{errors.Join(gone, errors.New("container web could not be put back")), false},
+		{fmt.Errorf("start worker: %w", syscall.EPIPE), false}, // the engine's connection
+		{context.Canceled, false},
+		{nil, false},
+	} {
+		assert.Equal(t, onlyOutputGone(tc.err), tc.want, "%v", tc.err)
+	}
 }

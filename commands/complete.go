@@ -97,7 +97,7 @@ func completeVolumes(d deps) cobra.CompletionFunc {
 var about = map[string]string{
 	"before": "older than a snapshot, a time or an age", "since": "newer than a snapshot, a time or an age",
 	"container": "of this container", "expired": "whether their time is over", "group": "of this --group", "label": "of a container with this label",
-	"meta.": "with this --meta", "name": "of this name", "pinned": "whether they are protected", "run": "of this --run-id", "step": "of this --step-id",
+	"meta.": "with this --meta", "name": "whose name matches this", "pinned": "whether they are protected", "run": "of this --run-id", "step": "of this --step-id",
 	"tag": "with this --tag", "trigger": "taken for this reason",
 
 	string(labels.TriggerManual): "by hand", string(labels.TriggerRunStart): "when a run began", string(labels.TriggerRunEnd): "when a run ended",

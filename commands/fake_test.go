@@ -95,6 +95,9 @@ func (f *fakeEngine) Remove(ctx context.Context, words []string, o snapshot.Remo
 }
 
 func (f *fakeEngine) Containers(context.Context) ([]snapshot.Candidate, error) {
+	if f.containers != nil {
+		return convert(f.containers, func(name string) snapshot.Candidate { return snapshot.Candidate{Word: name} }), f.err
+	}
 	return []snapshot.Candidate{{Word: "web", About: "nginx, running"}, {Word: "db", About: "postgres, \x1b[1mrunning"}}, f.err
 }
 

@@ -25,7 +25,7 @@ func runFiles(ctx context.Context, d deps, how printer, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := eng.Resolve(ctx, args[0])
+	s, err := d.resolve(ctx, eng, args[0])
 	if err != nil {
 		return err
 	}

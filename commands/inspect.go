@@ -70,7 +70,7 @@ func runInspect(ctx context.Context, d deps, o inspectOptions, words []string) e
 	}
 	var failures []error
 	for _, word := range words {
-		failures = append(failures, inspectOne(ctx, eng, inspector, word))
+		failures = append(failures, inspectOne(ctx, d, eng, inspector, word))
 	}
 	if err := inspector.Flush(); err != nil {
 		return fmt.Errorf("write result: %w", err)
@@ -78,11 +78,11 @@ func runInspect(ctx context.Context, d deps, o inspectOptions, words []string) e
 	return errors.Join(failures...)
 }
 
-func inspectOne(ctx context.Context, eng engine, inspector inspect.Inspector, word string) error {
+func inspectOne(ctx context.Context, d deps, eng engine, inspector inspect.Inspector, word string) error {
 	if err := checkSnapshot(word); err != nil {
 		return err
 	}
-	s, err := eng.Resolve(ctx, word)
+	s, err := d.resolve(ctx, eng, word)
 	if err != nil {
 		return err
 	}
@@ -92,6 +92,15 @@ func inspectOne(ctx context.Context, eng engine, inspector inspect.Inspector, wo
 		return fmt.Errorf("encode snapshot %s: %w", s.ID, err)
 	}
 	return inspector.Inspect(whole, raw)
+}
+
+// resolve finds the snapshot that a word means.
+func (d deps) resolve(ctx context.Context, eng engine, word string) (s snapshot.Snapshot, err error) {
+	err = d.withSnapshot(ctx, eng, word, func(word string) (err error) {
+		s, err = eng.Resolve(ctx, word)
+		return err
+	})
+	return s, err
 }
 
 // details is a snapshot as inspect shows it. The configuration is decoded no

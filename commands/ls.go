@@ -102,8 +102,13 @@ func runList(ctx context.Context, d deps, o listOptions, args []string) error {
 			return err
 		}
 	}
-	list, err := call(d, progressOptions{}, func(eng engine, p snapshot.Progress) ([]snapshot.Snapshot, error) {
-		return eng.List(ctx, o.engine, p)
+	list, err := call(d, progressOptions{}, func(eng engine, p snapshot.Progress) (list []snapshot.Snapshot, err error) {
+		err = d.withService(ctx, eng, o.engine.Container, func(container string) (err error) {
+			o.engine.Container = container
+			list, err = eng.List(ctx, o.engine, p)
+			return err
+		})
+		return list, err
 	})
 	if err != nil {
 		return err

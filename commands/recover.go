@@ -54,7 +54,15 @@ func runRecover(ctx context.Context, d deps, o recoverOptions, args []string) er
 		name = args[0]
 	}
 	done, err := call(d, o.progress, func(eng engine, p snapshot.Progress) ([]snapshot.Recovery, error) {
-		return eng.Recover(ctx, name, p)
+		done, err := eng.Recover(ctx, name, p)
+		if err != nil || len(done) > 0 || name == "" {
+			return done, err
+		}
+		meant, other := d.containerOfService(ctx, eng, name)
+		if meant == "" {
+			return nil, other
+		}
+		return eng.Recover(ctx, meant, p)
 	})
 	for _, r := range done {
 		result := recoverResult{Status: statusRecovered, Timestamp: rfc3339(d.clock.now()), Container: r.Container, Text: r.Text}

@@ -90,11 +90,16 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		}
 		o.engine.Snapshot = string(planned.Snapshot.ID) // another may be the latest by now
 	}
-	replaced, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
+	replaced, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (replaced snapshot.Replaced, err error) {
 		if asked {
 			p = withoutNotes(p) // they were shown with the question
 		}
-		return eng.Replace(ctx, o.replace.engineOptions(o.engine), p)
+		err = d.withSnapshot(ctx, eng, o.engine.Snapshot, func(word string) (err error) {
+			o.engine.Snapshot = word
+			replaced, err = eng.Replace(ctx, o.replace.engineOptions(o.engine), p)
+			return err
+		})
+		return replaced, err
 	})
 	if err != nil {
 		if unfinished(err) != "" {

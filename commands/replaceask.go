@@ -20,23 +20,33 @@ func (o *restoreOptions) askToReplace(ctx context.Context, d deps) (snapshot.Rep
 	}
 	options := o.replace.engineOptions(o.engine)
 	options.DryRun = true
-	planned, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
-		for {
-			planned, err := eng.Replace(ctx, options, p)
-			pending, ok := errors.AsType[*snapshot.PendingError](err)
-			if !ok {
-				return planned, err
-			}
-			// That needs no question: the next command does it in any case.
-			if err := eng.Settle(ctx, pending.Container, p); err != nil {
-				return planned, err
-			}
-		}
+	planned, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (planned snapshot.Replaced, err error) {
+		err = d.withSnapshot(ctx, eng, options.Snapshot, func(word string) (err error) {
+			options.Snapshot = word
+			planned, err = planReplace(ctx, eng, options, p)
+			return err
+		})
+		return planned, err
 	})
 	if err != nil {
 		return snapshot.Replaced{}, d.withRecovery(err)
 	}
 	return planned, d.confirm(ctx, describeReplace(planned, d.clock.now()))
+}
+
+// planReplace finds out what a restore in place would do. One that is pending is settled
+// first: that needs no question, for the next command does it in any case.
+func planReplace(ctx context.Context, eng engine, options snapshot.ReplaceOptions, p snapshot.Progress) (snapshot.Replaced, error) {
+	for {
+		planned, err := eng.Replace(ctx, options, p)
+		pending, ok := errors.AsType[*snapshot.PendingError](err)
+		if !ok {
+			return planned, err
+		}
+		if err := eng.Settle(ctx, pending.Container, p); err != nil {
+			return planned, err
+		}
+	}
 }
 
 // describeReplace is what a restore in place would do, in a few sentences.

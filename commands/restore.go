@@ -48,7 +48,8 @@ If anything fails, the same container runs again with the data that it had.
 
 SNAPSHOT is a container, for its latest snapshot; container:name; container@5m or
 container@2026-03-14T09:26, for the newest that is at least that old; an ID, the
-beginning of one, or a name that only one snapshot has.`,
+beginning of one, or a name that only one snapshot has. The container may be named
+by its service in the Compose project of the current directory.`,
 		Example: `  docker snapshot restore web:before-upgrade
   docker snapshot restore --name web-copy -p 8081:80 web:latest
   docker snapshot restore --dry-run 20260314-092653
@@ -137,8 +138,13 @@ func runRestore(ctx context.Context, d deps, o restoreOptions) error {
 	if o.replace.replace {
 		return runReplace(ctx, d, o)
 	}
-	restored, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Restored, error) {
-		return eng.Restore(ctx, o.engine, p)
+	restored, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (restored snapshot.Restored, err error) {
+		err = d.withSnapshot(ctx, eng, o.engine.Snapshot, func(word string) (err error) {
+			o.engine.Snapshot = word
+			restored, err = eng.Restore(ctx, o.engine, p)
+			return err
+		})
+		return restored, err
 	})
 	if err != nil {
 		return err

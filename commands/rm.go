@@ -65,9 +65,9 @@ func runRemove(ctx context.Context, d deps, o removeOptions, words []string) err
 		return o.printer.failed(d.out, err)
 	}
 	var failures []error
-	for _, r := range removeAll(ctx, eng, words, o, show.show) {
+	for _, r := range removeAll(ctx, d, eng, words, o, show.show) {
 		err := r.Err
-		if _, gone := errors.AsType[*snapshot.NotFoundError](err); gone && o.force {
+		if isNoSnapshot(err) && o.force {
 			failures = append(failures, writeLine(d.err, err.Error()))
 			continue
 		}
@@ -85,20 +85,46 @@ func runRemove(ctx context.Context, d deps, o removeOptions, words []string) err
 }
 
 // removeAll removes the snapshots at once, but those of words that cannot be any.
-func removeAll(ctx context.Context, eng engine, words []string, o removeOptions, p snapshot.Progress) []snapshot.Removal {
+func removeAll(ctx context.Context, d deps, eng engine, words []string, o removeOptions, p snapshot.Progress) []snapshot.Removal {
 	results := make([]snapshot.Removal, len(words))
-	var good []string
-	var at []int
+	var good []int
 	for i, word := range words {
 		results[i] = snapshot.Removal{Word: word, Err: checkSnapshot(word)}
 		if results[i].Err == nil {
-			good, at = append(good, word), append(at, i)
+			good = append(good, i)
 		}
 	}
-	if len(good) > 0 {
-		for i, r := range eng.Remove(ctx, good, snapshot.RemoveOptions{Force: o.force}, p) {
-			results[at[i]] = r
-		}
-	}
+	removeThese(ctx, eng, results, good, o, p)
+	removeThese(ctx, eng, results, d.nameContainers(ctx, eng, results), o, p)
 	return results
+}
+
+// removeThese removes the snapshots that the words of the chosen results mean.
+func removeThese(ctx context.Context, eng engine, results []snapshot.Removal, chosen []int, o removeOptions, p snapshot.Progress) {
+	if len(chosen) == 0 {
+		return
+	}
+	words := convert(chosen, func(i int) string { return results[i].Word })
+	for i, r := range eng.Remove(ctx, words, snapshot.RemoveOptions{Force: o.force}, p) {
+		results[chosen[i]] = r
+	}
+}
+
+// nameContainers puts the containers of services into the words that meant no snapshot, and
+// returns which these are.
+func (d deps) nameContainers(ctx context.Context, eng engine, results []snapshot.Removal) (named []int) {
+	for i := range results {
+		r := &results[i]
+		if !isNoSnapshot(r.Err) {
+			continue
+		}
+		meant, other := d.containerOfService(ctx, eng, r.Word)
+		if meant != "" {
+			r.Word = meant
+			named = append(named, i)
+		} else if other != nil {
+			r.Err = errors.Join(r.Err, other)
+		}
+	}
+	return named
 }

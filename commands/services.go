@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
@@ -27,22 +29,63 @@ func (d deps) ofThisProject(services []snapshot.Service) []snapshot.Service {
 }
 
 // withService does something with a container. If there is none of that name, but a
-// service of this project with one container, it does it with that. Services of other
-// projects are named in the error.
-func (d deps) withService(ctx context.Context, eng engine, name string, do func(container string) error) error {
-	err := do(name)
-	if !cerrdefs.IsNotFound(err) {
+// service of this project with one container, it does it with that.
+func (d deps) withService(ctx context.Context, eng engine, container string, do func(container string) error) error {
+	return d.retryAsService(ctx, eng, container, do, func(err error) bool { return cerrdefs.IsNotFound(err) })
+}
+
+// withSnapshot does the same with the word that means a snapshot: a container, alone or
+// with what is behind ':' or '@'.
+func (d deps) withSnapshot(ctx context.Context, eng engine, word string, do func(word string) error) error {
+	return d.retryAsService(ctx, eng, word, do, isNoSnapshot)
+}
+
+// isNoSnapshot tells whether an error says that a word means no snapshot.
+func isNoSnapshot(err error) bool {
+	_, none := errors.AsType[*snapshot.NotFoundError](err)
+	return none
+}
+
+func (d deps) retryAsService(ctx context.Context, eng engine, word string, do func(word string) error, unknown func(error) bool) error {
+	err := do(word)
+	if !unknown(err) {
 		return err
 	}
-	services, listErr := eng.Services(ctx, name)
-	if listErr != nil || len(services) == 0 {
-		return err
+	meant, other := d.containerOfService(ctx, eng, word)
+	if meant != "" {
+		return do(meant)
 	}
-	if here := d.ofThisProject(services); len(here) == 1 {
-		return do(here[0].Container)
+	return errors.Join(err, other)
+}
+
+// containerOfService is a word with the container of a service of this project in place
+// of the service. It is empty if the word begins with the name of a container, or of no
+// service, or of one with other containers than one here; these are named in the error.
+func (d deps) containerOfService(ctx context.Context, eng engine, word string) (meant string, other error) {
+	name, rest := word, ""
+	if at := strings.IndexAny(word, ":@"); at >= 0 {
+		name, rest = word[:at], word[at:]
+	}
+	if _, err := labels.ParseID(name); err == nil || name == "" {
+		return "", nil
+	}
+	services, err := eng.Services(ctx, name)
+	if err != nil || len(services) == 0 {
+		return "", nil //nolint:nilerr // what has failed before is the error to report
+	}
+	containers, err := eng.Containers(ctx)
+	if err != nil || slices.ContainsFunc(containers, func(c snapshot.Candidate) bool { return c.Word == name }) {
+		return "", nil //nolint:nilerr // as above
+	}
+	here := d.ofThisProject(services)
+	if len(here) == 1 {
+		return here[0].Container + rest, nil
+	}
+	if len(here) > 1 {
+		services = here
 	}
 	for _, s := range services {
-		err = errors.Join(err, fmt.Errorf("%s is a service of project %s: %s", name, s.Project, s.Container))
+		other = errors.Join(other, fmt.Errorf("%s is a service of project %s: %s", name, s.Project, s.Container))
 	}
-	return err
+	return "", other
 }

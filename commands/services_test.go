@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"gotest.tools/v3/assert"
@@ -37,6 +39,85 @@ func TestAServiceStandsForItsContainer(t *testing.T) {
 				return
 			}
 			assert.Assert(t, is.Contains(f.stderr.String(), tc.want))
+		})
+	}
+}
+
+// serviceEngine knows the snapshots of one container, shop-db-1.
+type serviceEngine struct {
+	printingEngine
+	asked []string
+}
+
+func (e *serviceEngine) find(word string) (snapshot.Snapshot, error) {
+	e.asked = append(e.asked, word)
+	if word != "shop-db-1" && word != "shop-db-1:before" {
+		return snapshot.Snapshot{}, &snapshot.NotFoundError{Word: word}
+	}
+	return firstSnapshot(), nil
+}
+
+func (e *serviceEngine) List(_ context.Context, o snapshot.ListOptions, _ snapshot.Progress) ([]snapshot.Snapshot, error) {
+	s, err := e.find(o.Container)
+	return []snapshot.Snapshot{s}, err
+}
+
+func (e *serviceEngine) Resolve(_ context.Context, word string) (snapshot.Snapshot, error) {
+	return e.find(word)
+}
+
+func (e *serviceEngine) Restore(_ context.Context, o snapshot.RestoreOptions, _ snapshot.Progress) (snapshot.Restored, error) {
+	_, err := e.find(o.Snapshot)
+	return restoredCopy(), err
+}
+
+func (e *serviceEngine) Replace(_ context.Context, o snapshot.ReplaceOptions, _ snapshot.Progress) (snapshot.Replaced, error) {
+	_, err := e.find(o.Snapshot)
+	return somethingReplaced(), err
+}
+
+func (e *serviceEngine) Remove(_ context.Context, words []string, _ snapshot.RemoveOptions, _ snapshot.Progress) []snapshot.Removal {
+	return convert(words, func(word string) snapshot.Removal {
+		s, err := e.find(word)
+		return snapshot.Removal{Word: word, Snapshot: s, Err: err}
+	})
+}
+
+func (e *serviceEngine) Recover(_ context.Context, container string, _ snapshot.Progress) ([]snapshot.Recovery, error) {
+	if _, err := e.find(container); err == nil {
+		return []snapshot.Recovery{{Container: container, Text: "thawed"}}, nil
+	}
+	return nil, nil
+}
+
+func TestEveryCommandTakesAService(t *testing.T) {
+	here := snapshot.Service{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}
+	elsewhere := snapshot.Service{Name: "db", Container: "shop-db-1", Project: "other", Directory: "/src/other"}
+	for _, args := range []string{
+		"ls db", "inspect db:before", "inspect --files db", "restore db", "restore db:before",
+		"restore --replace --force db:before", "restore --replace --dry-run db", "rm db:before", "recover db",
+	} {
+		t.Run(args, func(t *testing.T) {
+			word := args[strings.LastIndex(args, " ")+1:]
+			run := func(service snapshot.Service, containers ...string) (status int, stderr string, asked []string) {
+				f := newFixture()
+				eng := &serviceEngine{}
+				eng.services, eng.containers = []snapshot.Service{service}, append(containers, "shop-db-1")
+				f.evil = eng
+				status = f.run(t, strings.Fields(args)...)
+				return status, f.stderr.String(), eng.asked
+			}
+			status, stderr, asked := run(here)
+			assert.Equal(t, status, 0, stderr)
+			assert.Equal(t, asked[len(asked)-1], "shop-"+strings.Replace(word, "db", "db-1", 1))
+
+			status, stderr, _ = run(elsewhere)
+			assert.Equal(t, status, 1)
+			assert.Assert(t, is.Contains(stderr, "db is a service of project other: shop-db-1"))
+
+			_, stderr, asked = run(here, "db") // there is a container of that name
+			assert.DeepEqual(t, asked, []string{word})
+			assert.Assert(t, !is.Contains(stderr, "service")().Success())
 		})
 	}
 }

@@ -1,8 +1,10 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,6 +21,9 @@ type terminal struct{ *streams.Out }
 // JSON's own, and stand only where JSON has them in strings.
 func (t terminal) Write(text []byte) (int, error) {
 	if _, err := t.Out.Write([]byte(safeText(string(text)))); err != nil {
+		if errors.Is(err, syscall.EPIPE) {
+			err = fmt.Errorf("%w: %w", ErrOutputGone, err)
+		}
 		return 0, err
 	}
 	return len(text), nil

@@ -2,6 +2,7 @@
 package plugin
 
 import (
+	"errors"
 	"os"
 
 	cliplugin "github.com/docker/cli/cli-plugins/plugin"
@@ -24,8 +25,30 @@ func Run() {
 	args := os.Args[1:]
 	global := args[:len(args)-len(afterGlobalFlags(args))]
 	version := Version()
-	newRoot := func(cli command.Cli) *cobra.Command { return commands.NewRoot(cli, version, global) }
+	newRoot := func(cli command.Cli) *cobra.Command {
+		root := commands.NewRoot(cli, version, global)
+		endQuietly(root, os.Exit)
+		return root
+	}
 	cliplugin.Run(newRoot, metadata.Plugin(version))
+}
+
+// endQuietly has commands exit without a word when nobody reads their output any more. The
+// CLI's plugin package would print something for every error.
+func endQuietly(root *cobra.Command, exit func(status int)) {
+	for _, cmd := range root.Commands() {
+		run := cmd.RunE
+		if run == nil {
+			continue
+		}
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			if errors.Is(err, commands.ErrOutputGone) {
+				exit(commands.StatusOutputGone)
+			}
+			return err
+		}
+	}
 }
 
 // withCommand turns the arguments of "docker-snapshot create web" into those of

@@ -1,10 +1,14 @@
 package plugin
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/commands"
 )
 
 func TestStandaloneArgumentsBecomeThoseOfThePlugin(t *testing.T) {
@@ -32,4 +36,25 @@ func TestStandaloneArgumentsBecomeThoseOfThePlugin(t *testing.T) {
 
 func TestThereIsAlwaysAVersion(t *testing.T) {
 	assert.Assert(t, Version() != "")
+}
+
+func TestCommandsEndQuietlyWhenNobodyReads(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err    error
+		status int
+	}{
+		"nobody reads": {commands.ErrOutputGone, commands.StatusOutputGone},
+		"fails":        {errors.New("it broke"), 0},
+		"is done":      {nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := 0
+			root := &cobra.Command{}
+			root.AddCommand(&cobra.Command{Use: "ls", RunE: func(*cobra.Command, []string) error { return tc.err }})
+			endQuietly(root, func(code int) { status = code })
+			err := root.Commands()[0].RunE(nil, nil)
+			assert.Equal(t, status, tc.status)
+			assert.Assert(t, errors.Is(err, tc.err))
+		})
+	}
 }
