@@ -132,10 +132,11 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 			return err
 		}
 	}
+	var warned warningList
 	s, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (s snapshot.Created, err error) {
 		err = d.withService(ctx, eng, o.engine.Container, func(container string) (err error) {
 			o.engine.Container = container
-			s, err = eng.Create(ctx, o.engine, p)
+			s, err = eng.Create(ctx, o.engine, warned.from(p))
 			return err
 		})
 		return s, err
@@ -145,6 +146,7 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 	}
 	r := createResult{
 		outcome: newOutcome(s.Snapshot, statusCreated, s.Created), Incomplete: s.Incomplete, FrozenMS: s.Frozen.Milliseconds(),
+		Warnings: newWords(warned.list),
 	}
 	if err := o.printer.print(d.out, string(s.ID), r); err != nil {
 		return err

@@ -130,9 +130,13 @@ func TestAnIncompleteSnapshotIsPrintedAndTold(t *testing.T) {
 func TestAnIncompleteSnapshotIsOneJSONLine(t *testing.T) {
 	f := newFixture()
 	f.engine.created = snapshot.Created{Snapshot: firstSnapshot(), Incomplete: true}
+	f.engine.events = []snapshot.Event{
+		{Level: snapshot.LevelWarning, Text: "/data/socket is lost"}, {Level: snapshot.LevelNote, Text: "by the way"},
+	}
 	assert.Equal(t, f.run(t, "create", "--format", "json", "web"), 3)
 	assert.Equal(t, strings.Count(f.stdout.String(), "\n"), 1)
 	assert.Assert(t, is.Contains(f.stdout.String(), `"incomplete":true`))
+	assert.Assert(t, is.Contains(f.stdout.String(), `"warnings":["/data/socket is lost"]`))
 }
 
 func TestFailuresAreJSONToo(t *testing.T) {

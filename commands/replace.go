@@ -90,13 +90,14 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		}
 		o.engine.Snapshot = string(planned.Snapshot.ID) // another may be the latest by now
 	}
+	var warned warningList
 	replaced, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (replaced snapshot.Replaced, err error) {
 		if asked {
 			p = withoutNotes(p) // they were shown with the question
 		}
 		err = d.withSnapshot(ctx, eng, o.engine.Snapshot, func(word string) (err error) {
 			o.engine.Snapshot = word
-			replaced, err = eng.Replace(ctx, o.replace.engineOptions(o.engine), p)
+			replaced, err = eng.Replace(ctx, o.replace.engineOptions(o.engine), warned.from(p))
 			return err
 		})
 		return replaced, err
@@ -107,13 +108,13 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		}
 		return d.withRecovery(err)
 	}
-	return o.printReplaced(d, replaced)
+	return o.printReplaced(d, replaced, warned.list)
 }
 
 // printReplaced writes the container's ID, and on stderr how to take it back; or
 // the plan of a dry run.
-func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced) error {
-	r := newRestored(d, replaced.Restored)
+func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced, warnings []string) error {
+	r := newRestored(d, replaced.Restored, warnings)
 	r.VolumeChanges = convert(replaced.Volumes, newVolumeChange)
 	r.ConfigChanges = convert(replaced.Config, func(c snapshot.ConfigChange) configChange { return configChange(c) })
 	if replaced.Safety != nil {

@@ -138,10 +138,11 @@ func runRestore(ctx context.Context, d deps, o restoreOptions) error {
 	if o.replace.replace {
 		return runReplace(ctx, d, o)
 	}
+	var warned warningList
 	restored, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (restored snapshot.Restored, err error) {
 		err = d.withSnapshot(ctx, eng, o.engine.Snapshot, func(word string) (err error) {
 			o.engine.Snapshot = word
-			restored, err = eng.Restore(ctx, o.engine, p)
+			restored, err = eng.Restore(ctx, o.engine, warned.from(p))
 			return err
 		})
 		return restored, err
@@ -149,12 +150,12 @@ func runRestore(ctx context.Context, d deps, o restoreOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.print(d, restored)
+	return o.print(d, restored, warned.list)
 }
 
 // print writes the new container's ID, or the plan of a dry run.
-func (o *restoreOptions) print(d deps, restored snapshot.Restored) error {
-	r := newRestored(d, restored)
+func (o *restoreOptions) print(d deps, restored snapshot.Restored, warnings []string) error {
+	r := newRestored(d, restored, warnings)
 	if !o.engine.DryRun {
 		return o.printDone(d, r)
 	}
@@ -172,7 +173,7 @@ func (o *restoreOptions) printDone(d deps, r restoreResult) error {
 	return nil
 }
 
-func newRestored(d deps, restored snapshot.Restored) restoreResult {
+func newRestored(d deps, restored snapshot.Restored, warnings []string) restoreResult {
 	return restoreResult{
 		outcome:             newOutcome(restored.Snapshot, statusRestored, d.clock.now()),
 		Incomplete:          restored.Incomplete,
@@ -183,6 +184,7 @@ func newRestored(d deps, restored snapshot.Restored) restoreResult {
 		VolumeChanges:       []volumeChange{},
 		ConfigChanges:       []configChange{},
 		TimingsMS:           millis(restored.Timings),
+		Warnings:            newWords(warnings),
 	}
 }
 

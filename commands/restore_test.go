@@ -148,6 +148,7 @@ func TestRestorePrintsJSON(t *testing.T) {
 		t.Run(tc.status, func(t *testing.T) {
 			f := newFixture()
 			f.engine.restored = restoredCopy()
+			f.engine.events = []snapshot.Event{{Level: snapshot.LevelWarning, Text: "port 8080 is taken"}}
 			assert.Equal(t, f.run(t, "restore", tc.option, "--format", "json", "x"), 0)
 			assert.Equal(t, strings.Count(f.stdout.String(), "\n"), 1)
 			var got map[string]any
@@ -160,6 +161,7 @@ func TestRestorePrintsJSON(t *testing.T) {
 			assert.Equal(t, got["restored_container"], "web-58979a")
 			assert.Equal(t, got["restored_container_id"], containerID)
 			assert.Equal(t, got["started"], true)
+			assert.DeepEqual(t, got["warnings"], []any{"port 8080 is taken"})
 			assert.DeepEqual(t, got["timings_ms"], map[string]any{"check": 12.0, "total": 90.0})
 			assert.DeepEqual(t, got["plan"].([]any)[0], map[string]any{
 				"op": "replace port", "target": "8080 for 80/tcp", "reason": "taken by web",

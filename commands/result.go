@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/docker/cli/cli/command/formatter"
@@ -41,6 +42,7 @@ type createResult struct {
 	outcome
 	Incomplete bool  `json:"incomplete"`
 	FrozenMS   int64 `json:"frozen_ms"` // the sum of all attempts
+	Warnings   words `json:"warnings"`
 }
 
 // restoreResult is what restore prints.
@@ -56,6 +58,7 @@ type restoreResult struct {
 	VolumeChanges       []volumeChange   `json:"volume_changes"`
 	ConfigChanges       []configChange   `json:"config_changes"`
 	TimingsMS           map[string]int64 `json:"timings_ms"`
+	Warnings            words            `json:"warnings"`
 }
 
 // removeResult is what rm prints.
@@ -109,6 +112,24 @@ func convert[From, To any](list []From, one func(From) To) []To {
 		converted[i] = one(from)
 	}
 	return converted
+}
+
+// warningList collects the warnings of an operation, for its result. Several goroutines may warn.
+type warningList struct {
+	mu   sync.Mutex
+	list words
+}
+
+// from passes events on, and keeps the warnings among them.
+func (w *warningList) from(p snapshot.Progress) snapshot.Progress {
+	return func(e snapshot.Event) {
+		if e.Level == snapshot.LevelWarning {
+			w.mu.Lock()
+			w.list = append(w.list, e.Text)
+			w.mu.Unlock()
+		}
+		p(e)
+	}
 }
 
 // printer writes results: as one word each, as JSON lines or by a template.
