@@ -4,12 +4,15 @@
 #   ./install.ps1               for you: $env:DOCKER_CONFIG\cli-plugins, or .docker\cli-plugins in your home folder
 #   ./install.ps1 -System       for everybody, as administrator: Docker\cli-plugins in the program folder
 #   ./install.ps1 -Uninstall    removes it again; with -System, for everybody
+#
+# Where Windows does not run scripts: powershell -ExecutionPolicy Bypass -File install.ps1
 param([switch]$System, [switch]$Uninstall)
 Set-StrictMode -Version Latest
 $ErrorActionPreference = 'Stop'
 
-$config = if ($env:DOCKER_CONFIG) { $env:DOCKER_CONFIG } else { Join-Path $HOME '.docker' }
-$folder = if ($System) { Join-Path $env:ProgramFiles 'Docker\cli-plugins' } else { Join-Path $config 'cli-plugins' }
+$config = if ($env:DOCKER_CONFIG) { $env:DOCKER_CONFIG } else { Join-Path $env:USERPROFILE '.docker' }
+$programs = if ($env:ProgramW6432) { $env:ProgramW6432 } else { $env:ProgramFiles } # also if this PowerShell has 32 bits
+$folder = if ($System) { Join-Path $programs 'Docker\cli-plugins' } else { Join-Path $config 'cli-plugins' }
 $plugin = Join-Path $folder 'docker-snapshot.exe'
 
 if ($Uninstall) {
@@ -23,6 +26,7 @@ if ($Uninstall) {
     exit
 }
 
+if (-not (Get-Command docker -ErrorAction SilentlyContinue)) { throw 'the Docker CLI is missing. Install Docker Desktop, or the CLI alone' }
 $architecture = switch ($env:PROCESSOR_ARCHITECTURE) { 'ARM64' { 'arm64' } default { 'amd64' } }
 $program = "docker-snapshot-windows-$architecture.exe"
 $source = Join-Path $PSScriptRoot $program
@@ -39,4 +43,5 @@ Copy-Item -LiteralPath $source -Destination $new
 Move-Item -LiteralPath $new -Destination $plugin -Force
 docker snapshot version
 if ($LASTEXITCODE -ne 0) { throw "docker does not find the plugin in $folder" }
+if ("$(docker snapshot version)" -ne "$(& $plugin version)") { throw "docker finds another docker-snapshot before ${plugin}: look into $(Join-Path $config 'cli-plugins')" }
 Write-Output "Installed as $plugin. Begin with: docker snapshot --help"
