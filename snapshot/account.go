@@ -77,7 +77,7 @@ func (e *Engine) account(ctx context.Context, j journal, data dataState) string 
 	safety, err := e.findSafety(ctx, j)
 	switch {
 	case err != nil:
-		say("the snapshot %s, with what there was, cannot be looked at: %v", j.Safety, err)
+		say("the snapshot %s should hold what there was, but the engine does not show it: %v", j.Safety, err)
 	case safety != nil:
 		say("the snapshot %s holds what there was", j.Safety)
 	default:
@@ -99,7 +99,7 @@ func (e *Engine) situation(ctx context.Context, id string) string {
 	c, err := e.inspectIfThere(ctx, id)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("cannot be looked at: %v", err)
+		return fmt.Sprintf("is unknown, because the engine does not show it: %v", err)
 	case c == nil:
 		return "is gone"
 	}

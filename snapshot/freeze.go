@@ -61,7 +61,7 @@ func (e *Engine) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	if e.guard != nil {
 		release, err := e.guard(ctx, Watched{Frozen: ids})
 		if err != nil {
-			return f, fmt.Errorf("guard frozen containers: %w", err)
+			return f, fmt.Errorf("start the process that thaws the containers should this one be killed: %w", err)
 		}
 		f.release = release
 	}

@@ -112,7 +112,7 @@ func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 
 	engine.guard = func(context.Context, Watched) (func(), error) { return nil, errors.New("no process") }
 	frozen, err = engine.freeze(t.Context(), []string{"writer"})
-	assert.ErrorContains(t, err, "guard frozen containers: no process")
+	assert.ErrorContains(t, err, "start the process that thaws the containers should this one be killed: no process")
 	assert.NilError(t, frozen.thaw(t.Context()))
 	assert.Equal(t, docker.findContainer("writer").state, "running")
 }

@@ -48,7 +48,7 @@ func (e *Engine) awaitStop(ctx context.Context, j journal, p Progress) error {
 	if suspect == nil {
 		return nil
 	}
-	p.status("undo", "waiting whether the engine stops container "+suspect.Name)
+	p.status("undo", "waiting in case the engine is still stopping container "+suspect.Name)
 	deadline := e.now().Add(time.Duration(suspect.Timeout)*time.Second + stopGrace)
 	return poll(ctx, func() (bool, error) {
 		c, err := e.inspectIfThere(ctx, suspect.ID)

@@ -56,11 +56,11 @@ func (w *thawWatch) untilCommit(ctx context.Context, comment string) (heard, err
 				}
 			}
 		case err := <-w.failed:
-			return h, fmt.Errorf("listen to who thaws containers: %w", err)
+			return h, fmt.Errorf("watch for containers that somebody thaws: %w", err)
 		case <-ctx.Done():
 			return h, context.Cause(ctx)
 		case <-limit.C:
-			return h, errors.New("listen to who thaws containers: the engine does not tell of the commit")
+			return h, errors.New("watch for containers that somebody thaws: the engine has sent no event of the commit")
 		}
 	}
 }

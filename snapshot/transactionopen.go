@@ -128,5 +128,5 @@ func (t *transaction) watchOver(ctx context.Context) (err error) {
 	if t.engine.guard != nil {
 		t.release, err = t.engine.guard(ctx, Watched{Replaced: t.plan.name})
 	}
-	return describe(err, "guard the restore")
+	return describe(err, "start the process that rolls the restore back should this one be killed")
 }

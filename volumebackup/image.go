@@ -121,7 +121,7 @@ func (w *workerImages) load(ctx context.Context, image workerimage.Image) (strin
 			return id, err
 		}
 	}
-	return "", errors.New("the engine has made another image of it")
+	return "", errors.New("the engine gave the image another ID than it must have")
 }
 
 // removeOthers removes the images of other builds. The engine keeps those that a

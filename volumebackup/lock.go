@@ -144,7 +144,7 @@ func (l *containerLauncher) repair(ctx context.Context, name string) (*LockedErr
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look who holds %s: %w", name, err)
+		return nil, fmt.Errorf("inspect worker %s: %w", name, err)
 	}
 	is, err := l.images.isWorker(ctx, container.Summary{Names: []string{holder.Name}, ImageID: holder.Image, Labels: holder.Config.Labels})
 	if err != nil {

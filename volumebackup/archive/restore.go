@@ -128,7 +128,7 @@ func (r *restore) manifest() (*store.ManifestReader, error) {
 		m.Close()
 		return nil, &store.DamagedError{
 			Pack: fmt.Sprintf("snapshots/%s/%d.man", r.Snapshot, r.Archive), Offset: -1,
-			Reason: "it is not the manifest that the snapshot's label names",
+			Reason: "it is not the list of files that was written for the snapshot",
 		}
 	}
 	return m, nil

@@ -32,7 +32,7 @@ func (s *Store) ReadPiece(p *Piece, path string, b *Buffer) ([]byte, error) {
 
 func (s *Store) damagedPiece(p *Piece, path string, err error) error {
 	if p.At.Pack == 0 {
-		return &DamagedError{Path: path, Pack: "the store", Offset: -1, Reason: "a piece is in no pack"}
+		return &DamagedError{Path: path, Pack: "the store", Offset: -1, Reason: "a piece of a file is in none of its packs"}
 	}
 	return &DamagedError{Path: path, Pack: s.packFile(p.At.Pack), Offset: p.At.Offset, Reason: err.Error()}
 }

@@ -56,7 +56,7 @@ func (v *Verification) Archive(ctx context.Context, id string, n int, root *Sum)
 	}
 	defer r.Close()
 	if root != nil && r.Summary().Root != *root {
-		v.damaged(&DamagedError{Pack: r.name, Offset: -1, Reason: "it is not the manifest that the snapshot's label names"})
+		v.damaged(&DamagedError{Pack: r.name, Offset: -1, Reason: "it is not the list of files that was written for the snapshot"})
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	entries := make(chan *Entry, 64)

@@ -42,7 +42,7 @@ func (s *session) list(ctx context.Context, r *protocol.ListRequest, e *emitter)
 	defer m.Close()
 	summary := m.Summary()
 	if root != nil && *root != summary.Root {
-		return protocol.Result{}, &protocol.Error{Class: protocol.Damaged, Message: "the store has another archive than the snapshot's label names"}
+		return protocol.Result{}, &protocol.Error{Class: protocol.Damaged, Message: "the store holds another archive of this volume than the one that was taken for the snapshot"}
 	}
 	if err := sendEntries(ctx, m, e); err != nil {
 		return protocol.Result{}, err
