@@ -91,8 +91,9 @@ func usageError(cmd *cobra.Command, err error) error {
 const repeatGrace = time.Second
 
 // cliGrace is how long to wait for a signal of our own after the CLI has closed
-// its socket: Ctrl-C reaches both processes, and the status is to tell so.
-const cliGrace = 20 * time.Millisecond
+// its socket: Ctrl-C reaches both processes, on a busy machine one after the other, and
+// the exit status has to say that it was Ctrl-C.
+const cliGrace = 250 * time.Millisecond
 
 // signals is what the process was sent while a command ran.
 //
