@@ -20,7 +20,7 @@ if ($Uninstall) {
     Remove-Item -LiteralPath $plugin
     Write-Output "Removed $plugin. On each engine that you used it with these stay, and your snapshots with them:"
     Write-Output '  images cua-snapshot/*, volumes cua-snapshots and cua-snapshot-key, and stores that you named yourself'
-    Write-Output 'To remove them for good:'
+    Write-Output '"docker snapshot recover --purge" removes them for good: install it again to use that. Or by hand:'
     Write-Output "  docker image rm --force `$(docker image ls --quiet --filter 'reference=cua-snapshot/*')"
     Write-Output '  docker volume rm cua-snapshots cua-snapshot-key'
     exit

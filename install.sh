@@ -4,7 +4,8 @@
 #
 #   ./install.sh                 for you: $DOCKER_CONFIG/cli-plugins, or ~/.docker/cli-plugins
 #   ./install.sh --system        for everybody: /usr/local/lib/docker/cli-plugins
-#   ./install.sh --uninstall     removes it again; with --system, for everybody
+#   ./install.sh --uninstall     removes it again; with --system, for everybody. What it has made on engines stays:
+#                                "docker snapshot recover --purge" removes that, and must come first
 #   ./install.sh --release DIR [OS/ARCHITECTURE…]
 #                                makes a release there: programs for all systems, or for these, with their checksums
 #   ./install.sh --workers       only makes what "go build -tags workers" builds in: workers for Linux engines
@@ -131,7 +132,7 @@ uninstall_plugin() {
 	rm -f "$1/docker-snapshot"
 	say "Removed $1/docker-snapshot. On each engine that you used it with these stay, and your snapshots with them:"
 	say "  images cua-snapshot/*, volumes cua-snapshots and cua-snapshot-key, and stores that you named yourself"
-	say "To remove them for good:"
+	say "\"docker snapshot recover --purge\" removes them for good: install it again to use that. Or by hand:"
 	say "  docker image rm --force \$(docker image ls --quiet --filter 'reference=cua-snapshot/*')"
 	say "  docker volume rm cua-snapshots cua-snapshot-key"
 }

@@ -58,6 +58,9 @@ func advice(err error) string {
 	if unknown, ok := errors.AsType[*snapshot.UnknownJournalError](err); ok {
 		return "If it is not a worker that you know of, remove it: docker rm " + unknown.Worker
 	}
+	if _, ok := errors.AsType[*snapshot.InterruptedError](err); ok {
+		return "Put that right first: docker snapshot recover"
+	}
 	if pending, ok := errors.AsType[*snapshot.PendingError](err); ok {
 		return "Wait for it, or type: docker snapshot recover " + pending.Container
 	}

@@ -36,6 +36,7 @@ var printed = map[string]reflect.Type{
 	"inspect --files":                 reflect.TypeFor[file](),
 	"rm":                              reflect.TypeFor[removeResult](),
 	"recover":                         reflect.TypeFor[recoverResult](),
+	"recover --purge":                 reflect.TypeFor[purgeResult](),
 	"version":                         reflect.TypeFor[versions](),
 	"--progress json":                 reflect.TypeFor[progressLine](),
 	"not_captured":                    reflect.TypeFor[notCaptured](),
@@ -182,6 +183,14 @@ func (e *printingEngine) Recover(context.Context, string, snapshot.Progress) ([]
 	return []snapshot.Recovery{{Container: "web", Text: "put back as it was before the restore of " + string(firstID)}}, nil
 }
 
+func (e *printingEngine) FindPurgeable(context.Context, snapshot.Progress) ([]snapshot.Purgeable, []string, error) {
+	return []snapshot.Purgeable{{Kind: snapshot.PurgeStore, Name: "cua-snapshots"}}, nil, nil
+}
+
+func (e *printingEngine) Purge(_ context.Context, all []snapshot.Purgeable, _ snapshot.Progress) ([]snapshot.Purgeable, error) {
+	return all, nil
+}
+
 func (e *printingEngine) Entries(_ context.Context, _ snapshot.Snapshot, _ labels.Mount, visit func(volumebackup.Entry)) error {
 	visit(volumebackup.Entry{
 		Path: "bin/link", Kind: "l", Mode: 0o777, UID: 1000, GID: 1000,
@@ -215,6 +224,7 @@ func TestWhatIsPrintedAsJSON(t *testing.T) {
 		"inspect --files": "inspect --files before --format json",
 		"rm":              "rm --force before --format json",
 		"recover":         "recover --format json",
+		"recover --purge": "recover --purge --force --format json",
 		"version":         "version --format json",
 		"An error":        "rm gone --format json",
 		"--progress json": "create web --quiet --progress json",

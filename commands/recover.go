@@ -14,6 +14,8 @@ type recoverOptions struct {
 	volumes  *volumeOptions
 	progress progressOptions
 	printer  printer
+	purge    bool
+	force    bool // without it, a purge asks
 }
 
 // recoverResult is what recover prints.
@@ -31,16 +33,34 @@ func newRecoverCommand(d deps) *cobra.Command {
 		Short: "Put right what an interrupted operation left",
 		Long: `Put right what an interrupted operation left: containers that stand still, and a
 restore in place that was not finished. The next create or restore of the same
-container does so by itself. Operations that are under way are left alone.`,
+container does so by itself. Operations that are under way are left alone.
+
+With --purge it removes from the engine, after a question, everything that this
+plugin has made there: all snapshots, pinned ones too, all stores with what volumes
+held, the images of workers, and the engine's key. Containers and their volumes
+stay, also those that a restore has made. It refuses while an operation is under
+way, or was interrupted.`,
 		Example: `  docker snapshot recover
-  docker snapshot recover web`,
+  docker snapshot recover web
+  docker snapshot recover --purge`,
 		Args:                  cli.RequiresMaxArgs(1),
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeContainers(d),
-		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
+		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			switch {
+			case o.purge && len(args) > 0:
+				return usageError(cmd, errors.New("--purge is for the whole engine: it takes no container"))
+			case o.purge:
+				return o.printer.failed(d.out, runPurge(ctx, d, o))
+			case o.force:
+				return usageError(cmd, errors.New("--force goes with --purge only"))
+			}
 			return o.printer.failed(d.out, runRecover(ctx, d, o, args))
 		}),
 	}
+	cmd.Flags().BoolVar(&o.purge, "purge", false, "Remove everything that this plugin has made on the engine, but containers and their volumes")
+	cmd.Flags().BoolVarP(&o.force, "force", "f", false, "Do not ask before a purge")
+	cmd.Flags().BoolVarP(&o.force, "yes", "y", false, "The same as --force")
 	o.volumes.addLockFlag(cmd.Flags())
 	o.printer.addFlag(cmd.Flags())
 	o.progress.addFlags(cmd.Flags())

@@ -47,6 +47,8 @@ type snapshots interface {
 type upkeep interface {
 	Sweep(ctx context.Context, p snapshot.Progress)
 	Recover(ctx context.Context, container string, p snapshot.Progress) ([]snapshot.Recovery, error)
+	FindPurgeable(ctx context.Context, p snapshot.Progress) (all []snapshot.Purgeable, kept []string, err error)
+	Purge(ctx context.Context, all []snapshot.Purgeable, p snapshot.Progress) ([]snapshot.Purgeable, error)
 	Settle(ctx context.Context, container string, p snapshot.Progress) error
 	Thaw(ctx context.Context, containers []string) error
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
 
@@ -152,6 +153,17 @@ func (v *fakeVolumes) wait(holder *fakeContainer) error {
 func (v *fakeVolumes) IsWorker(_ context.Context, c container.Summary) (bool, error) {
 	_, labelled := c.Labels[volumebackup.LabelPurpose]
 	return labelled && c.Image == workerImage && strings.HasPrefix(c.Names[0], "/cua-snapshot-"), nil
+}
+
+// Images has that of the workers, as long as it is there.
+func (v *fakeVolumes) Images(ctx context.Context) (images []image.Summary, err error) {
+	err = v.docker.do(ctx, "worker images", func() error {
+		if i := v.docker.findImage(workerImage); i != nil {
+			images = []image.Summary{{ID: i.id, Size: 30}}
+		}
+		return nil
+	})
+	return images, err
 }
 
 // Prepare has nothing to look for: the image is there.

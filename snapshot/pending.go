@@ -147,6 +147,28 @@ func (c concern) locks(w worker) bool {
 // about to, so that everything has to be looked at again.
 var errMoved = errors.New("the container was changed by another operation")
 
+// holdsNothing tells whether there is nothing to put right after a dead worker: it has no
+// journal, and nothing was frozen for it.
+func holdsNothing(w worker) bool {
+	_, replaces := w.Labels[labelJournal]
+	_, makes := w.Labels[labelMade]
+	frozen, err := volumebackup.FrozenBy(w.Labels)
+	return !replaces && (!makes || volumebackup.IsSettled(summaryName(w.Summary))) && err == nil && len(frozen) == 0
+}
+
+// clearDead removes dead workers that hold nothing. That it cannot keeps nobody from
+// anything.
+func (e *Engine) clearDead(ctx context.Context, workers []worker, p Progress) {
+	for _, w := range workers {
+		if w.alive || !holdsNothing(w) {
+			continue
+		}
+		if err := e.discard(ctx, w.ID); err != nil && ctx.Err() == nil {
+			p.warn("check", fmt.Sprintf("worker %s, which is dead, is not removed: %v", summaryName(w.Summary), err))
+		}
+	}
+}
+
 // otherWorkers lists the workers, dead ones too, but those with these names.
 func (e *Engine) otherWorkers(ctx context.Context, own []string) ([]worker, error) {
 	workers, err := e.workers(ctx, volumebackup.LabelPurpose)

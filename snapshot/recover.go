@@ -94,6 +94,7 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inqu
 		if err := calls.Wait(); err != nil {
 			return source{}, err
 		}
+		e.clearDead(ctx, workers, p)
 		about := concern{words: []string{o.Container}}
 		if failed == nil {
 			about = about.of(from.container)

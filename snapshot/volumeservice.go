@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -30,6 +31,7 @@ type VolumeStore interface {
 // VolumeWorkers is the part about workers, whatever store they have.
 type VolumeWorkers interface {
 	IsWorker(ctx context.Context, c container.Summary) (bool, error)
+	Images(ctx context.Context) ([]image.Summary, error)
 	Await(ctx context.Context, workerID string) error
 }
 

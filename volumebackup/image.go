@@ -124,15 +124,27 @@ func (w *workerImages) load(ctx context.Context, image workerimage.Image) (strin
 	return "", errors.New("the engine gave the image another ID than it must have")
 }
 
+// list lists the images of workers, of this build and of others.
+func (w *workerImages) list(ctx context.Context) ([]image.Summary, error) {
+	all, err := w.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", workerimage.Repository))})
+	if err != nil {
+		return nil, fmt.Errorf("list images %s: %w", workerimage.Repository, err)
+	}
+	return slices.DeleteFunc(all, func(one image.Summary) bool {
+		is, err := w.judge(ctx, one.ID)
+		return err != nil || !is
+	}), nil
+}
+
 // removeOthers removes the images of other builds. The engine keeps those that a
 // worker uses; they go when the next build comes.
 func (w *workerImages) removeOthers(ctx context.Context, current workerimage.Image) {
-	all, err := w.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", workerimage.Repository))})
+	all, err := w.list(ctx)
 	if err != nil {
 		return
 	}
 	for _, other := range all {
-		if is, err := w.judge(ctx, other.ID); err == nil && is && !current.HasID(other.ID) {
+		if !current.HasID(other.ID) {
 			_, _ = w.docker.ImageRemove(ctx, other.ID, image.RemoveOptions{PruneChildren: true})
 		}
 	}

@@ -169,6 +169,9 @@ func (s *Service) IsWorker(ctx context.Context, c container.Summary) (bool, erro
 	return s.images.isWorker(ctx, c)
 }
 
+// Images lists the images of workers, of this build and of others.
+func (s *Service) Images(ctx context.Context) ([]image.Summary, error) { return s.images.list(ctx) }
+
 // Store is the name of the volume in which archives are kept.
 func (s *Service) Store() string { return s.store.Name }
 

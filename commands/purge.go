@@ -1,0 +1,118 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
+)
+
+// purgeResult is what recover --purge prints of each thing that it has removed.
+type purgeResult struct {
+	Status    string   `json:"status"`
+	Timestamp string   `json:"timestamp"`
+	Kind      string   `json:"kind"`
+	Object    string   `json:"object"`
+	Size      byteSize `json:"size"`
+}
+
+// found is what a purge would remove.
+type found struct {
+	all  []snapshot.Purgeable
+	kept []string // stores that users have made
+}
+
+// runPurge removes everything that this program has made on the engine, but containers
+// and their volumes.
+func runPurge(ctx context.Context, d deps, o recoverOptions) error {
+	if !o.force && !d.in.IsTerminal() {
+		return errors.New("--purge asks for confirmation; without a terminal, add --force")
+	}
+	f, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (f found, err error) {
+		f.all, f.kept, err = eng.FindPurgeable(ctx, p)
+		return f, err
+	})
+	if err != nil {
+		return err
+	}
+	if len(f.kept) > 0 {
+		if err := writeLine(d.err, "These stores were made by somebody else, and stay with what is in them: "+strings.Join(f.kept, ", ")); err != nil {
+			return err
+		}
+	}
+	if len(f.all) == 0 {
+		return writeLine(d.err, "There is nothing to remove.")
+	}
+	if !o.force {
+		if err := d.confirm(ctx, describePurge(f.all)); err != nil {
+			return err
+		}
+	}
+	removed, err := call(d, o.progress, func(eng engine, p snapshot.Progress) ([]snapshot.Purgeable, error) {
+		return eng.Purge(ctx, f.all, p)
+	})
+	for _, one := range removed {
+		r := purgeResult{Status: statusRemoved, Timestamp: rfc3339(d.clock.now()), Kind: string(one.Kind), Object: one.Name, Size: byteSize(one.Size)}
+		if writeErr := o.printer.print(d.out, purgeWords[one.Kind].one+" "+one.Name, r); writeErr != nil {
+			return writeErr
+		}
+	}
+	return err
+}
+
+// purgeWords are the kinds as people call them.
+var purgeWords = map[snapshot.PurgeKind]struct{ one, many string }{
+	snapshot.PurgeSnapshot:    {"snapshot", "snapshots"},
+	snapshot.PurgeTag:         {"tag", "tags of images that were snapshots"},
+	snapshot.PurgeWorker:      {"worker", "containers of workers"},
+	snapshot.PurgeStore:       {"store", "stores"},
+	snapshot.PurgeKey:         {"key", "keys"},
+	snapshot.PurgeWorkerImage: {"worker image", "worker images"},
+}
+
+// describePurge says what goes, and how much.
+func describePurge(all []snapshot.Purgeable) string {
+	names, total := map[snapshot.PurgeKind][]string{}, int64(0)
+	var containers, pinned []string
+	for _, one := range all {
+		names[one.Kind] = append(names[one.Kind], one.Name)
+		total += one.Size
+		if one.Kind == snapshot.PurgeSnapshot {
+			containers = append(containers, one.Container)
+		}
+		if one.Pinned {
+			pinned = append(pinned, one.Name)
+		}
+	}
+	slices.Sort(containers)
+	containers = slices.Compact(containers)
+	lines := []string{"WARNING! This removes from this engine, for good:"}
+	if n := len(names[snapshot.PurgeSnapshot]); n > 0 {
+		line := plural(int64(n), "snapshot", "snapshots") + " of " + plural(int64(len(containers)), "container", "containers")
+		if len(pinned) > 0 {
+			line += fmt.Sprintf(", %d of them pinned: %s", len(pinned), strings.Join(pinned, ", "))
+		}
+		lines = append(lines, "  - "+line)
+	}
+	for _, kind := range []snapshot.PurgeKind{snapshot.PurgeTag, snapshot.PurgeStore, snapshot.PurgeWorker, snapshot.PurgeWorkerImage} {
+		if n := len(names[kind]); n > 0 {
+			words := purgeWords[kind]
+			if kind == snapshot.PurgeStore {
+				words.one, words.many = "store, with the content of all volumes in it", "stores, with the content of all volumes in them"
+			}
+			shown := ""
+			if kind != snapshot.PurgeWorkerImage {
+				shown = ": " + strings.Join(names[kind], ", ")
+			}
+			lines = append(lines, "  - "+plural(int64(n), words.one, words.many)+shown)
+		}
+	}
+	if len(names[snapshot.PurgeKey]) > 0 {
+		lines = append(lines, "  - the engine's key, by which its own snapshots are known: "+names[snapshot.PurgeKey][0])
+	}
+	return strings.Join(append(lines,
+		fmt.Sprintf("In all this is %s. Containers, also restored ones, and their volumes stay.", size(total))), "\n")
+}

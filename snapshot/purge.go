@@ -1,0 +1,227 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// PurgeKind is a kind of things that this program leaves on an engine.
+type PurgeKind string
+
+// The kinds, in the order in which they are removed.
+const (
+	PurgeSnapshot    PurgeKind = "snapshot"
+	PurgeTag         PurgeKind = "tag"    // of an image that was a snapshot: its labels cannot be read, or its ID tag is gone
+	PurgeWorker      PurgeKind = "worker" // a container that works no more
+	PurgeStore       PurgeKind = "store"
+	PurgeKey         PurgeKind = "key" // the volume with the engine's key
+	PurgeWorkerImage PurgeKind = "worker_image"
+)
+
+// Purgeable is one thing that [Engine.Purge] removes.
+type Purgeable struct {
+	Kind      PurgeKind
+	Name      string
+	Size      int64 // bytes; zero: not known, or counted with the snapshots
+	Container string
+	Pinned    bool
+	id        string
+}
+
+// InterruptedError is returned if something has to be recovered first.
+type InterruptedError struct {
+	Worker  string // the dead worker's container
+	Purpose string
+}
+
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("an operation was interrupted (%s, in container %s)", e.Purpose, e.Worker)
+}
+
+// Unwrap gives the error its class.
+func (e *InterruptedError) Unwrap() error { return cerrdefs.ErrFailedPrecondition }
+
+// FindPurgeable finds everything that this program has made on the engine, but containers
+// and their volumes. It fails while an operation is under way, or was interrupted. Stores
+// that users have made are theirs: kept names those that snapshots are stored in.
+func (e *Engine) FindPurgeable(ctx context.Context, p Progress) (all []Purgeable, kept []string, err error) {
+	workers, err := e.deadWorkers(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	snapshots, err := e.list(ctx, p, namespace+"*")
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range snapshots {
+		all = append(all, Purgeable{Kind: PurgeSnapshot, Name: string(s.ID), Size: s.StoredBytes(), Container: s.Container.Name, Pinned: s.Pinned, id: s.Ref()})
+	}
+	rest, err := e.looseTags(ctx, snapshots)
+	if err != nil {
+		return nil, nil, err
+	}
+	all = append(append(all, rest...), workers...)
+	stores, err := e.purgeableVolumes(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	all = append(all, stores...)
+	for _, s := range snapshots {
+		isOurs := slices.ContainsFunc(stores, func(v Purgeable) bool { return v.Name == s.Store })
+		if v, err := e.docker.VolumeInspect(ctx, s.Store); s.Store != "" && !isOurs && !slices.Contains(kept, s.Store) && err == nil {
+			kept = append(kept, v.Name)
+		}
+	}
+	if e.volumes == nil {
+		return all, kept, nil
+	}
+	images, err := e.volumes.Images(ctx)
+	for _, i := range images {
+		all = append(all, Purgeable{Kind: PurgeWorkerImage, Name: i.ID, Size: i.Size, id: i.ID})
+	}
+	return all, kept, err
+}
+
+// deadWorkers lists the workers' containers, of which none is at work and none holds
+// something that would have to be put right.
+func (e *Engine) deadWorkers(ctx context.Context) ([]Purgeable, error) {
+	workers, err := e.workers(ctx, volumebackup.LabelPurpose)
+	if err != nil {
+		return nil, err
+	}
+	var dead []Purgeable
+	for _, w := range workers {
+		name, purpose := summaryName(w.Summary), w.Labels[volumebackup.LabelPurpose]
+		if w.alive {
+			return nil, &volumebackup.LockedError{Holder: name, Purpose: purpose}
+		}
+		if !holdsNothing(w) {
+			return nil, &InterruptedError{Worker: name, Purpose: purpose}
+		}
+		dead = append(dead, Purgeable{Kind: PurgeWorker, Name: name, id: w.ID})
+	}
+	return dead, nil
+}
+
+// looseTags lists the tags in our namespace of images that we have made, and that are no
+// snapshots any more. What users have built FROM one is theirs, whatever they call it.
+func (e *Engine) looseTags(ctx context.Context, snapshots []Snapshot) ([]Purgeable, error) {
+	images, err := e.listImages(ctx, namespace+"*")
+	if err != nil {
+		return nil, err
+	}
+	var loose []Purgeable
+	for _, summary := range images {
+		_, labelled := summary.Labels[labels.KeyID]
+		isListed := slices.ContainsFunc(snapshots, func(s Snapshot) bool { return s.ImageID == summary.ID })
+		if !labelled || isListed {
+			continue
+		}
+		found, err := e.docker.ImageInspect(ctx, summary.ID)
+		if cerrdefs.IsNotFound(err) || err == nil && found.Comment != comment(labels.ID(summary.Labels[labels.KeyID])) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("inspect image %s: %w", summary.ID, err)
+		}
+		for _, ref := range summary.RepoTags {
+			if strings.HasPrefix(ref, namespace) {
+				loose = append(loose, Purgeable{Kind: PurgeTag, Name: ref, id: ref})
+			}
+		}
+	}
+	return loose, nil
+}
+
+// purgeableVolumes lists the stores, and the volume with the engine's key.
+func (e *Engine) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
+	stores, err := e.storeVolumes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Purgeable
+	for _, v := range stores {
+		all = append(all, Purgeable{Kind: PurgeStore, Name: v.Name})
+	}
+	key, err := e.docker.VolumeInspect(ctx, keyVolume)
+	if cerrdefs.IsNotFound(err) || err == nil && key.Labels[labelKey] == "" {
+		return all, nil
+	}
+	return append(all, Purgeable{Kind: PurgeKey, Name: keyVolume}), describe(err, "inspect volume "+keyVolume)
+}
+
+// Purge removes what [Engine.FindPurgeable] has found, and what interrupted commands have
+// left. It returns what it has removed; what it cannot remove does not keep the rest.
+func (e *Engine) Purge(ctx context.Context, all []Purgeable, p Progress) ([]Purgeable, error) {
+	if _, err := e.deadWorkers(ctx); err != nil { // it may be a while since they were found
+		return nil, err
+	}
+	failures := make([]error, len(all))
+	chosen, at := removals{}, []int{}
+	for i, one := range all {
+		if one.Kind != PurgeSnapshot {
+			continue
+		}
+		s, err := e.lookup(ctx, one.Name, refOf(one.id))
+		if failures[i] = err; err == nil {
+			chosen, at = append(chosen, &Removal{Word: one.Name, Snapshot: s}), append(at, i)
+		}
+	}
+	e.untagAll(ctx, chosen, p)
+	for n, r := range chosen {
+		failures[at[n]] = r.Err
+	}
+	if now, err := e.engineTime(ctx); err == nil { // however young it is: nobody is at work
+		now = now.Add(orphanAge)
+		failures = append(failures, e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
+	}
+	var removed []Purgeable
+	for i, one := range all {
+		if failures[i] == nil {
+			failures[i] = e.purgeOne(ctx, one)
+		}
+		if cerrdefs.IsNotFound(failures[i]) { // somebody else was faster
+			failures[i] = nil
+			continue
+		}
+		if failures[i] == nil {
+			removed = append(removed, one)
+		}
+	}
+	return removed, errors.Join(failures...)
+}
+
+// purgeOne removes one thing; snapshots are gone by then.
+func (e *Engine) purgeOne(ctx context.Context, one Purgeable) (err error) {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	switch one.Kind {
+	case PurgeTag:
+		err = e.removeImage(ctx, one.id)
+	case PurgeWorker:
+		err = e.docker.ContainerRemove(ctx, one.id, container.RemoveOptions{Force: true})
+	case PurgeStore, PurgeKey:
+		err = e.docker.VolumeRemove(ctx, one.Name, false)
+	case PurgeWorkerImage:
+		_, err = e.docker.ImageRemove(ctx, one.id, image.RemoveOptions{Force: true, PruneChildren: true})
+	case PurgeSnapshot:
+	}
+	return describe(err, "remove "+string(one.Kind)+" "+one.Name)
+}
+
+// refOf is a reference that this program has made.
+func refOf(ref string) tagged {
+	repository, tag, _ := strings.Cut(ref, ":")
+	return tagged{repository, tag}
+}

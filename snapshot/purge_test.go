@@ -1,0 +1,128 @@
+package snapshot
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/google/go-cmp/cmp"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// toPurge is an engine with snapshots in two stores, a restored copy, a tag without its
+// snapshot, an image that was built FROM one, and the container of a dead worker.
+func toPurge(t *testing.T) *fakeDocker {
+	t.Helper()
+	docker := withMine(t, "id")
+	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: volumebackup.DefaultStore, Labels: map[string]string{labels.KeyStoreID: "other"}})
+	assert.NilError(t, err)
+	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "two", Pinned: true})
+	restore1(t, docker, RestoreOptions{Snapshot: "two", Name: "copy"})
+	docker.randomness = 200
+	loose := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "loose"})
+	assert.NilError(t, docker.engine().removeImage(t.Context(), loose.Ref()))
+	docker.addImage("mine:latest", &container.Config{Labels: docker.findImage("cua-snapshot/web:two").config.Labels})
+	dead := docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "list", labels.Prefix + "worker.frozen": "null"}, nil, true)
+	dead.end(docker.clock)
+	return docker
+}
+
+func TestPurgeRemovesEverythingButContainersAndVolumes(t *testing.T) {
+	docker := toPurge(t)
+	e := docker.engine()
+	all, kept, err := e.FindPurgeable(t.Context(), nil)
+	assert.NilError(t, err)
+	assert.Equal(t, len(kept), 0)
+	removed, err := e.Purge(t.Context(), all, nil)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, removed, all, purgeableEqual)
+
+	var kinds []string
+	for _, one := range all {
+		kinds = append(kinds, string(one.Kind))
+	}
+	assert.Equal(t, strings.Join(kinds, " "), "snapshot snapshot tag tag worker store store key worker_image")
+	var containers, volumes, tags []string
+	for _, c := range docker.containers {
+		containers = append(containers, c.name+" "+c.state)
+	}
+	for _, v := range docker.volumes {
+		volumes = append(volumes, v.name)
+	}
+	for _, i := range docker.images {
+		tags = append(tags, i.tags...)
+	}
+	assert.DeepEqual(t, containers, []string{"web running", "copy running"})
+	assert.DeepEqual(t, volumes, []string{"data", "data-000065"})
+	assert.DeepEqual(t, tags, []string{"busybox:latest", "mine:latest"})
+	all, _, err = e.FindPurgeable(t.Context(), nil)
+	assert.NilError(t, err)
+	assert.Equal(t, len(all), 0)
+}
+
+var purgeableEqual = cmp.AllowUnexported(Purgeable{})
+
+// What is in the way of one thing does not keep the rest.
+func TestPurgeGoesOn(t *testing.T) {
+	docker := toPurge(t)
+	docker.create(t, "reader", &container.Config{}, &container.HostConfig{Binds: []string{"mine:/store:ro"}})
+	e := docker.engine()
+	all, _, err := e.FindPurgeable(t.Context(), nil)
+	assert.NilError(t, err)
+	removed, err := e.Purge(t.Context(), all, nil)
+	assert.ErrorContains(t, err, "remove store mine: ")
+	assert.Equal(t, len(removed), len(all)-1)
+	assert.Assert(t, docker.findVolume("mine") != nil)
+}
+
+// A store that a user has made is the user's.
+func TestPurgeLeavesStoresOfUsers(t *testing.T) {
+	docker := withMine(t, "id")
+	docker.findVolume("mine").labels = nil
+	all, kept, err := docker.engine().FindPurgeable(t.Context(), nil)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, kept, []string{"mine"})
+	assert.Assert(t, !slices.ContainsFunc(all, func(one Purgeable) bool { return one.Kind == PurgeStore }))
+}
+
+func TestPurgeRefusesWhileSomethingIsLeftToDo(t *testing.T) {
+	docker := withMine(t, "id")
+	docker.killedAt(t, "apply data", 1)
+	before := docker.world()
+	_, _, err := docker.engine().FindPurgeable(t.Context(), nil)
+	_, interrupted := errors.AsType[*InterruptedError](err)
+	assert.Assert(t, interrupted, "%v", err)
+	_, err = docker.engine().Purge(t.Context(), []Purgeable{{Kind: PurgeKey, Name: keyVolume}}, nil)
+	assert.Assert(t, err != nil)
+	assert.Equal(t, docker.world(), before)
+	recoverAll(t, docker)
+	_, _, err = docker.engine().FindPurgeable(t.Context(), nil)
+	assert.NilError(t, err)
+
+	docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "list"}, nil, true)
+	_, _, err = docker.engine().FindPurgeable(t.Context(), nil)
+	_, locked := errors.AsType[*volumebackup.LockedError](err)
+	assert.Assert(t, locked, "%v", err)
+}
+
+// A worker that has died and holds nothing is cleared away by recover, and by the next create.
+func TestDeadWorkersThatHoldNothingGo(t *testing.T) {
+	for _, use := range []func(*fakeDocker) error{
+		func(docker *fakeDocker) error { _, err := docker.engine().Recover(t.Context(), "", nil); return err },
+		func(docker *fakeDocker) error { _, err := docker.engine().Recover(t.Context(), "web", nil); return err },
+		func(docker *fakeDocker) error {
+			_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
+			return err
+		},
+	} {
+		docker := toPurge(t)
+		assert.NilError(t, use(docker))
+		assert.Assert(t, !slices.ContainsFunc(docker.containers, func(c *fakeContainer) bool { return c.config.Image == workerImage }), docker.world())
+	}
+}
