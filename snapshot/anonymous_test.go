@@ -112,7 +112,7 @@ func TestTheAnonymousVolumeOfACopyGoesWithIt(t *testing.T) {
 		assert.NilError(t, err)
 		made := docker.anonymousOf(t, "copy")
 		assert.Equal(t, made.content, "one")
-		docker.clock = docker.clock.Add(time.Hour)
+		docker.wait(time.Hour)
 		_, err = docker.engine().Recover(t.Context(), "", nil)
 		assert.NilError(t, err)
 		assert.Assert(t, docker.findContainer("copy") != nil, "a copy that is complete was taken for one that is not")
@@ -133,7 +133,7 @@ func TestACopyThatWasKilledIsWholeOrGone(t *testing.T) {
 		withFaults(t, []faultKind{faultDie}, withAnonymous, operate, func(t *testing.T, o outcome) {
 			docker := o.docker
 			docker.clientDies()
-			docker.clock = docker.clock.Add(2 * unfinishedAge)
+			docker.wait(2 * unfinishedAge)
 			_, err := docker.engine().Recover(t.Context(), "", nil)
 			assert.NilError(t, err)
 			if docker.findContainer("copy") == nil {
@@ -156,7 +156,7 @@ func TestACopyThatIsBeingFilledStays(t *testing.T) {
 	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
 	others := 0
 	docker.beforeCall, docker.doBefore = "apply ", func() {
-		docker.clock = docker.clock.Add(2 * unfinishedAge)
+		docker.wait(2 * unfinishedAge)
 		docker.engine().clearCopies(t.Context(), func(event Event) { t.Error(event.Text) })
 		others++
 	}
@@ -187,7 +187,7 @@ func TestAnAnonymousVolumeThatIsGoneIsMadeAgainInPlace(t *testing.T) {
 	withFaults(t, kinds, scene, operate, func(t *testing.T, o outcome) {
 		docker := o.docker
 		docker.clientDies()
-		docker.clock = docker.clock.Add(time.Minute / 2)
+		docker.wait(time.Minute / 2)
 		_, err := docker.engine().Recover(t.Context(), "", nil)
 		assert.NilError(t, err, "%v", o.err)
 		web := docker.findContainer("web")

@@ -123,7 +123,7 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 		docker := o.docker
 		wasTold := told
 		docker.clientDies()
-		docker.clock = docker.clock.Add(time.Minute / 2)
+		docker.wait(time.Minute / 2)
 		if !wasTold {
 			assert.NilError(t, docker.engine().Settle(t.Context(), "web", nil), docker.world())
 		}

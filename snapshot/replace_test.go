@@ -39,6 +39,8 @@ func replaceOptions() ReplaceOptions {
 
 // clientDies is what a client leaves that is killed: its workers end as their input does.
 func (f *fakeDocker) clientDies() {
+	f.mu.Lock() // what an operation asked ahead may still be under way
+	defer f.mu.Unlock()
 	f.dead = false
 	f.randomness += 50
 	for _, c := range f.containers {
@@ -46,6 +48,13 @@ func (f *fakeDocker) clientDies() {
 			c.end(f.clock)
 		}
 	}
+}
+
+// wait lets time pass on the engine.
+func (f *fakeDocker) wait(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clock = f.clock.Add(d)
 }
 
 // replaceUntil has a restore in place of web:one die before a call that begins so,
@@ -117,7 +126,7 @@ func checkReplaced(t *testing.T, o outcome, old fakeContainer) {
 	t.Helper()
 	docker := o.docker
 	docker.clientDies()
-	docker.clock = docker.clock.Add(time.Minute / 2) // what was made and never ran counts as dead
+	docker.wait(time.Minute / 2) // what was made and never ran counts as dead
 	_, err := docker.engine().Recover(t.Context(), "", nil)
 	assert.NilError(t, err, "%v", o.err)
 	for line := range strings.Lines(docker.world()) {
