@@ -70,7 +70,7 @@ scripts() {
 	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot
 	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 40m "$@" ./e2e
 	# Always the same cells: a change is judged by what it does, not by the draw. Others are run by hand.
-	(($#)) || run_faults -seed 2026 -cells 40
+	(($#)) || run_faults -seed 2026
 	stop_engine
 }
 
