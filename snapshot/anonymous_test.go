@@ -155,11 +155,11 @@ func TestACopyThatIsBeingFilledStays(t *testing.T) {
 	docker.anonymousOf(t, "web").content = "one"
 	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
 	others := 0
-	docker.beforeCall, docker.doBefore = "apply ", func() {
+	docker.before("apply ", 0, func() {
 		docker.wait(2 * unfinishedAge)
 		docker.engine().clearCopies(t.Context(), func(event Event) { t.Error(event.Text) })
 		others++
-	}
+	})
 	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one", Name: "copy", Start: StartNever}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, others, 1)

@@ -65,7 +65,7 @@ func TestTheRecordGoesWithTheOperation(t *testing.T) {
 		"done": func(*testing.T, *fakeDocker) error { return nil },
 		"rolled back": func(_ *testing.T, docker *fakeDocker) error {
 			docker.startError = errors.New("it does not start")
-			docker.beforeCall, docker.doBefore = "ContainerRemove", func() { docker.startError = nil }
+			docker.before("ContainerRemove", 0, func() { docker.startError = nil })
 			return docker.startError
 		},
 	} {

@@ -61,12 +61,12 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 			t.Run(map[bool]string{true: "rolled back, ", false: "done, "}[rolledBack]+name, func(t *testing.T) {
 				docker := withReader(t)
 				old := docker.findContainer("web").id
-				docker.beforeCall, docker.doBefore = "ContainerCreate web", func() {
+				docker.before("ContainerCreate web", 0, func() {
 					docker.hostPorts["8080"] = true
 					if rolledBack {
 						docker.fault = fault{at: len(docker.calls) + 1, kind: faultRefuse}
 					}
-				}
+				})
 				e, told := docker.engine(), false
 				e.guard = func(context.Context, Watched) (func(), error) { return func() { told = true }, nil }
 				var got events

@@ -10,7 +10,7 @@ import (
 )
 
 // between runs do once, before the next call that begins so.
-func (f *fakeDocker) between(call string, do func()) { f.beforeCall, f.doBefore = call, do }
+func (f *fakeDocker) between(call string, do func()) { f.before(call, 0, do) }
 
 // latestIs is the ID of the snapshot that latest means.
 func latestIs(t *testing.T, docker *fakeDocker) string {

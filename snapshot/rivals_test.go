@@ -308,10 +308,10 @@ func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
 				docker := withTwo(t)
 				old := docker.findContainer("web")
 				lock := volumebackup.LockName(old.id)
-				docker.beforeCall, docker.doBefore = call, func() {
+				docker.before(call, 0, func() {
 					docker.kill(lock)
 					meanwhile(t, docker)
-				}
+				})
 				_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
 				assert.Assert(t, err != nil)
 				written := slices.ContainsFunc(docker.calls, func(call string) bool { return strings.HasPrefix(call, "apply") })
@@ -330,13 +330,13 @@ func TestReplaceTakesItsLockAgainToTakeBack(t *testing.T) {
 	docker := withTwo(t)
 	lock := volumebackup.LockName(docker.findContainer("web").id)
 	held := false
-	docker.beforeCall, docker.doBefore = "ContainerCreate web", func() {
+	docker.before("ContainerCreate web", 0, func() {
 		docker.kill(lock)
-		docker.beforeCall, docker.doBefore = "ContainerRemove", func() { // of the new one
+		docker.before("ContainerRemove", 0, func() { // of the new one
 			c := docker.findContainer(lock)
 			held = c != nil && c.state == "running"
-		}
-	}
+		})
+	})
 	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
 	assert.ErrorContains(t, err, "everything was put back")
 	assert.Assert(t, held)

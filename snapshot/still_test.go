@@ -27,6 +27,8 @@ func withSharer(t *testing.T) *fakeDocker {
 
 // before has something done before the call number skip+1 that begins so.
 func (f *fakeDocker) before(call string, skip int, do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.beforeCall, f.doBefore = call, func() {
 		if skip == 0 {
 			do()
