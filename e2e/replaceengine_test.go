@@ -45,7 +45,10 @@ func TestReplaceSurvivesTheEngine(t *testing.T) {
 		t.Run(tc.verb+" while "+tc.phase, func(t *testing.T) {
 			e.endDuring(t, tc.phase, tc.verb)
 			e.run(t, "restart")
-			e.docker(append([]string{"snapshot"}, strings.Fields(tc.next)...)...)
+			out, err := exec.Command("docker", append([]string{"snapshot"}, strings.Fields(tc.next)...)...).CombinedOutput()
+			t.Logf("%s: %s", tc.next, out)
+			assert.NilError(t, err)
+			t.Log(e.docker("ps", "--all", "--no-trunc", "--format", "{{.Names}} {{.Status}} {{.CreatedAt}} {{.Labels}}"))
 			after, err := takePicture("web")
 			assert.NilError(t, err)
 			assert.Equal(t, after, before)
@@ -125,5 +128,6 @@ func (e *ownEngine) endDuring(t *testing.T, phase, verb string) {
 		}
 	}
 	assert.Assert(t, ended, "it was never at %s:\n%s", phase, all.String())
+	t.Log(all.String())
 	assert.Assert(t, restore.Wait() != nil, "it got through:\n%s", all.String())
 }

@@ -22,6 +22,9 @@ type worker struct {
 
 // workers lists the workers with one of our labels, dead ones too.
 func (e *Engine) workers(ctx context.Context, label string) ([]worker, error) {
+	if e.volumes == nil {
+		return nil, nil
+	}
 	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
@@ -141,6 +144,19 @@ func (c concern) locks(w worker) bool {
 	return slices.ContainsFunc(c.words, func(word string) bool {
 		return word != "" && (volumebackup.IsLockOf(summaryName(w.Summary), word) || volumebackup.IsLockOf(summaryName(w.Summary), journal{Name: word}.lock()))
 	})
+}
+
+// isServedBy tells whether a worker works for one of the containers.
+func (c concern) isServedBy(w worker) bool {
+	if slices.Contains(c.words, "") || c.locks(w) { // "": whichever
+		return true
+	}
+	if _, isReplace := w.Labels[labelJournal]; isReplace {
+		j, err := journalOf(w)
+		return err == nil && j.isAbout(c.words)
+	}
+	frozen, err := volumebackup.FrozenBy(w.Labels)
+	return err == nil && slices.ContainsFunc(frozen, func(id string) bool { return slices.Contains(c.words, id) })
 }
 
 // errMoved means that another operation has changed the container meanwhile, or is

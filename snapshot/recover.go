@@ -26,15 +26,15 @@ type Recovery struct {
 // all if its name is empty. Operations that are under way are left alone. If nothing of them
 // is left, it sweeps all stores.
 func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recovery, error) {
-	workers, err := e.workers(ctx, volumebackup.LabelPurpose)
-	if err != nil {
-		return nil, err
-	}
 	about := concern{words: []string{name}}
 	if c, err := e.inspectIfThere(ctx, name); err != nil {
 		return nil, err
 	} else if c != nil {
 		about = about.of(*c)
+	}
+	workers, err := e.restingWorkers(ctx, about, p)
+	if err != nil {
+		return nil, err
 	}
 	var done []Recovery
 	var failed error
@@ -57,6 +57,26 @@ func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recove
 	return done, failed
 }
 
+// endingPatience is how long a worker may take to end after its client was killed: it has to
+// notice, and so has the engine.
+const endingPatience = 3 * time.Second
+
+// restingWorkers lists the workers. Those that work for one of these containers may be
+// about to end, and are waited for, but not for long: they may as well be at work.
+func (e *Engine) restingWorkers(ctx context.Context, about concern, p Progress) (workers []worker, err error) {
+	deadline := e.now().Add(endingPatience)
+	err = poll(ctx, func() (bool, error) {
+		workers, err = e.workers(ctx, volumebackup.LabelPurpose)
+		at := slices.IndexFunc(workers, func(w worker) bool { return w.alive && about.isServedBy(w) })
+		if err != nil || at < 0 || e.now().After(deadline) {
+			return true, err
+		}
+		p.status("check", "looking whether this goes on: "+workers[at].Labels[volumebackup.LabelPurpose])
+		return false, nil
+	})
+	return workers, err
+}
+
 // Settle puts right what was interrupted of restores in place of a container, and
 // waits first for what is under way.
 func (e *Engine) Settle(ctx context.Context, name string, p Progress) error {
@@ -75,16 +95,14 @@ func (e *Engine) Settle(ctx context.Context, name string, p Progress) error {
 // place is under way, or was interrupted. It looks for one while it observes: there
 // hardly ever is, and then it observes again.
 func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inquiry, p Progress) (source, error) {
-	tried := leftovers{}
+	tried, looked := leftovers{}, false
 	for {
 		var workers []worker
 		var from source
 		var failed error
 		calls, callsCtx := errgroup.WithContext(ctx)
 		calls.Go(func() (err error) {
-			if e.volumes != nil {
-				workers, err = e.workers(callsCtx, volumebackup.LabelPurpose)
-			}
+			workers, err = e.workers(callsCtx, volumebackup.LabelPurpose)
 			return err
 		})
 		calls.Go(func() error {
@@ -109,6 +127,10 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inqu
 			return source{}, err
 		}
 		if pending = tried.untried(pending); len(pending) == 0 && !again {
+			if cerrdefs.IsNotFound(failed) && !looked { // it was set aside, by a restore that ended at that moment
+				looked = true
+				continue
+			}
 			return from, failed
 		}
 		if err := tried.conclude(ctx, e, pending, p); err != nil {

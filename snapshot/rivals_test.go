@@ -209,6 +209,40 @@ func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 	assert.Equal(t, other.Plugin, "v9")
 }
 
+// A worker ends a moment after its client was killed: who recovers at once waits for that,
+// and not for one that goes on.
+func TestRecoverWaitsForAWorkerThatIsAboutToEnd(t *testing.T) {
+	for _, ends := range []bool{true, false} {
+		docker := withTwo(t)
+		web := docker.findContainer("web").id
+		docker.replaceUntil(t, "apply data", 1)
+		if ends {
+			docker.before("ContainerList", 1, docker.clientDies)
+		}
+		done, err := docker.engine().Recover(t.Context(), "web", nil)
+		assert.NilError(t, err)
+		if !ends {
+			assert.Equal(t, len(done), 0)
+			continue
+		}
+		assert.Equal(t, docker.findContainer("web").id, web)
+		assert.Equal(t, docker.data(), "two")
+	}
+}
+
+// A restore in place that is taken back has the container set aside; it may be over when
+// somebody who did not find the container looks for that restore.
+func TestCreateLooksAgainForAContainerThatWasAside(t *testing.T) {
+	docker := withTwo(t)
+	web := docker.findContainer("web")
+	docker.before("ContainerInspect", 0, func() {
+		web.name = "aside"
+		docker.before("ContainerInspect", 0, func() { web.name = "web" })
+	})
+	_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
+	assert.NilError(t, err)
+}
+
 // Volumes are not put back under a container that uses them now.
 func TestRecoverLeavesAVolumeInUseAlone(t *testing.T) {
 	docker := withTwo(t)
