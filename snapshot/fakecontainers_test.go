@@ -158,6 +158,7 @@ func (f *fakeDocker) ContainerList(ctx context.Context, options container.ListOp
 			}
 			list = append(list, clone(c.summary()))
 		}
+		slices.Reverse(list) // the newest first, as engines do
 		return nil
 	})
 	return list, err

@@ -20,7 +20,9 @@ type worker struct {
 	alive bool // at work, about to be, or about to be gone
 }
 
-// workers lists the workers with one of our labels, dead ones too.
+// workers lists the workers with one of our labels, dead ones too, the oldest first: an
+// operation that lost its lock and could not have it again may have left two, and the
+// older one has the journal that is recorded.
 func (e *Engine) workers(ctx context.Context, label string) ([]worker, error) {
 	if e.volumes == nil {
 		return nil, nil
@@ -47,6 +49,7 @@ func (e *Engine) workers(ctx context.Context, label string) ([]worker, error) {
 		}
 		found = append(found, worker{c, volumebackup.IsAlive(c.State, time.Unix(c.Created, 0), at)})
 	}
+	slices.Reverse(found) // engines list the newest first
 	return found, nil
 }
 

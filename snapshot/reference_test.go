@@ -308,7 +308,7 @@ func TestReferencesForCompletion(t *testing.T) {
 	} {
 		assert.Equal(t, words(engine.References(ctx, prefix)), want)
 	}
-	assert.Equal(t, words(engine.Containers(ctx)), "web db Web shop-db-1")
+	assert.Equal(t, words(engine.Containers(ctx)), "shop-db-1 Web db web")
 	assert.Equal(t, words(engine.VolumeNames(ctx, "shop-db-1")), "data")
 	assert.Equal(t, words(engine.VolumeNames(ctx, "gone")), "")
 	assert.Assert(t, slices.Contains(strings.Fields(words(engine.VolumeNames(ctx, ""))), "data"))

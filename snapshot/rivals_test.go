@@ -376,6 +376,53 @@ func TestReplaceTakesItsLockAgainToTakeBack(t *testing.T) {
 	assert.Assert(t, held)
 }
 
+// If it cannot have the lock again, as while its engine restarts, the journal stays: it is
+// all that the guard, and recover, know of.
+func TestReplaceThatCannotTakeItsLockAgainLeavesItsJournal(t *testing.T) {
+	for name, refused := range map[string][]string{
+		"no lock": {"launch cua-snapshot-"}, "no record": {"record journal"}, "neither a record nor a removal": {"record journal", "close", "ContainerRemove"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := withTwo(t)
+			old := docker.findContainer("web")
+			lock := volumebackup.LockName(old.id)
+			docker.before("ContainerCreate web", 0, func() {
+				docker.kill(lock)
+				docker.refused = refused
+			})
+			_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+			assert.Assert(t, err != nil)
+			docker.refused = nil
+			docker.clientDies()
+			recoverAll(t, docker)
+			assert.Equal(t, docker.findContainer("web"), old, docker.world())
+			assert.Equal(t, old.state+docker.data(), "runningtwo")
+			assert.Assert(t, !strings.Contains(docker.world(), "container cua-snapshot"), docker.world())
+		})
+	}
+}
+
+// The worker with which it could not have the lock again may be left, too. Its journal was
+// not recorded, which is no reason to leave the recorded one alone.
+func TestAWorkerWithoutARecordDoesNotHideTheOneThatHasIt(t *testing.T) {
+	for name, repair := range map[string]func(e *Engine) error{
+		"recover": func(e *Engine) error { _, err := e.Recover(t.Context(), "web", nil); return err },
+		"guard":   func(e *Engine) error { return e.Settle(t.Context(), "web", nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := withTwo(t)
+			lock := volumebackup.LockName(docker.findContainer("web").id)
+			docker.killedAt(t, "apply data", 1)
+			again := *docker.findContainer(lock)
+			again.id, again.name = docker.newID(), lock+"-again"
+			docker.containers = append(docker.containers, &again)
+			assert.NilError(t, repair(docker.engine()))
+			assert.Equal(t, docker.findContainer("web").state+docker.data(), "runningtwo")
+			assert.Assert(t, !strings.Contains(docker.world(), "container cua-snapshot"), docker.world())
+		})
+	}
+}
+
 // lock is the name of the worker that locks a container, under whatever name that is now.
 func (f *fakeDocker) lock(name string) string {
 	f.mu.Lock()

@@ -282,8 +282,11 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	if !t.written {
 		j.Volumes = nil
 	}
-	if settled, err := t.regain(ctx); settled || err != nil {
-		t.pending = err != nil
+	settled, err := t.regain(ctx)
+	if err != nil {
+		t.leavePending(ctx)
+	}
+	if settled || err != nil {
 		return errors.Join(failure, err)
 	}
 	undo := t.engine.undoReplace
@@ -318,18 +321,21 @@ func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	lost := t.lock
-	if t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil); err == nil {
-		err = t.lock.RecordJournal(ctx, options.Journal[labelJournal])
+	lock, err := t.engine.volumes.OpenRestore(ctx, options, nil)
+	if err == nil {
+		if err = lock.RecordJournal(ctx, options.Journal[labelJournal]); err != nil {
+			err = errors.Join(err, lock.Close())
+		}
 	}
-	if err != nil {
-		t.lock = lost
+	if err != nil { // the journal is on the one that was lost, and stays
 		data := dataSafe
 		if t.written {
 			data = dataMixed
 		}
 		return false, &UndoError{Container: t.plan.name, State: t.engine.account(ctx, t.journal, data), Err: fmt.Errorf("take the lock again: %w", err)}
 	}
+	lost := t.lock
+	t.lock = lock
 	if t.journal.Old == "" || t.journal.OneShot { // what there is to undo shows
 		return false, lost.Close()
 	}
