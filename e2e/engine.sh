@@ -102,7 +102,8 @@ dead() { ! alive "$1"; }
 
 answers() { "$docker" --host "unix://$dir/docker.sock" version >/dev/null 2>&1; }
 
-answers_or_dies() { answers || dead dockerd.pid; }
+# A process that is just being replaced by a program has no command line for a moment, and looks dead.
+answers_or_dies() { answers || { dead dockerd.pid && sleep 0.2 && dead dockerd.pid; }; }
 
 # end FILE SIGNAL… signals the process that FILE names and waits until it is gone.
 end() {

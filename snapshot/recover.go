@@ -24,7 +24,7 @@ type Recovery struct {
 
 // Recover puts right what interrupted operations left: of one container, or of
 // all if its name is empty. Operations that are under way are left alone. If nothing of them
-// is left, it sweeps all stores.
+// is left, it sweeps the store of new snapshots; for all containers, all stores.
 func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recovery, error) {
 	about := concern{words: []string{name}}
 	if c, err := e.inspectIfThere(ctx, name); err != nil {
@@ -51,8 +51,12 @@ func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recove
 			done = append(done, *r)
 		}
 	}
-	if failed == nil {
+	switch {
+	case failed != nil:
+	case name == "":
 		e.sweepStores(ctx, p)
+	default:
+		e.Sweep(ctx, p)
 	}
 	return done, failed
 }
