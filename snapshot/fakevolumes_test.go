@@ -68,6 +68,13 @@ func (v *fakeVolumes) open() error {
 	return nil
 }
 
+// locked looks at what several operations share.
+func (v *fakeVolumes) locked(look func() error) error {
+	v.docker.mu.Lock()
+	defer v.docker.mu.Unlock()
+	return look()
+}
+
 // holds fails if the archives of a snapshot are not in this store.
 func (v *fakeVolumes) holds(snapshot string, archive int) error {
 	if len(v.archives[snapshot]) <= archive || v.homes[snapshot] != v.store.Name {
@@ -81,7 +88,7 @@ func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[strin
 	if v.before != nil {
 		v.before()
 	}
-	if err := v.open(); err != nil {
+	if err := v.locked(v.open); err != nil {
 		return nil, err
 	}
 	for {
@@ -238,7 +245,7 @@ func (v *fakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) 
 }
 
 func (v *fakeVolumes) Entries(_ context.Context, snapshot string, archive int, _ string, _ func(volumebackup.Entry)) error {
-	return v.holds(snapshot, archive)
+	return v.locked(func() error { return v.holds(snapshot, archive) })
 }
 
 func (v *fakeVolumes) CheckJournal(ctx context.Context, worker, text string) error {
@@ -313,10 +320,17 @@ func (w *fakeWorker) Secure(ctx context.Context, safety string, now []volumeback
 // Apply writes a volume in two steps: in between there is a mixture.
 func (w *fakeWorker) Apply(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error) {
 	for _, t := range targets {
-		if err := w.service.holds(snapshot, t.Archive); err != nil {
+		var content string
+		err := w.service.locked(func() error {
+			if err := w.service.holds(snapshot, t.Archive); err != nil {
+				return err
+			}
+			content = w.service.archives[snapshot][t.Archive]
+			return nil
+		})
+		if err != nil {
 			return nil, err
 		}
-		content := w.service.archives[snapshot][t.Archive]
 		for _, state := range []string{"half of " + content, content} {
 			err := w.request(ctx, "apply "+t.Volume, func() error {
 				w.service.docker.findVolume(t.Volume).content = state
