@@ -133,13 +133,11 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 		}
 	}
 	var warned warningList
-	s, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (s snapshot.Created, err error) {
-		err = d.withService(ctx, eng, o.engine.Container, func(container string) (err error) {
+	s, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Created, error) {
+		return withService(ctx, d, eng, o.engine.Container, func(container string) (snapshot.Created, error) {
 			o.engine.Container = container
-			s, err = eng.Create(ctx, o.engine, warned.from(p))
-			return err
+			return eng.Create(ctx, o.engine, warned.from(p))
 		})
-		return s, err
 	})
 	if err != nil {
 		return err

@@ -95,12 +95,8 @@ func inspectOne(ctx context.Context, d deps, eng engine, inspector inspect.Inspe
 }
 
 // resolve finds the snapshot that a word means.
-func (d deps) resolve(ctx context.Context, eng engine, word string) (s snapshot.Snapshot, err error) {
-	err = d.withSnapshot(ctx, eng, word, func(word string) (err error) {
-		s, err = eng.Resolve(ctx, word)
-		return err
-	})
-	return s, err
+func (d deps) resolve(ctx context.Context, eng engine, word string) (snapshot.Snapshot, error) {
+	return withSnapshot(ctx, d, eng, word, func(word string) (snapshot.Snapshot, error) { return eng.Resolve(ctx, word) })
 }
 
 // details is a snapshot as inspect shows it. The configuration is decoded no

@@ -102,13 +102,11 @@ func runList(ctx context.Context, d deps, o listOptions, args []string) error {
 			return err
 		}
 	}
-	list, err := call(d, progressOptions{}, func(eng engine, p snapshot.Progress) (list []snapshot.Snapshot, err error) {
-		err = d.withService(ctx, eng, o.engine.Container, func(container string) (err error) {
+	list, err := call(d, progressOptions{}, func(eng engine, p snapshot.Progress) ([]snapshot.Snapshot, error) {
+		return withService(ctx, d, eng, o.engine.Container, func(container string) ([]snapshot.Snapshot, error) {
 			o.engine.Container = container
-			list, err = eng.List(ctx, o.engine, p)
-			return err
+			return eng.List(ctx, o.engine, p)
 		})
-		return list, err
 	})
 	if err != nil {
 		return err

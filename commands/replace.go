@@ -91,16 +91,14 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		o.engine.Snapshot = string(planned.Snapshot.ID) // another may be the latest by now
 	}
 	var warned warningList
-	replaced, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (replaced snapshot.Replaced, err error) {
+	replaced, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
 		if asked {
 			p = withoutNotes(p) // they were shown with the question
 		}
-		err = d.withSnapshot(ctx, eng, o.engine.Snapshot, func(word string) (err error) {
+		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (snapshot.Replaced, error) {
 			o.engine.Snapshot = word
-			replaced, err = eng.Replace(ctx, o.replace.engineOptions(o.engine), warned.from(p))
-			return err
+			return eng.Replace(ctx, o.replace.engineOptions(o.engine), warned.from(p))
 		})
-		return replaced, err
 	})
 	if err != nil {
 		if unfinished(err) != "" {

@@ -20,13 +20,11 @@ func (o *restoreOptions) askToReplace(ctx context.Context, d deps) (snapshot.Rep
 	}
 	options := o.replace.engineOptions(o.engine)
 	options.DryRun = true
-	planned, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (planned snapshot.Replaced, err error) {
-		err = d.withSnapshot(ctx, eng, options.Snapshot, func(word string) (err error) {
+	planned, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
+		return withSnapshot(ctx, d, eng, options.Snapshot, func(word string) (snapshot.Replaced, error) {
 			options.Snapshot = word
-			planned, err = planReplace(ctx, eng, options, p)
-			return err
+			return planReplace(ctx, eng, options, p)
 		})
-		return planned, err
 	})
 	if err != nil {
 		return snapshot.Replaced{}, d.withRecovery(err)

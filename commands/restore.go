@@ -139,13 +139,11 @@ func runRestore(ctx context.Context, d deps, o restoreOptions) error {
 		return runReplace(ctx, d, o)
 	}
 	var warned warningList
-	restored, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (restored snapshot.Restored, err error) {
-		err = d.withSnapshot(ctx, eng, o.engine.Snapshot, func(word string) (err error) {
+	restored, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Restored, error) {
+		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (snapshot.Restored, error) {
 			o.engine.Snapshot = word
-			restored, err = eng.Restore(ctx, o.engine, warned.from(p))
-			return err
+			return eng.Restore(ctx, o.engine, warned.from(p))
 		})
-		return restored, err
 	})
 	if err != nil {
 		return err

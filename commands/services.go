@@ -30,14 +30,14 @@ func (d deps) ofThisProject(services []snapshot.Service) []snapshot.Service {
 
 // withService does something with a container. If there is none of that name, but a
 // service of this project with one container, it does it with that.
-func (d deps) withService(ctx context.Context, eng engine, container string, do func(container string) error) error {
-	return d.retryAsService(ctx, eng, container, do, func(err error) bool { return cerrdefs.IsNotFound(err) })
+func withService[T any](ctx context.Context, d deps, eng engine, container string, do func(container string) (T, error)) (T, error) {
+	return retryAsService(ctx, d, eng, container, do, cerrdefs.IsNotFound)
 }
 
 // withSnapshot does the same with the word that means a snapshot: a container, alone or
 // with what is behind ':' or '@'.
-func (d deps) withSnapshot(ctx context.Context, eng engine, word string, do func(word string) error) error {
-	return d.retryAsService(ctx, eng, word, do, isNoSnapshot)
+func withSnapshot[T any](ctx context.Context, d deps, eng engine, word string, do func(word string) (T, error)) (T, error) {
+	return retryAsService(ctx, d, eng, word, do, isNoSnapshot)
 }
 
 // isNoSnapshot tells whether an error says that a word means no snapshot.
@@ -46,16 +46,16 @@ func isNoSnapshot(err error) bool {
 	return none
 }
 
-func (d deps) retryAsService(ctx context.Context, eng engine, word string, do func(word string) error, unknown func(error) bool) error {
-	err := do(word)
+func retryAsService[T any](ctx context.Context, d deps, eng engine, word string, do func(word string) (T, error), unknown func(error) bool) (T, error) {
+	done, err := do(word)
 	if !unknown(err) {
-		return err
+		return done, err
 	}
 	meant, other := d.containerOfService(ctx, eng, word)
 	if meant != "" {
 		return do(meant)
 	}
-	return errors.Join(err, other)
+	return done, errors.Join(err, other)
 }
 
 // containerOfService is a word with the container of a service of this project in place
