@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strconv"
 
@@ -54,10 +55,18 @@ func listFiles(ctx context.Context, d deps, eng engine, how printer, s snapshot.
 	var failed error
 	err := eng.Entries(ctx, s, m, func(e volumebackup.Entry) {
 		if failed == nil {
-			failed = how.print(d.out, fileLine(e), newFile(m, e))
+			failed = how.printFile(d.out, m, e)
 		}
 	})
 	return errors.Join(err, failed)
+}
+
+// printFile prints one of maybe millions of entries.
+func (p printer) printFile(out io.Writer, m labels.Mount, e volumebackup.Entry) error {
+	if p.format == "" {
+		return writeLine(out, fileLine(e))
+	}
+	return p.print(out, "", newFile(m, e))
 }
 
 // file is one entry of a volume, as --format shows it.
@@ -92,12 +101,13 @@ func pathText(path encoding.TextMarshaler) string {
 // modeBits are the permissions, and the bits for setuid, setgid and sticky.
 const modeBits = 0o7777
 
-// fileType is what the letter of an entry's kind stands for.
+// fileTypes are what the letters of an entry's kind stand for.
+var fileTypes = map[string]string{
+	"d": "directory", "f": "file", "l": "symlink", "p": "fifo", "s": "socket", "b": "block device", "c": "character device", "h": "hard link",
+}
+
 func fileType(kind string) string {
-	known := map[string]string{
-		"d": "directory", "f": "file", "l": "symlink", "p": "fifo", "s": "socket", "b": "block device", "c": "character device", "h": "hard link",
-	}
-	if name, ok := known[kind]; ok {
+	if name, ok := fileTypes[kind]; ok {
 		return name
 	}
 	return kind
