@@ -117,9 +117,7 @@ func (e *Engine) fillAnonymous(ctx context.Context, id labels.ID, volumes []newV
 	o.Fill = &volumebackup.Fill{}
 	for i, v := range volumes {
 		if v.archive != nil {
-			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: names[i], Origin: v.original})
-			o.Fill.Devices = o.Fill.Devices || v.archive.Devices
-			o.Fill.Trusted = o.Fill.Trusted || v.archive.Trusted
+			targets = append(targets, v.target(names[i], o.Fill))
 		}
 	}
 	if len(targets) == 0 {

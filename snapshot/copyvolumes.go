@@ -32,6 +32,14 @@ type newVolume struct {
 	destination string          // where the container mounts it, if it is anonymous: the engine makes it with the container
 }
 
+// target is how a worker restores the content of v into a volume of that name. What the
+// content needs is added to the worker's rights.
+func (v newVolume) target(name string, needs *volumebackup.Fill) volumebackup.Target {
+	needs.Devices = needs.Devices || v.archive.Devices
+	needs.Trusted = needs.Trusted || v.archive.Trusted
+	return volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: name, Origin: v.original}
+}
+
 // isAnonymous tells whether the engine makes the volume together with the container.
 func (v newVolume) isAnonymous() bool { return v.destination != "" }
 
@@ -207,9 +215,7 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress
 	for _, v := range named {
 		o.Volumes, o.Make = append(o.Volumes, v.create.Name), append(o.Make, v.create)
 		if v.archive != nil {
-			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Origin: v.original})
-			o.Fill.Devices = o.Fill.Devices || v.archive.Devices
-			o.Fill.Trusted = o.Fill.Trusted || v.archive.Trusted
+			targets = append(targets, v.target(v.create.Name, o.Fill))
 		}
 		u.add(func(ctx context.Context) error { return e.removeOwnVolume(ctx, v.create.Name, r.operation) })
 	}

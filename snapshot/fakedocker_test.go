@@ -114,6 +114,19 @@ func (f *fakeDocker) isDead() bool {
 	return f.dead
 }
 
+// before has something done before the call number skip+1 that begins so.
+func (f *fakeDocker) before(call string, skip int, do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.beforeCall, f.doBefore = call, func() {
+		if skip == 0 {
+			do()
+			return
+		}
+		f.before(call, skip-1, do)
+	}
+}
+
 // do is how every method begins and ends: it counts the call, and lets go wrong
 // what is to go wrong.
 func (f *fakeDocker) do(ctx context.Context, call string, effect func() error) error {

@@ -9,9 +9,6 @@ import (
 	"gotest.tools/v3/assert"
 )
 
-// between runs do once, before the next call that begins so.
-func (f *fakeDocker) between(call string, do func()) { f.before(call, 0, do) }
-
 // latestIs is the ID of the snapshot that latest means.
 func latestIs(t *testing.T, docker *fakeDocker) string {
 	t.Helper()
@@ -100,7 +97,7 @@ func TestOfTwoWhoWantANameOneGetsIt(t *testing.T) {
 			docker.run(t, "web")
 			var second Created
 			var secondErr error
-			docker.between(moment, func() { second, secondErr = createBy(t, docker, 2, "one") })
+			docker.before(moment, 0, func() { second, secondErr = createBy(t, docker, 2, "one") })
 			first, err := createBy(t, docker, 1, "one")
 
 			winner := first
@@ -126,7 +123,7 @@ func TestLatestIsTheNewestOfThoseMadeAtOnce(t *testing.T) {
 		t.Run(pause.String(), func(t *testing.T) {
 			docker, _ := withSnapshots(t, "web")
 			var newer Created
-			docker.between("ImageTag", func() {
+			docker.before("ImageTag", 0, func() {
 				docker.clock = docker.clock.Add(pause)
 				var err error
 				newer, err = createBy(t, docker, 2, "")
@@ -153,7 +150,7 @@ func TestLatestWithinOneSecond(t *testing.T) {
 			return engine.Create(t.Context(), CreateOptions{Container: "web"}, nil)
 		}
 		var newer Created
-		docker.between("ImageTag", func() { newer, _ = by(clients[1]) })
+		docker.before("ImageTag", 0, func() { newer, _ = by(clients[1]) })
 		_, err := by(clients[0])
 		assert.NilError(t, err)
 		assert.Equal(t, latestIs(t, docker), string(newer.ID))
@@ -166,7 +163,7 @@ func TestLatestStaysRightIfOneIsMadeWhileTheNewestIsRemoved(t *testing.T) {
 			t.Run(name+", "+moment, func(t *testing.T) {
 				docker, _ := withSnapshots(t, snapshots...)
 				var made Created
-				docker.between(moment, func() {
+				docker.before(moment, 0, func() {
 					var err error
 					made, err = createBy(t, docker, 2, "")
 					assert.NilError(t, err)
@@ -185,7 +182,7 @@ func TestLatestStaysRightIfOneIsMadeWhileTheNewestIsRemoved(t *testing.T) {
 func TestAFailedSnapshotLeavesLatestToTheNewest(t *testing.T) {
 	docker, _ := withSnapshots(t, "web")
 	var newer Created
-	docker.between("ImageTag", func() { // of the name that both want
+	docker.before("ImageTag", 0, func() { // of the name that both want
 		var err error
 		newer, err = createBy(t, docker, 2, "one")
 		assert.NilError(t, err)

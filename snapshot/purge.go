@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,12 +77,7 @@ func (e *Engine) FindPurgeable(ctx context.Context, p Progress) (all []Purgeable
 		return nil, nil, err
 	}
 	all = append(all, stores...)
-	for _, s := range snapshots {
-		isOurs := slices.ContainsFunc(stores, func(v Purgeable) bool { return v.Name == s.Store })
-		if v, err := e.docker.VolumeInspect(ctx, s.Store); s.Store != "" && !isOurs && !slices.Contains(kept, s.Store) && err == nil {
-			kept = append(kept, v.Name)
-		}
-	}
+	kept = e.storesOfUsers(ctx, snapshots, stores)
 	if e.volumes == nil {
 		return all, kept, nil
 	}
@@ -90,6 +86,25 @@ func (e *Engine) FindPurgeable(ctx context.Context, p Progress) (all []Purgeable
 		all = append(all, Purgeable{Kind: PurgeWorkerImage, Name: i.ID, Size: i.Size, id: i.ID})
 	}
 	return all, kept, err
+}
+
+// storesOfUsers names the volumes that snapshots are stored in, and that are there, but
+// for our own.
+func (e *Engine) storesOfUsers(ctx context.Context, snapshots []Snapshot, own []Purgeable) (kept []string) {
+	names := map[string]bool{}
+	for _, s := range snapshots {
+		names[s.Store] = true
+	}
+	delete(names, "") // those without archives
+	for _, v := range own {
+		delete(names, v.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if _, err := e.docker.VolumeInspect(ctx, name); err == nil {
+			kept = append(kept, name)
+		}
+	}
+	return kept
 }
 
 // deadWorkers lists the workers' containers, of which none is at work and none holds

@@ -25,19 +25,6 @@ func withSharer(t *testing.T) *fakeDocker {
 	return docker
 }
 
-// before has something done before the call number skip+1 that begins so.
-func (f *fakeDocker) before(call string, skip int, do func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.beforeCall, f.doBefore = call, func() {
-		if skip == 0 {
-			do()
-			return
-		}
-		f.before(call, skip-1, do)
-	}
-}
-
 // by is what somebody else does to a container, past the engine's faults and hooks.
 func (f *fakeDocker) by(name string, paused ...bool) {
 	f.mu.Lock()
