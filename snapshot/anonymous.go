@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -112,7 +113,7 @@ func (e *Engine) anonymousNames(ctx context.Context, id string, volumes []newVol
 // fillAnonymous fills the volumes that the engine has made together with a container. o says
 // more of the worker. What it returns, also with an error, must be closed; it is nil if
 // there is nothing to fill.
-func (e *Engine) fillAnonymous(ctx context.Context, id labels.ID, volumes []newVolume, names []string, o volumebackup.RestoreOptions, p Progress) (*filled, error) {
+func (e *Engine) fillAnonymous(ctx context.Context, id labels.ID, volumes []newVolume, names []string, o volumebackup.RestoreOptions, p plan.Progress) (*filled, error) {
 	var targets []volumebackup.Target
 	o.Fill = &volumebackup.Fill{}
 	for i, v := range volumes {

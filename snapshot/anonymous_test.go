@@ -11,6 +11,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 func TestWhatBecomesAnonymous(t *testing.T) {
@@ -157,7 +158,7 @@ func TestACopyThatIsBeingFilledStays(t *testing.T) {
 	others := 0
 	docker.before("apply ", 0, func() {
 		docker.wait(2 * unfinishedAge)
-		docker.engine().clearCopies(t.Context(), func(event Event) { t.Error(event.Text) })
+		docker.engine().clearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
 		others++
 	})
 	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one", Name: "copy", Start: StartNever}, nil)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/versions"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 type networkingConfig = network.NetworkingConfig
@@ -59,7 +61,7 @@ func (sp *spec) networking(names []string) *networkingConfig {
 
 // warnDropped compares what was asked for with what the engine made of it. An
 // engine ignores what it does not know.
-func (e *Engine) warnDropped(ctx context.Context, id string, sp *spec, p Progress) error {
+func (e *Engine) warnDropped(ctx context.Context, id string, sp *spec, p plan.Progress) error {
 	_, raw, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
 		return fmt.Errorf("inspect new container: %w", err)
@@ -73,7 +75,7 @@ func (e *Engine) warnDropped(ctx context.Context, id string, sp *spec, p Progres
 		return fmt.Errorf("compare configuration: %w", err)
 	}
 	for _, field := range lost {
-		p.warn("create", "the engine does not know "+field[1:]+", it was left out")
+		p.Warn("create", "the engine does not know "+field[1:]+", it was left out")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
@@ -84,7 +85,7 @@ type archiving struct {
 	engine   *Engine
 	from     source
 	record   *labels.Record
-	p        Progress
+	p        plan.Progress
 	lost     bool           // something that should be in it could not be kept
 	sweepDue bool           // as in [Created]
 	frozen   time.Duration  // in all attempts together
@@ -109,7 +110,7 @@ func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, paus
 		if !errors.Is(err, errJoined) {
 			return imageID, err
 		}
-		a.p.status("volumes", errJoined.Error()+": reading them again")
+		a.p.Status("volumes", errJoined.Error()+": reading them again")
 	}
 }
 
@@ -117,20 +118,20 @@ func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, paus
 const maxWarnings = 20
 
 // volumeEvents passes on what a worker tells.
-func volumeEvents(p Progress) volumebackup.Progress {
+func volumeEvents(p plan.Progress) volumebackup.Progress {
 	warned := 0
 	return func(e protocol.Event) {
 		switch {
 		case p == nil:
 		case e.Progress != nil:
-			p(Event{Phase: "volumes", Text: workerPhase(e.Progress.Phase), Current: e.Progress.Bytes, Total: e.Progress.Total, Files: e.Progress.Files})
+			p(plan.Event{Phase: "volumes", Text: workerPhase(e.Progress.Phase), Current: e.Progress.Bytes, Total: e.Progress.Total, Files: e.Progress.Files})
 		case e.Warning != nil:
 			warned++
 			switch {
 			case warned <= maxWarnings:
-				p.warn("volumes", describeWarning(*e.Warning))
+				p.Warn("volumes", describeWarning(*e.Warning))
 			case warned == maxWarnings+1:
-				p.warn("volumes", "there are more of these")
+				p.Warn("volumes", "there are more of these")
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 )
@@ -15,10 +17,10 @@ import (
 //
 // Stopping is not cancelled midway: an engine goes on with it, and would stop
 // what was started again meanwhile.
-func (e *Engine) stopAll(ctx context.Context, j journal, timeout *int, p Progress) error {
+func (e *Engine) stopAll(ctx context.Context, j journal, timeout *int, p plan.Progress) error {
 	detached := context.WithoutCancel(ctx)
 	for _, o := range slices.Backward(j.Others) { // who depends on others goes first
-		p.status("stop", "stopping container "+o.Name)
+		p.Status("stop", "stopping container "+o.Name)
 		if err := e.stop(detached, o.ID, o.Paused, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", o.Name, err)
 		}
@@ -29,7 +31,7 @@ func (e *Engine) stopAll(ctx context.Context, j journal, timeout *int, p Progres
 	if j.Old == "" {
 		return nil
 	}
-	p.status("stop", "stopping container "+j.OldName)
+	p.Status("stop", "stopping container "+j.OldName)
 	if j.Policy != "" { // or a restart of the engine would start it
 		if err := e.setRestartPolicy(detached, j.Old, container.RestartPolicy{Name: container.RestartPolicyDisabled}); err != nil {
 			return err
@@ -81,13 +83,13 @@ func (e *Engine) setRestartPolicy(ctx context.Context, id string, policy contain
 // startOthers lets those run again that were stopped for their volumes, and returns
 // why some do not. That is no reason to roll anything back, but the journal has to
 // stay until they run. One that somebody has removed is only told.
-func (e *Engine) startOthers(ctx context.Context, others []other, p Progress) error {
+func (e *Engine) startOthers(ctx context.Context, others []other, p plan.Progress) error {
 	var failed error
 	for _, o := range others {
 		err := e.startOther(ctx, o)
 		switch {
 		case errors.Is(err, errGone):
-			p.warn("start", fmt.Sprintf("container %s, which was stopped for its volumes, was removed meanwhile", o.Name))
+			p.Warn("start", fmt.Sprintf("container %s, which was stopped for its volumes, was removed meanwhile", o.Name))
 		case err != nil:
 			err = errors.Join(err, e.reconnectAfter(ctx, o.ID, o.Endpoints))
 			failed = errors.Join(failed, fmt.Errorf("container %s, which was stopped for its volumes, could not be started again: %w", o.Name, err))

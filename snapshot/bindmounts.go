@@ -6,6 +6,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // CopyBinds says what a restored copy gets of the original's bind mounts. What
@@ -47,7 +48,7 @@ func (sp *spec) binds() []bind {
 
 // planMounts decides what a copy gets for mounts. suffix is what its name has
 // after the original's.
-func (sp *spec) planMounts(s Snapshot, o RestoreOptions, suffix string) (volumes []newVolume, steps Plan, bindNotes []string) {
+func (sp *spec) planMounts(s Snapshot, o RestoreOptions, suffix string) (volumes []newVolume, steps plan.Plan, bindNotes []string) {
 	bindNotes = sp.limitBinds(o.Binds)
 	volumes, steps = sp.planVolumes(s, o.Volumes, suffix)
 	return volumes, steps, bindNotes
@@ -108,30 +109,30 @@ func (b bind) note() string {
 
 // noteCaptured says of the bind mounts of a container that a snapshot is taken of
 // that their content is not in it.
-func noteCaptured(mounts []labels.Mount, containerLabels map[string]string, p Progress) {
+func noteCaptured(mounts []labels.Mount, containerLabels map[string]string, p plan.Progress) {
 	if knowsBinds(containerLabels) {
 		return
 	}
 	for _, m := range mounts {
 		if m.Type == string(mount.TypeBind) {
-			p.note("inspect", bind{source: m.Source, destination: m.Destination}.note())
+			p.Note("inspect", bind{source: m.Source, destination: m.Destination}.note())
 		}
 	}
 }
 
 // noteBinds says what became of the bind mounts in a copy.
-func (r restore) noteBinds(p Progress) {
+func (r restore) noteBinds(p plan.Progress) {
 	if !r.foreign && knowsBinds(r.spec.config.Labels) {
 		return
 	}
 	for _, note := range r.bindNotes {
-		p.note("check", note)
+		p.Note("check", note)
 	}
 }
 
 // noteKept says the same of the bind mounts of a container that is restored in
 // place.
-func (r *replacement) noteKept(p Progress) {
+func (r *replacement) noteKept(p plan.Progress) {
 	if !r.foreign && knowsBinds(r.spec.config.Labels) {
 		return
 	}
@@ -143,7 +144,7 @@ func (r *replacement) noteKept(p Progress) {
 		}
 	}
 	for _, b := range binds {
-		p.note("check", b.note()+" and stays as it is")
+		p.Note("check", b.note()+" and stays as it is")
 	}
 }
 

@@ -8,12 +8,13 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 func (e *events) notes() []string {
 	texts := []string{}
 	for _, event := range e.all {
-		if event.Level == LevelNote {
+		if event.Level == plan.LevelNote {
 			texts = append(texts, event.Text)
 		}
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // checkContent finds, for a dry run, what would keep the volumes of a copy from being
 // filled: archives that are not there or not sound, or too little room. A worker
 // reads; nothing is made.
-func (e *Engine) checkContent(ctx context.Context, r restore, p Progress) (err error) {
+func (e *Engine) checkContent(ctx context.Context, r restore, p plan.Progress) (err error) {
 	var targets []volumebackup.Target
 	for _, v := range r.volumes {
 		if v.archive != nil {
@@ -28,7 +29,7 @@ func (e *Engine) checkContent(ctx context.Context, r restore, p Progress) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, worker.Close()) }()
-	var problems []Problem
+	var problems []plan.Problem
 	for _, target := range targets {
 		found, err := archiveProblem(target.Origin, worker.Check(ctx, string(r.id), target))
 		if err != nil {
@@ -37,7 +38,7 @@ func (e *Engine) checkContent(ctx context.Context, r restore, p Progress) (err e
 		problems = append(problems, found...)
 	}
 	if len(problems) > 0 {
-		return &ProblemsError{Problems: problems}
+		return &plan.ProblemsError{Problems: problems}
 	}
 	return nil
 }

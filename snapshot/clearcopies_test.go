@@ -9,6 +9,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -32,7 +33,7 @@ func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	worker("cua-snapshot-012345-settled", "exited", `{"operation": "three", "volumes": ["kept"]}`) // its copy was made, and removed since
 
 	engine := docker.engine()
-	engine.clearCopies(t.Context(), func(event Event) { t.Error(event.Text) })
+	engine.clearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
 	for name, stays := range map[string]bool{"half": false, "theirs": true, "whole": true, "going": true, "kept": true} {
 		_, err := docker.VolumeInspect(t.Context(), name)
 		assert.Equal(t, err == nil, stays, name)

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // forCopy turns a captured configuration into that of a new container which
 // lives beside the original and takes none of its traffic: no aliases, fixed
 // addresses or MAC, no Compose labels. It returns what the user has to know of.
-func (sp *spec) forCopy(s Snapshot) Plan {
+func (sp *spec) forCopy(s Snapshot) plan.Plan {
 	sp.config.Image = s.Ref()
 	sp.host.ContainerIDFile = ""
 	sp.copyHostname(s.Container.ID)
@@ -103,7 +104,7 @@ func (sp *spec) keepNamespaceRules() {
 
 // override applies what the user asked to be different. It is given notes about
 // the captured networks, and returns those that then hold.
-func (sp *spec) override(o RestoreOptions, notes Plan) Plan {
+func (sp *spec) override(o RestoreOptions, notes plan.Plan) plan.Plan {
 	sp.config.Env = overrideEnv(sp.config.Env, o.Env)
 	maps.Copy(sp.config.Labels, o.Labels)
 	sp.overrideResources(o)

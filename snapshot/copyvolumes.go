@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -45,12 +46,12 @@ func (v newVolume) isAnonymous() bool { return v.destination != "" }
 
 // planVolumes points the configuration at new volumes, and returns them. suffix
 // is what the copy's name has after the original's.
-func (sp *spec) planVolumes(s Snapshot, choice CopyVolumes, suffix string) ([]newVolume, Plan) {
+func (sp *spec) planVolumes(s Snapshot, choice CopyVolumes, suffix string) ([]newVolume, plan.Plan) {
 	if choice == VolumesShared {
 		return nil, nil
 	}
 	var made []newVolume
-	var plan Plan
+	var plan plan.Plan
 	at := map[string]int{} // in made, by the original's name
 	for _, m := range s.Mounts {
 		if m.Type != string(mount.TypeVolume) || m.Name == "" {
@@ -77,10 +78,10 @@ func (sp *spec) planVolumes(s Snapshot, choice CopyVolumes, suffix string) ([]ne
 	return made, plan
 }
 
-func (v newVolume) step() Step {
-	step := Step{Op: OpCreateVolume, Target: v.create.Name, Reason: "empty"}
+func (v newVolume) step() plan.Step {
+	step := plan.Step{Op: plan.OpCreateVolume, Target: v.create.Name, Reason: "empty"}
 	if v.isAnonymous() {
-		step.Op, step.Target = OpCreateAnonymous, v.destination
+		step.Op, step.Target = plan.OpCreateAnonymous, v.destination
 	}
 	if v.archive != nil {
 		step.Reason = fmt.Sprintf("%d entries, %d bytes of %s", v.archive.Entries, v.archive.Bytes, v.original)
@@ -175,17 +176,17 @@ func (f *filled) isIncomplete() bool { return f != nil && f.lost }
 
 // finish lets go of the volumes. If the copy that mounts them is whole, they are not for
 // others to clear away from then on. What fails is a warning: the copy is there all the same.
-func (f *filled) finish(ctx context.Context, isWhole bool, p Progress) {
+func (f *filled) finish(ctx context.Context, isWhole bool, p plan.Progress) {
 	if f == nil {
 		return
 	}
 	if isWhole {
 		if err := f.worker.Release(context.WithoutCancel(ctx)); err != nil {
-			p.warn("create", err.Error())
+			p.Warn("create", err.Error())
 		}
 	}
 	if err := f.close(); err != nil {
-		p.warn("remove", err.Error())
+		p.Warn("remove", err.Error())
 	}
 }
 
@@ -201,7 +202,7 @@ func (f *filled) close() error {
 // The engine makes them together with the worker, whose label names them: at no
 // time there are any that nobody knows of. What it returns, also with an error,
 // must be closed.
-func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress) (*filled, error) {
+func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p plan.Progress) (*filled, error) {
 	named := r.named()
 	if len(named) == 0 {
 		return nil, nil
@@ -209,7 +210,7 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress
 	if e.volumes == nil {
 		return nil, errors.New("nothing here can restore volumes")
 	}
-	p.status("volumes", "creating volumes")
+	p.Status("volumes", "creating volumes")
 	o := volumebackup.RestoreOptions{Purpose: "restore " + string(r.id), Fill: &volumebackup.Fill{}}
 	var targets []volumebackup.Target
 	for _, v := range named {
@@ -231,7 +232,7 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress
 	if err := e.checkOwnVolumes(ctx, o.Volumes, r.operation); err != nil {
 		return &filled{worker: worker}, err
 	}
-	p.status("volumes", "restoring volumes")
+	p.Status("volumes", "restoring volumes")
 	results, err := worker.Apply(ctx, string(r.id), targets)
 	return &filled{worker: worker, lost: anySkipped(results)}, err
 }
@@ -239,8 +240,8 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p Progress
 // fillVolumes restores volumes that nobody else knows of yet, or that nobody uses, in
 // a worker of which some options are given. What it returns, also with an error,
 // must be closed.
-func (e *Engine) fillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.RestoreOptions, p Progress) (*filled, error) {
-	p.status("volumes", "restoring volumes")
+func (e *Engine) fillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.RestoreOptions, p plan.Progress) (*filled, error) {
+	p.Status("volumes", "restoring volumes")
 	o.Purpose, o.Volumes = "restore "+string(id), volumeNames(targets)
 	worker, err := e.volumes.OpenRestore(ctx, o, volumeEvents(p))
 	if err != nil {
@@ -264,11 +265,11 @@ func anySkipped(results []volumebackup.RestoreResult) bool {
 }
 
 // missingArchives are captured volumes whose content is not in the snapshot.
-func missingArchives(volumes []newVolume) Plan {
-	var steps Plan
+func missingArchives(volumes []newVolume) plan.Plan {
+	var steps plan.Plan
 	for _, v := range volumes {
 		if v.archive == nil {
-			steps = append(steps, Step{Op: OpLeaveOut, Target: v.original, Reason: "the snapshot does not hold its content; the new volume is empty"})
+			steps = append(steps, plan.Step{Op: plan.OpLeaveOut, Target: v.original, Reason: "the snapshot does not hold its content; the new volume is empty"})
 		}
 	}
 	return slices.Clip(steps)

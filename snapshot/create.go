@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -26,7 +28,7 @@ type Created struct {
 // Create takes a snapshot of a container and returns it. Whatever happens, the
 // container is afterwards what it was before: running, paused or stopped.
 // Until the ID tag is set there is no snapshot; on an error nothing is left.
-func (e *Engine) Create(ctx context.Context, o CreateOptions, p Progress) (Created, error) {
+func (e *Engine) Create(ctx context.Context, o CreateOptions, p plan.Progress) (Created, error) {
 	if err := o.check(); err != nil {
 		return Created{}, err
 	}
@@ -39,7 +41,7 @@ func (e *Engine) Create(ctx context.Context, o CreateOptions, p Progress) (Creat
 	ahead := e.askAhead(asking)
 	moved := 0
 	for attempt := 1; ; attempt++ {
-		p.status("inspect", "reading configuration of "+o.Container)
+		p.Status("inspect", "reading configuration of "+o.Container)
 		from, err := e.observeSettled(ctx, o, ahead, p)
 		var created Created
 		if err == nil {
@@ -85,8 +87,8 @@ func (e *Engine) newOccasion() (occasion, error) {
 }
 
 // createOn takes a snapshot as a part of another operation.
-func (e *Engine) createOn(ctx context.Context, when occasion, o CreateOptions, p Progress) (Created, error) {
-	p.status("inspect", "reading configuration of "+o.Container)
+func (e *Engine) createOn(ctx context.Context, when occasion, o CreateOptions, p plan.Progress) (Created, error) {
+	p.Status("inspect", "reading configuration of "+o.Container)
 	from, err := e.observe(ctx, o, e.askAhead(ctx))
 	if err != nil {
 		return Created{}, err
@@ -95,7 +97,7 @@ func (e *Engine) createOn(ctx context.Context, when occasion, o CreateOptions, p
 }
 
 // capture makes a snapshot of what was observed.
-func (e *Engine) capture(ctx context.Context, from source, when occasion, o CreateOptions, p Progress) (result Created, err error) {
+func (e *Engine) capture(ctx context.Context, from source, when occasion, o CreateOptions, p plan.Progress) (result Created, err error) {
 	if err := o.Volumes.check(from.mounts); err != nil {
 		return Created{}, err
 	}
@@ -150,7 +152,7 @@ func (a *archiving) warnSkipped() {
 	for _, m := range a.record.Mounts {
 		if m.Type == string(mount.TypeVolume) && m.Skipped != "" {
 			a.lost = true
-			a.p.warn("volumes", fmt.Sprintf("the data of volume %s (%s) is not in the snapshot: %s", m.Name, m.Destination, m.Skipped))
+			a.p.Warn("volumes", fmt.Sprintf("the data of volume %s (%s) is not in the snapshot: %s", m.Name, m.Destination, m.Skipped))
 		}
 	}
 }
@@ -195,7 +197,7 @@ func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *undo) (s
 	}
 	imageID, err := a.commitWatched(ctx, o, u)
 	if errors.Is(err, errThawed) && a.engine.volumes != nil && a.begin == nil {
-		a.p.status("commit", err.Error()+": committing the container again")
+		a.p.Status("commit", err.Error()+": committing the container again")
 		imageID, err = a.run(ctx, nil, o.pause(), container.CommitOptions{Comment: comment(a.id)}, u)
 	}
 	if err != nil {
@@ -216,7 +218,7 @@ func (a *archiving) commitWatched(ctx context.Context, o CreateOptions, u *undo)
 	if err != nil {
 		return "", err
 	}
-	a.p.status("commit", "committing "+name)
+	a.p.Status("commit", "committing "+name)
 	options := container.CommitOptions{Comment: comment(a.id), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
 	if !a.tooDeep() { // then there is nothing left to do to the image, and it can have its tag at once
 		options.Reference = tagged{Repository(name), string(a.id)}.String()

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
@@ -295,7 +297,7 @@ func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 		delete(have.Labels, key)
 	}
 	assert.DeepEqual(t, have, want)
-	flattened := slices.ContainsFunc(got.all, func(e Event) bool { return e.Phase == "flatten" && e.Current == int64(len(c.files)) })
+	flattened := slices.ContainsFunc(got.all, func(e plan.Event) bool { return e.Phase == "flatten" && e.Current == int64(len(c.files)) })
 	assert.Assert(t, flattened)
 
 	_, err = removeOne(t, docker.engine(), string(created.ID), RemoveOptions{}, nil)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	eventtypes "github.com/docker/docker/api/types/events"
@@ -278,10 +280,10 @@ func clone[T any](v T) T {
 // events collects what an operation reports.
 type events struct {
 	mu  sync.Mutex
-	all []Event
+	all []plan.Event
 }
 
-func (e *events) progress(event Event) {
+func (e *events) progress(event plan.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.all = append(e.all, event)
@@ -290,7 +292,7 @@ func (e *events) progress(event Event) {
 func (e *events) warnings() []string {
 	var texts []string
 	for _, event := range e.all {
-		if event.Level == LevelWarning {
+		if event.Level == plan.LevelWarning {
 			texts = append(texts, event.Text)
 		}
 	}

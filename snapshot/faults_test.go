@@ -15,6 +15,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // outcome is how an operation ended in which one call went wrong.
@@ -181,11 +182,11 @@ func assertOnlySweepableIsLeft(t *testing.T, o outcome) {
 		return
 	}
 	engine := o.docker.engine()
-	engine.sweep(t.Context(), o.docker.infoNow(t), func(event Event) { t.Error(event.Text) })
+	engine.sweep(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
 	assert.Equal(t, o.docker.world(), o.after, "swept too early")
 	o.docker.clock = o.docker.clock.Add(orphanAge + time.Minute)
-	engine.sweep(t.Context(), o.docker.infoNow(t), func(event Event) { t.Error(event.Text) })
-	engine.sweep(t.Context(), o.docker.infoNow(t), func(event Event) { t.Error(event.Text) }) // what stood on what was swept
+	engine.sweep(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
+	engine.sweep(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) }) // what stood on what was swept
 	assert.Equal(t, o.docker.world(), o.before)
 }
 
@@ -342,7 +343,7 @@ func TestSweepLeavesAlone(t *testing.T) {
 	docker.create(t, scratchPrefix+"new", &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
 	before := docker.world()
 
-	docker.engine().sweep(t.Context(), docker.infoNow(t), func(event Event) { t.Error(event.Text) })
+	docker.engine().sweep(t.Context(), docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
 
 	assert.Equal(t, docker.world(), before)
 	now := docker.infoNow(t)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
@@ -26,8 +28,8 @@ const maxLayers = 100
 // configuration. The container is not frozen meanwhile: what is read is the
 // image that was committed. The data passes through the client; the engine has
 // no other way.
-func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p Progress) (flat string, err error) {
-	p.status("flatten", "making one layer of many")
+func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p plan.Progress) (flat string, err error) {
+	p.Status("flatten", "making one layer of many")
 	layered, err := e.docker.ImageInspect(ctx, imageID)
 	if err != nil {
 		return "", fmt.Errorf("inspect image %s: %w", imageID, err)
@@ -68,7 +70,7 @@ func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p Pr
 // is marked as the snapshot's, so that it is swept if nobody removes it. It is for
 // the same platform, save that engines 20.10 take their own for every import, and
 // that commit keeps no variant.
-func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *undo, p Progress) (base string, err error) {
+func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *undo, p plan.Progress) (base string, err error) {
 	err = e.withScratch(ctx, layered.ID, id, config.Volumes, func(scratch string) error {
 		files, err := e.docker.ContainerExport(ctx, scratch)
 		if err != nil {
@@ -146,7 +148,7 @@ func importedID(messages io.Reader) (string, error) {
 // countingReader reports how much has been read.
 type countingReader struct {
 	io.Reader
-	progress Progress
+	progress plan.Progress
 	total    int64
 }
 
@@ -154,7 +156,7 @@ func (r *countingReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	r.total += int64(n)
 	if r.progress != nil {
-		r.progress(Event{Phase: "flatten", Text: "making one layer of many", Current: r.total})
+		r.progress(plan.Event{Phase: "flatten", Text: "making one layer of many", Current: r.total})
 	}
 	return n, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -104,7 +105,7 @@ func (e *Engine) storeNames() []string {
 }
 
 // foreignProblems are what a foreign snapshot asks for as a copy, and is not allowed.
-func (s surroundings) foreignProblems(sp *spec, volumes []newVolume, o RestoreOptions, reserved ...string) []Problem {
+func (s surroundings) foreignProblems(sp *spec, volumes []newVolume, o RestoreOptions, reserved ...string) []plan.Problem {
 	j := judge{info: s.info, joins: o.Networks, absent: s.noVolume, made: map[string]bool{}, reserved: append(reserved, keyVolume)}
 	var asked []Access
 	for _, v := range volumes {
@@ -118,7 +119,7 @@ func (s surroundings) foreignProblems(sp *spec, volumes []newVolume, o RestoreOp
 }
 
 // foreignProblems are what a foreign snapshot asks for in place, and is not allowed.
-func (r *replacement) foreignProblems(around surroundings, o ReplaceOptions, reserved ...string) []Problem {
+func (r *replacement) foreignProblems(around surroundings, o ReplaceOptions, reserved ...string) []plan.Problem {
 	j := judge{
 		info: around.info, joins: o.Networks, absent: around.noVolume, made: map[string]bool{}, replaced: map[string]bool{},
 		reserved: append(reserved, keyVolume),

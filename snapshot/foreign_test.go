@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // hostileHost is an engine on which a stranger's snapshot web:evil claims to be from here.
@@ -208,9 +209,9 @@ var harmlessOnes = map[string]hostile{
 func asksOf(t *testing.T, err error) string {
 	t.Helper()
 	var asked []string
-	if problems, ok := errors.AsType[*ProblemsError](err); ok {
+	if problems, ok := errors.AsType[*plan.ProblemsError](err); ok {
 		for _, p := range problems.Problems {
-			if p.Kind == ProblemHostAccess {
+			if p.Kind == plan.ProblemHostAccess {
 				asked = append(asked, p.Subject)
 			}
 		}
@@ -265,13 +266,13 @@ func TestWhatTheUserAllowsIsNotAskedForAgain(t *testing.T) {
 	for name, h := range hostiles {
 		for _, inPlace := range []bool{false, true} {
 			docker := hostileHost(t, h)
-			problems, ok := errors.AsType[*ProblemsError](restoreEvil(t, docker, RestoreOptions{DryRun: true}, inPlace))
+			problems, ok := errors.AsType[*plan.ProblemsError](restoreEvil(t, docker, RestoreOptions{DryRun: true}, inPlace))
 			if !ok {
 				continue
 			}
 			var allow []Access
 			for _, p := range problems.Problems {
-				if p.Kind != ProblemHostAccess {
+				if p.Kind != plan.ProblemHostAccess {
 					continue
 				}
 				a, err := ParseAccess(p.Subject)

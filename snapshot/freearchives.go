@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -13,7 +14,7 @@ import (
 // store in one go, and for others of this engine whose images were removed long ago, with
 // docker image prune for one. If the engine is not known, those stay. It returns which
 // snapshots that failed for.
-func (e *Engine) removeArchives(ctx context.Context, gone []Snapshot, engine *engineInfo, p Progress) map[labels.ID]error {
+func (e *Engine) removeArchives(ctx context.Context, gone []Snapshot, engine *engineInfo, p plan.Progress) map[labels.ID]error {
 	failed := map[labels.ID]error{}
 	type store struct{ name, id string }
 	var stores []store // in the order of the snapshots
@@ -50,14 +51,14 @@ func (e *Engine) removeArchives(ctx context.Context, gone []Snapshot, engine *en
 }
 
 // removeClaimed frees what one store keeps for snapshots.
-func (e *Engine) removeClaimed(ctx context.Context, gone []Snapshot, seen *volumebackup.Seen, p Progress) error {
+func (e *Engine) removeClaimed(ctx context.Context, gone []Snapshot, seen *volumebackup.Seen, p plan.Progress) error {
 	o := volumebackup.RemoveOptions{Seen: seen}
 	for _, s := range gone {
 		o.Claims = append(o.Claims, claimOf(s.Record))
 	}
 	removed, err := e.volumes.Remove(ctx, o)
 	for _, id := range removed.Foreign {
-		p.warn("remove", fmt.Sprintf("the archives of %s stay: they belong to a snapshot of another container", id))
+		p.Warn("remove", fmt.Sprintf("the archives of %s stay: they belong to a snapshot of another container", id))
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -11,11 +10,13 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // freeTakenPorts lets the engine choose another port where one is taken, and
 // says so. The container ports that the user named stay as asked.
-func (sp *spec) freeTakenPorts(held map[hostPort]string, named nat.PortMap) Plan {
+func (sp *spec) freeTakenPorts(held map[hostPort]string, named nat.PortMap) plan.Plan {
 	return sp.replacePorts(named, func(port nat.Port, b nat.PortBinding) string { return takenBinding(port, b, held) })
 }
 
@@ -50,8 +51,8 @@ func portOwner(wanted hostPort, held map[hostPort]string) string {
 
 // replacePorts lets the engine choose another port wherever taken says why, save
 // for the container ports that the user named.
-func (sp *spec) replacePorts(named nat.PortMap, taken func(nat.Port, nat.PortBinding) string) Plan {
-	var steps Plan
+func (sp *spec) replacePorts(named nat.PortMap, taken func(nat.Port, nat.PortBinding) string) plan.Plan {
+	var steps plan.Plan
 	for _, port := range slices.Sorted(maps.Keys(sp.host.PortBindings)) {
 		if _, keep := named[port]; keep {
 			continue
@@ -63,37 +64,27 @@ func (sp *spec) replacePorts(named nat.PortMap, taken func(nat.Port, nat.PortBin
 				continue
 			}
 			bindings[i].HostPort = ""
-			steps = append(steps, Step{Op: OpReplacePort, Target: b.HostPort + portFor + string(port), Reason: why})
+			steps = append(steps, plan.Step{Op: plan.OpReplacePort, Target: b.HostPort + plan.PortFor + string(port), Reason: why})
 		}
 		sp.host.PortBindings[port] = bindings
 	}
 	return steps
 }
 
-// portFor is between the host's port and the container's in the target of a step.
-const portFor = " for "
-
-// replacedPort says which port was replaced and why, and how the container's port
-// is published now.
-func replacedPort(s Step, now string) string {
-	host, port, _ := strings.Cut(s.Target, portFor)
-	return fmt.Sprintf("port %s is %s: %s %s", host, s.Reason, port, now)
-}
-
 // reportPorts says where ports are published that were replaced: the engine has
 // chosen others when it started the container.
-func (e *Engine) reportPorts(ctx context.Context, id string, replaced Plan, p Progress) {
+func (e *Engine) reportPorts(ctx context.Context, id string, replaced plan.Plan, p plan.Progress) {
 	if len(replaced) == 0 {
 		return
 	}
 	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
 	for _, step := range replaced {
 		text := step.String()
-		_, port, _ := strings.Cut(step.Target, portFor)
+		_, port, _ := strings.Cut(step.Target, plan.PortFor)
 		if chosen := chosenPorts(c, nat.Port(port)); err == nil && len(chosen) > 0 {
-			text = replacedPort(step, "is published on "+strings.Join(chosen, ", ")+" instead")
+			text = plan.ReplacedPort(step, "is published on "+strings.Join(chosen, ", ")+" instead")
 		}
-		p.warn("start", text)
+		p.Warn("start", text)
 	}
 }
 
@@ -121,7 +112,7 @@ var portInError = regexp.MustCompile(`:(\d{1,5})\b`)
 // freeFailedPort lets the engine choose another port for the one over which
 // starting failed, unless the user named it. It returns nothing if that was not
 // the reason. Of a range the engine tells the port that it has tried last.
-func (sp *spec) freeFailedPort(err error, named nat.PortMap) Plan {
+func (sp *spec) freeFailedPort(err error, named nat.PortMap) plan.Plan {
 	message := err.Error()
 	noneOfRange := strings.Contains(message, "all ports are allocated")
 	if !noneOfRange && !strings.Contains(message, "port is already allocated") && !strings.Contains(message, "address already in use") {
@@ -133,7 +124,7 @@ func (sp *spec) freeFailedPort(err error, named nat.PortMap) Plan {
 			failed[number] = true
 		}
 	}
-	replace := func(matches func(first, last int) bool) Plan {
+	replace := func(matches func(first, last int) bool) plan.Plan {
 		return sp.replacePorts(named, func(_ nat.Port, b nat.PortBinding) string {
 			first, last, err := nat.ParsePortRangeToInt(b.HostPort)
 			if err != nil || first == 0 || !matches(first, last) {

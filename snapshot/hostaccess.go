@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // Access is one thing that gives a container power over the engine, its host or
@@ -159,16 +161,16 @@ func (o RestoreOptions) allows(asked Access) bool {
 }
 
 // accessProblems are the things asked for that the user does not allow, each once.
-func (o RestoreOptions) accessProblems(asked []Access) []Problem {
-	var problems []Problem
+func (o RestoreOptions) accessProblems(asked []Access) []plan.Problem {
+	var problems []plan.Problem
 	known := map[Access]bool{}
 	for _, a := range asked {
 		if known[a] || o.allows(a) {
 			continue
 		}
 		known[a] = true
-		problems = append(problems, Problem{
-			Kind: ProblemHostAccess, Subject: a.String(),
+		problems = append(problems, plan.Problem{
+			Kind: plan.ProblemHostAccess, Subject: a.String(),
 			Text: fmt.Sprintf("the snapshot is not known to be from this engine, and asks for %s (%s)", a, a.Kind.means()),
 		})
 	}

@@ -9,12 +9,13 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // inPlace turns a captured configuration into that of the same container again:
 // its names, networks, aliases, addresses and Compose labels stay. It returns
 // what the user has to know of.
-func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) Plan {
+func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) plan.Plan {
 	sp.config.Image = s.Ref()
 	sp.mounts = s.Mounts
 	sp.host.ContainerIDFile = ""
@@ -130,15 +131,15 @@ func (v *placedVolume) keep(named []string) {
 }
 
 // unknownVolumes finds volumes that were named, and that the snapshot does not hold.
-func (r *replacement) unknownVolumes(named []string) []Problem {
-	var problems []Problem
+func (r *replacement) unknownVolumes(named []string) []plan.Problem {
+	var problems []plan.Problem
 	for _, name := range named {
 		held := slices.ContainsFunc(r.volumes, func(v placedVolume) bool {
 			return v.archive != nil && (v.create.Name == name || v.original == name)
 		})
 		if !held {
-			problems = append(problems, Problem{
-				Kind: ProblemNotHeld, Subject: name, Text: fmt.Sprintf("snapshot %s does not hold the content of a volume %s", r.snapshot.ID, name),
+			problems = append(problems, plan.Problem{
+				Kind: plan.ProblemNotHeld, Subject: name, Text: fmt.Sprintf("snapshot %s does not hold the content of a volume %s", r.snapshot.ID, name),
 			})
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
@@ -16,13 +18,13 @@ import (
 
 // portProblems finds ports that another container holds, and that must stay what
 // they are: in place all of them.
-func (sp *spec) portProblems(around surroundings) []Problem {
-	var problems []Problem
+func (sp *spec) portProblems(around surroundings) []plan.Problem {
+	var problems []plan.Problem
 	probe := spec{host: sp.host}
 	probe.host.PortBindings = clonePorts(sp.host.PortBindings)
 	for _, step := range probe.freeTakenPorts(heldPorts(around.containers), nil) {
-		problems = append(problems, Problem{
-			Kind: ProblemPortTaken, Subject: step.Target, Text: fmt.Sprintf("port %s is %s", step.Target, step.Reason),
+		problems = append(problems, plan.Problem{
+			Kind: plan.ProblemPortTaken, Subject: step.Target, Text: fmt.Sprintf("port %s is %s", step.Target, step.Reason),
 		})
 	}
 	return problems
@@ -30,14 +32,14 @@ func (sp *spec) portProblems(around surroundings) []Problem {
 
 // addressProblems finds fixed addresses that another container has, or that the
 // network does not have any more.
-func (sp *spec) addressProblems(around surroundings) []Problem {
-	var problems []Problem
+func (sp *spec) addressProblems(around surroundings) []plan.Problem {
+	var problems []plan.Problem
 	for _, name := range slices.Sorted(maps.Keys(sp.endpoints)) {
 		for _, address := range fixedAddresses(sp.endpoints[name]) {
 			why := around.addressTaken(name, address)
 			if why != "" {
-				problems = append(problems, Problem{
-					Kind: ProblemAddressTaken, Subject: address.String(), Text: fmt.Sprintf("address %s in network %s is %s", address, name, why),
+				problems = append(problems, plan.Problem{
+					Kind: plan.ProblemAddressTaken, Subject: address.String(), Text: fmt.Sprintf("address %s in network %s is %s", address, name, why),
 				})
 			}
 		}
@@ -87,12 +89,12 @@ func (s surroundings) addressTaken(networkName string, address netip.Addr) strin
 // dependents are containers that live in a namespace of the old one. They hold
 // on to its ID, and would be left with nothing when it goes. A list of containers
 // tells only of their networks, so they are inspected.
-func (e *Engine) dependents(ctx context.Context, old *container.InspectResponse, around surroundings) ([]Problem, error) {
+func (e *Engine) dependents(ctx context.Context, old *container.InspectResponse, around surroundings) ([]plan.Problem, error) {
 	if old == nil {
 		return nil, nil
 	}
 	containers := without(around.containers, old)
-	found := make([]*Problem, len(containers))
+	found := make([]*plan.Problem, len(containers))
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.SetLimit(sideBySide)
 	for i, c := range containers {
@@ -110,7 +112,7 @@ func (e *Engine) dependents(ctx context.Context, old *container.InspectResponse,
 	if err := calls.Wait(); err != nil {
 		return nil, err
 	}
-	var problems []Problem
+	var problems []plan.Problem
 	for _, p := range found {
 		if p != nil {
 			problems = append(problems, *p)
@@ -120,7 +122,7 @@ func (e *Engine) dependents(ctx context.Context, old *container.InspectResponse,
 }
 
 // dependence says what a container shares with the old one, if it does.
-func dependence(c, old container.InspectResponse) *Problem {
+func dependence(c, old container.InspectResponse) *plan.Problem {
 	var shared []string
 	for _, namespace := range []struct{ name, container string }{
 		{"network", c.HostConfig.NetworkMode.ConnectedContainer()},
@@ -134,8 +136,8 @@ func dependence(c, old container.InspectResponse) *Problem {
 	if len(shared) == 0 {
 		return nil
 	}
-	return &Problem{
-		Kind: ProblemDependent, Subject: containerName(c),
+	return &plan.Problem{
+		Kind: plan.ProblemDependent, Subject: containerName(c),
 		Text: fmt.Sprintf("container %s lives in the %s namespace of %s, which will be another container", containerName(c), strings.Join(shared, ", "), containerName(old)),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // In place --volumes-from stays what it is, so that container must be there; or
@@ -23,7 +24,7 @@ func TestVolumesFromAContainerThatIsGone(t *testing.T) {
 
 	problems := surroundings{}.problems(sp, "web")
 	assert.Equal(t, len(problems), 1)
-	assert.Equal(t, problems[0].Kind, ProblemNoContainer)
+	assert.Equal(t, problems[0].Kind, plan.ProblemNoContainer)
 	assert.Equal(t, problems[0].Subject, "holder")
 	_, rest := sp.leaveOut(problems)
 	assert.Equal(t, len(rest), 0)

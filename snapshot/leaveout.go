@@ -7,26 +7,28 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // leaveOut takes out of the configuration what the engine does not have. What
 // it cannot do without stays a problem.
-func (sp *spec) leaveOut(problems []Problem) (steps Plan, rest []Problem) {
+func (sp *spec) leaveOut(problems []plan.Problem) (steps plan.Plan, rest []plan.Problem) {
 	for _, p := range problems {
 		if !sp.drop(p) {
 			rest = append(rest, p)
 			continue
 		}
-		steps = append(steps, Step{Op: OpLeaveOut, Target: p.Subject, Reason: p.Text})
+		steps = append(steps, plan.Step{Op: plan.OpLeaveOut, Target: p.Subject, Reason: p.Text})
 	}
 	return steps, rest
 }
 
-func (sp *spec) drop(p Problem) bool {
+func (sp *spec) drop(p plan.Problem) bool {
 	switch p.Kind {
-	case ProblemNoNetwork:
+	case plan.ProblemNoNetwork:
 		sp.dropNetwork(p.Subject)
-	case ProblemNoBindSource:
+	case plan.ProblemNoBindSource:
 		sp.host.Binds = slices.DeleteFunc(sp.host.Binds, func(text string) bool {
 			b, ok := parseBind(text)
 			return ok && b.source == p.Subject
@@ -34,14 +36,14 @@ func (sp *spec) drop(p Problem) bool {
 		sp.host.Mounts = slices.DeleteFunc(sp.host.Mounts, func(m mount.Mount) bool {
 			return m.Type == mount.TypeBind && m.Source == p.Subject
 		})
-	case ProblemNoDevice:
+	case plan.ProblemNoDevice:
 		sp.host.Devices = slices.DeleteFunc(sp.host.Devices, func(d container.DeviceMapping) bool { return d.PathOnHost == p.Subject })
 		sp.dropLimits(p.Subject)
-	case ProblemNoRuntime:
+	case plan.ProblemNoRuntime:
 		sp.host.Runtime = ""
-	case ProblemNoVolume:
+	case plan.ProblemNoVolume:
 		// The engine makes an empty one.
-	case ProblemNoContainer:
+	case plan.ProblemNoContainer:
 		sp.dropPeer(p.Subject)
 	default:
 		return false

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -20,7 +21,7 @@ import (
 // for the store that holds what their volumes had. An image that has
 // our labels but cannot be read is warned about; one that only inherited them is
 // not a snapshot.
-func (e *Engine) List(ctx context.Context, o ListOptions, p Progress) ([]Snapshot, error) {
+func (e *Engine) List(ctx context.Context, o ListOptions, p plan.Progress) ([]Snapshot, error) {
 	pattern := namespace + "*"
 	if o.Container != "" {
 		if !labels.IsContainerName(o.Container) {
@@ -101,7 +102,7 @@ func (o ListOptions) sort(list []Snapshot) {
 
 // list returns the snapshots among the images whose references match one of the
 // patterns, newest first. It is one engine call.
-func (e *Engine) list(ctx context.Context, p Progress, patterns ...string) ([]Snapshot, error) {
+func (e *Engine) list(ctx context.Context, p plan.Progress, patterns ...string) ([]Snapshot, error) {
 	images, err := e.listImages(ctx, patterns...)
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (e *Engine) list(ctx context.Context, p Progress, patterns ...string) ([]Sn
 		case err == nil:
 			snapshots = append(snapshots, s)
 		case !errors.Is(err, labels.ErrAbsent):
-			p.warn("list", fmt.Sprintf("image %s is not listed, its labels cannot be read: %v", strings.Join(summary.RepoTags, ", "), err))
+			p.Warn("list", fmt.Sprintf("image %s is not listed, its labels cannot be read: %v", strings.Join(summary.RepoTags, ", "), err))
 		}
 	}
 	slices.SortFunc(snapshots, newestFirst)

@@ -10,11 +10,12 @@ import (
 	"github.com/docker/docker/api/types/network"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // copyEndpoints keeps of each network what was configured, and drops what would
 // make the copy answer in the original's place.
-func (sp *spec) copyEndpoints() Plan {
+func (sp *spec) copyEndpoints() plan.Plan {
 	return sp.mapEndpoints(func(e *network.EndpointSettings) *network.EndpointSettings {
 		return &network.EndpointSettings{Links: e.Links, DriverOpts: e.DriverOpts, GwPriority: e.GwPriority}
 	})
@@ -22,7 +23,7 @@ func (sp *spec) copyEndpoints() Plan {
 
 // keepEndpoints keeps of each network all that was configured, and drops what
 // the engine only reports.
-func (sp *spec) keepEndpoints(originalID string) Plan {
+func (sp *spec) keepEndpoints(originalID string) plan.Plan {
 	isOwnID := func(alias string) bool { return len(alias) >= shortID && strings.HasPrefix(originalID, alias) }
 	// Of its main network the engine tells whether the address was chosen, or made up.
 	if main := sp.mainEndpoint(); main != nil && sp.config.MacAddress == "" { //nolint:staticcheck // SA1019: deprecated to set, but that is where it tells
@@ -38,7 +39,7 @@ func (sp *spec) keepEndpoints(originalID string) Plan {
 
 // mapEndpoints keeps of each endpoint what keep says. It returns a note if the
 // container was connected to nothing.
-func (sp *spec) mapEndpoints(keep func(*network.EndpointSettings) *network.EndpointSettings) Plan {
+func (sp *spec) mapEndpoints(keep func(*network.EndpointSettings) *network.EndpointSettings) plan.Plan {
 	mode := sp.host.NetworkMode
 	if mode.IsHost() || mode.IsContainer() {
 		sp.endpoints = nil
@@ -62,7 +63,7 @@ func (sp *spec) mapEndpoints(keep func(*network.EndpointSettings) *network.Endpo
 // leaveMainNetwork makes the network mode say what the container was connected
 // to: after docker network disconnect it still names the network that was left,
 // and a new container would join that again.
-func (sp *spec) leaveMainNetwork() Plan {
+func (sp *spec) leaveMainNetwork() plan.Plan {
 	left := string(sp.host.NetworkMode)
 	sp.config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it; it was the address there.
 	if others := sp.networkNames(); len(others) > 0 {
@@ -73,7 +74,7 @@ func (sp *spec) leaveMainNetwork() Plan {
 	if left == network.NetworkNone {
 		return nil
 	}
-	return Plan{{Op: OpLeaveOut, Target: "network " + left, Reason: "the container was connected to no network when it was captured"}}
+	return plan.Plan{{Op: plan.OpLeaveOut, Target: "network " + left, Reason: "the container was connected to no network when it was captured"}}
 }
 
 // mainEndpoint is the endpoint in the network that the network mode names.
@@ -106,7 +107,7 @@ func createLinks(reported []string) []string {
 // overrideNetworks joins these networks and no others. Links go along to the
 // first that the user has made: only there they are aliases, which the engine
 // looks up when they are asked for. It returns notes about those that cannot.
-func (sp *spec) overrideNetworks(names []string) Plan {
+func (sp *spec) overrideNetworks(names []string) plan.Plan {
 	links := sp.allLinks()
 	sp.host.NetworkMode = container.NetworkMode(names[0])
 	sp.endpoints = map[string]*network.EndpointSettings{}
@@ -141,11 +142,11 @@ func (sp *spec) allLinks() []string {
 }
 
 // lostLinks are notes about the links that the configuration has no more.
-func (sp *spec) lostLinks(links []string) Plan {
-	var notes Plan
+func (sp *spec) lostLinks(links []string) plan.Plan {
+	var notes plan.Plan
 	for _, link := range links {
 		if !slices.Contains(sp.host.Links, link) {
-			notes = append(notes, Step{Op: OpLeaveOut, Target: "link " + link, Reason: fmt.Sprintf("it cannot work in network %s", sp.host.NetworkMode)})
+			notes = append(notes, plan.Step{Op: plan.OpLeaveOut, Target: "link " + link, Reason: fmt.Sprintf("it cannot work in network %s", sp.host.NetworkMode)})
 		}
 	}
 	return notes
@@ -156,7 +157,7 @@ func isUserDefined(name string) bool { return container.NetworkMode(name).IsUser
 // yieldHostname leaves out a hostname that a copy would answer to beside the
 // original: in a network that the user made, the engine takes it for a DNS name.
 // A container of the original's name is the original, restored in place.
-func (sp *spec) yieldHostname(original labels.Container, around surroundings) Plan {
+func (sp *spec) yieldHostname(original labels.Container, around surroundings) plan.Plan {
 	if sp.config.Hostname == "" {
 		return nil
 	}
@@ -171,7 +172,7 @@ func (sp *spec) yieldHostname(original labels.Container, around surroundings) Pl
 			}
 			hostname := sp.config.Hostname
 			sp.config.Hostname = ""
-			return Plan{{Op: OpLeaveOut, Target: "hostname " + hostname, Reason: fmt.Sprintf("container %s answers to it in network %s", summaryName(*c), n.Name)}}
+			return plan.Plan{{Op: plan.OpLeaveOut, Target: "hostname " + hostname, Reason: fmt.Sprintf("container %s answers to it in network %s", summaryName(*c), n.Name)}}
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 func TestCreateLinks(t *testing.T) {
@@ -144,8 +145,8 @@ func TestLinksGoAlongToOtherNetworks(t *testing.T) {
 
 func TestOtherNetworksLeaveNothingToSayOfThoseThatWere(t *testing.T) {
 	sp := connected("front", []string{})
-	assert.Equal(t, len(sp.override(RestoreOptions{Networks: []string{"n"}}, Plan{{Op: OpLeaveOut, Target: "network front"}})), 0)
-	kept := Plan{{Op: OpLeaveOut, Target: "network front"}}
+	assert.Equal(t, len(sp.override(RestoreOptions{Networks: []string{"n"}}, plan.Plan{{Op: plan.OpLeaveOut, Target: "network front"}})), 0)
+	kept := plan.Plan{{Op: plan.OpLeaveOut, Target: "network front"}}
 	assert.DeepEqual(t, sp.override(RestoreOptions{}, kept), kept)
 }
 

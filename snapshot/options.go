@@ -6,6 +6,7 @@ import (
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // CreateOptions says what to take a snapshot of, and how.
@@ -63,18 +64,9 @@ type Restored struct {
 	Name        string
 	Snapshot    Snapshot
 	Started     bool
-	Plan        Plan // what was done, or would be
-	Incomplete  bool // something of the volumes could not be brought back
-	Timings     Timings
-}
-
-// Timings is how long each phase of an operation took, in order.
-type Timings []Timing
-
-// Timing is the duration of one phase.
-type Timing struct {
-	Phase    string
-	Duration time.Duration
+	Plan        plan.Plan // what was done, or would be
+	Incomplete  bool      // something of the volumes could not be brought back
+	Timings     plan.Timings
 }
 
 // RemoveOptions says how to remove snapshots.

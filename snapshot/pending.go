@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -112,7 +113,7 @@ func (c concern) of(found container.InspectResponse) concern {
 
 // pendingReplacements finds those that are about the same container, or write the
 // same volumes.
-func (e *Engine) pendingReplacements(ctx context.Context, about concern, p Progress) ([]replacing, error) {
+func (e *Engine) pendingReplacements(ctx context.Context, about concern, p plan.Progress) ([]replacing, error) {
 	workers, err := e.workers(ctx, labelJournal)
 	if err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func (e *Engine) pendingReplacements(ctx context.Context, about concern, p Progr
 
 // choose finds the restores in place that workers stand for and that are about the
 // same. One that cannot be read stands in nobody's way but its own container's.
-func (c concern) choose(workers []worker, p Progress) ([]replacing, error) {
+func (c concern) choose(workers []worker, p plan.Progress) ([]replacing, error) {
 	var pending []replacing
 	for _, w := range workers {
 		if _, ok := w.Labels[labelJournal]; !ok {
@@ -133,7 +134,7 @@ func (c concern) choose(workers []worker, p Progress) ([]replacing, error) {
 		case err != nil && c.locks(w):
 			return nil, err
 		case err != nil:
-			p.warn("check", fmt.Sprintf("worker %s is left alone: %v", summaryName(w.Summary), err))
+			p.Warn("check", fmt.Sprintf("worker %s is left alone: %v", summaryName(w.Summary), err))
 		case j.isAbout(c.words) || j.isOn(c.volumes):
 			pending = append(pending, replacing{w, j})
 		}
@@ -177,13 +178,13 @@ func holdsNothing(w worker) bool {
 
 // clearDead removes dead workers that hold nothing. That it cannot keeps nobody from
 // anything.
-func (e *Engine) clearDead(ctx context.Context, workers []worker, p Progress) {
+func (e *Engine) clearDead(ctx context.Context, workers []worker, p plan.Progress) {
 	for _, w := range workers {
 		if w.alive || !holdsNothing(w) {
 			continue
 		}
 		if err := e.discard(ctx, w.ID); err != nil && ctx.Err() == nil {
-			p.warn("check", fmt.Sprintf("worker %s, which is dead, is not removed: %v", summaryName(w.Summary), err))
+			p.Warn("check", fmt.Sprintf("worker %s, which is dead, is not removed: %v", summaryName(w.Summary), err))
 		}
 	}
 }
@@ -195,7 +196,7 @@ func (e *Engine) otherWorkers(ctx context.Context, own []string) ([]worker, erro
 }
 
 // chooseRivals finds the restores in place that have to be waited for.
-func (c concern) chooseRivals(workers []worker, p Progress) ([]replacing, error) {
+func (c concern) chooseRivals(workers []worker, p plan.Progress) ([]replacing, error) {
 	rivals, err := c.choose(workers, p)
 	return slices.DeleteFunc(rivals, replacing.isLeftover), err
 }
@@ -204,7 +205,7 @@ func (c concern) chooseRivals(workers []worker, p Progress) ([]replacing, error)
 // restores in place about the same that were begun, or interrupted, while it was
 // waited for, and for who reads the volumes. Whoever is not found
 // now will find this operation's workers.
-func (e *Engine) findRivals(ctx context.Context, own []string, about concern, p Progress) (rivals []replacing, readers []worker, err error) {
+func (e *Engine) findRivals(ctx context.Context, own []string, about concern, p plan.Progress) (rivals []replacing, readers []worker, err error) {
 	workers, err := e.otherWorkers(ctx, own)
 	if err != nil {
 		return nil, nil, err
@@ -227,7 +228,7 @@ func (e *Engine) findRivals(ctx context.Context, own []string, about concern, p 
 // checkUnmoved checks, once a container's lock is held, that it is still what it was,
 // and that no restore in place has to do with it or its volumes. It returns the other
 // workers.
-func (e *Engine) checkUnmoved(ctx context.Context, c container.InspectResponse, volumes []string, p Progress) ([]worker, error) {
+func (e *Engine) checkUnmoved(ctx context.Context, c container.InspectResponse, volumes []string, p plan.Progress) ([]worker, error) {
 	workers, err := e.otherWorkers(ctx, []string{volumebackup.LockName(c.ID)})
 	if err != nil {
 		return nil, err
@@ -247,13 +248,13 @@ func (e *Engine) checkUnmoved(ctx context.Context, c container.InspectResponse, 
 }
 
 // await waits for a worker that is at work on the same.
-func (e *Engine) await(ctx context.Context, w worker, name string, p Progress) error {
-	p.status("check", "waiting for another operation on container "+name)
+func (e *Engine) await(ctx context.Context, w worker, name string, p plan.Progress) error {
+	p.Status("check", "waiting for another operation on container "+name)
 	return e.volumes.Await(ctx, w.ID)
 }
 
 // conclude waits for what is under way, and takes back what was interrupted.
-func (e *Engine) conclude(ctx context.Context, pending []replacing, p Progress) error {
+func (e *Engine) conclude(ctx context.Context, pending []replacing, p plan.Progress) error {
 	for _, r := range pending {
 		if r.worker.alive {
 			if err := e.await(ctx, r.worker, r.journal.Name, p); err != nil {
@@ -266,7 +267,7 @@ func (e *Engine) conclude(ctx context.Context, pending []replacing, p Progress) 
 			return err
 		}
 		if done != nil {
-			p.warn("recover", done.Container+": "+done.Text)
+			p.Warn("recover", done.Container+": "+done.Text)
 		}
 	}
 	return nil
@@ -284,12 +285,12 @@ func (l leftovers) untried(pending []replacing) []replacing {
 
 // conclude is [Engine.conclude], to which a leftover that cannot be cleared away is only
 // worth a warning.
-func (l leftovers) conclude(ctx context.Context, e *Engine, pending []replacing, p Progress) error {
+func (l leftovers) conclude(ctx context.Context, e *Engine, pending []replacing, p plan.Progress) error {
 	for _, r := range pending {
 		err := e.conclude(ctx, []replacing{r}, p)
 		if r.isLeftover() && err != nil && ctx.Err() == nil {
 			l[r.worker.ID] = true
-			p.warn("recover", err.Error())
+			p.Warn("recover", err.Error())
 			continue
 		}
 		if err != nil {

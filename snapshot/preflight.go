@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -181,39 +183,39 @@ func (sp *spec) namedVolumes(made []newVolume) []string {
 }
 
 // problems lists everything that stands against making a container of sp.
-func (s surroundings) problems(sp *spec, name string) []Problem {
-	var found []Problem
-	add := func(kind ProblemKind, subject, format string) {
-		found = append(found, Problem{Kind: kind, Subject: subject, Text: fmt.Sprintf(format, subject)})
+func (s surroundings) problems(sp *spec, name string) []plan.Problem {
+	var found []plan.Problem
+	add := func(kind plan.ProblemKind, subject, format string) {
+		found = append(found, plan.Problem{Kind: kind, Subject: subject, Text: fmt.Sprintf(format, subject)})
 	}
 	if s.container(name) != nil {
-		add(ProblemNameTaken, name, "a container named %s exists already")
+		add(plan.ProblemNameTaken, name, "a container named %s exists already")
 	}
 	for _, name := range slices.Sorted(maps.Keys(sp.endpoints)) {
 		if s.network(name) == nil {
-			add(ProblemNoNetwork, name, "network %s does not exist")
+			add(plan.ProblemNoNetwork, name, "network %s does not exist")
 		}
 	}
 	binds, devices, limited := sp.binds(), sp.host.Devices, sp.limitedDevices()
 	for _, path := range slices.Sorted(maps.Keys(s.noPath)) {
 		if slices.ContainsFunc(binds, func(b bind) bool { return b.source == path }) {
-			add(ProblemNoBindSource, path, "the source of bind mount %s does not exist on the engine's host")
+			add(plan.ProblemNoBindSource, path, "the source of bind mount %s does not exist on the engine's host")
 		}
 		if slices.ContainsFunc(devices, func(d container.DeviceMapping) bool { return d.PathOnHost == path }) {
-			add(ProblemNoDevice, path, "device %s does not exist on the engine's host")
+			add(plan.ProblemNoDevice, path, "device %s does not exist on the engine's host")
 		} else if slices.Contains(limited, path) {
-			add(ProblemNoDevice, path, "device %s, for which there is a limit of I/O, does not exist on the engine's host")
+			add(plan.ProblemNoDevice, path, "device %s, for which there is a limit of I/O, does not exist on the engine's host")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.noVolume)) {
-		add(ProblemNoVolume, name, "volume %s does not exist any more")
+		add(plan.ProblemNoVolume, name, "volume %s does not exist any more")
 	}
 	if runtime := sp.host.Runtime; !s.hasRuntime(runtime) {
-		add(ProblemNoRuntime, runtime, "runtime %s is not known to the engine")
+		add(plan.ProblemNoRuntime, runtime, "runtime %s is not known to the engine")
 	}
 	for _, peer := range slices.Concat(sp.peers(), sp.volumeSources()) {
 		if s.container(peer) == nil {
-			found = append(found, Problem{Kind: ProblemNoContainer, Subject: peer, Text: sp.needs(peer) + ", which is gone"})
+			found = append(found, plan.Problem{Kind: plan.ProblemNoContainer, Subject: peer, Text: sp.needs(peer) + ", which is gone"})
 		}
 	}
 	return found

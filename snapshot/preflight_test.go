@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/blkiodev"
 	"github.com/docker/docker/api/types/container"
@@ -53,7 +55,7 @@ func bare() surroundings {
 }
 
 func TestProblemsAreFoundAllAtOnce(t *testing.T) {
-	err := &ProblemsError{Problems: bare().problems(needy(), "web")}
+	err := &plan.ProblemsError{Problems: bare().problems(needy(), "web")}
 	assert.Equal(t, err.Error(), strings.Join([]string{
 		"cannot restore:",
 		"a container named web exists already",
@@ -114,31 +116,31 @@ func TestRequiredPathsAndVolumes(t *testing.T) {
 
 func TestLeaveOutTakesOutEachKind(t *testing.T) {
 	tests := map[string]struct {
-		problem Problem
+		problem plan.Problem
 		check   func(*spec) bool
 	}{
-		"network":         {Problem{Kind: ProblemNoNetwork, Subject: "back"}, func(sp *spec) bool { return sp.endpoints["back"] == nil && sp.host.NetworkMode == "front" }},
-		"network of mode": {Problem{Kind: ProblemNoNetwork, Subject: "front"}, func(sp *spec) bool { return sp.endpoints["front"] == nil && sp.host.NetworkMode == "back" }},
-		"bind source": {Problem{Kind: ProblemNoBindSource, Subject: "/srv"}, func(sp *spec) bool {
+		"network":         {plan.Problem{Kind: plan.ProblemNoNetwork, Subject: "back"}, func(sp *spec) bool { return sp.endpoints["back"] == nil && sp.host.NetworkMode == "front" }},
+		"network of mode": {plan.Problem{Kind: plan.ProblemNoNetwork, Subject: "front"}, func(sp *spec) bool { return sp.endpoints["front"] == nil && sp.host.NetworkMode == "back" }},
+		"bind source": {plan.Problem{Kind: plan.ProblemNoBindSource, Subject: "/srv"}, func(sp *spec) bool {
 			return slices.Equal(sp.host.Binds, []string{"named:/c", "/etc:/e"}) && len(sp.host.Mounts) == 2
 		}},
-		"device": {Problem{Kind: ProblemNoDevice, Subject: "/dev/kvm"}, func(sp *spec) bool {
+		"device": {plan.Problem{Kind: plan.ProblemNoDevice, Subject: "/dev/kvm"}, func(sp *spec) bool {
 			return len(sp.host.Devices) == 1 && len(sp.host.BlkioDeviceWriteIOps) == 1
 		}},
-		"limited device": {Problem{Kind: ProblemNoDevice, Subject: "/dev/sda"}, func(sp *spec) bool {
+		"limited device": {plan.Problem{Kind: plan.ProblemNoDevice, Subject: "/dev/sda"}, func(sp *spec) bool {
 			left := append(sp.limitedDevices(), sp.host.Devices[0].PathOnHost)
 			return slices.Equal(left, []string{"/dev/zero", "/dev/sdb", "/dev/sdc", "/dev/sdd", "/dev/kvm", "/dev/kvm"})
 		}},
-		"runtime": {Problem{Kind: ProblemNoRuntime, Subject: "kata"}, func(sp *spec) bool { return sp.host.Runtime == "" }},
-		"volume":  {Problem{Kind: ProblemNoVolume, Subject: "named"}, func(sp *spec) bool { return len(sp.host.Binds) == 4 }},
-		"peer":    {Problem{Kind: ProblemNoContainer, Subject: "peer"}, func(sp *spec) bool { return sp.host.IpcMode == "" && sp.host.PidMode == "" && len(sp.host.Links) == 1 }},
-		"link":    {Problem{Kind: ProblemNoContainer, Subject: "db"}, func(sp *spec) bool { return len(sp.host.Links) == 0 && sp.host.IpcMode != "" }},
+		"runtime": {plan.Problem{Kind: plan.ProblemNoRuntime, Subject: "kata"}, func(sp *spec) bool { return sp.host.Runtime == "" }},
+		"volume":  {plan.Problem{Kind: plan.ProblemNoVolume, Subject: "named"}, func(sp *spec) bool { return len(sp.host.Binds) == 4 }},
+		"peer":    {plan.Problem{Kind: plan.ProblemNoContainer, Subject: "peer"}, func(sp *spec) bool { return sp.host.IpcMode == "" && sp.host.PidMode == "" && len(sp.host.Links) == 1 }},
+		"link":    {plan.Problem{Kind: plan.ProblemNoContainer, Subject: "db"}, func(sp *spec) bool { return len(sp.host.Links) == 0 && sp.host.IpcMode != "" }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			sp := needy()
 			test.problem.Text = "why"
-			steps, rest := sp.leaveOut([]Problem{test.problem})
+			steps, rest := sp.leaveOut([]plan.Problem{test.problem})
 			assert.Equal(t, len(rest), 0)
 			assert.Equal(t, steps.String(), "leave out "+test.problem.Subject+" (why)\n")
 			assert.Assert(t, test.check(sp), "%+v", sp)
@@ -148,17 +150,17 @@ func TestLeaveOutTakesOutEachKind(t *testing.T) {
 
 func TestLeaveOutOfTheLastNetworkLeavesNone(t *testing.T) {
 	sp := &spec{host: container.HostConfig{NetworkMode: "x"}, endpoints: map[string]*network.EndpointSettings{"x": {}}}
-	sp.leaveOut([]Problem{{Kind: ProblemNoNetwork, Subject: "x"}})
+	sp.leaveOut([]plan.Problem{{Kind: plan.ProblemNoNetwork, Subject: "x"}})
 	assert.Equal(t, string(sp.host.NetworkMode), "none")
 
 	shared := &spec{host: container.HostConfig{NetworkMode: "container:peer"}}
-	shared.leaveOut([]Problem{{Kind: ProblemNoContainer, Subject: "peer"}})
+	shared.leaveOut([]plan.Problem{{Kind: plan.ProblemNoContainer, Subject: "peer"}})
 	assert.Equal(t, string(shared.host.NetworkMode), "none")
 }
 
 func TestLeaveOutKeepsWhatItCannotDoWithout(t *testing.T) {
-	for _, kind := range []ProblemKind{ProblemNameTaken, ProblemHostAccess, ProblemPortTaken, ProblemVolumeInUse, ProblemDependent} {
-		steps, rest := needy().leaveOut([]Problem{{Kind: kind, Subject: "x"}})
+	for _, kind := range []plan.ProblemKind{plan.ProblemNameTaken, plan.ProblemHostAccess, plan.ProblemPortTaken, plan.ProblemVolumeInUse, plan.ProblemDependent} {
+		steps, rest := needy().leaveOut([]plan.Problem{{Kind: kind, Subject: "x"}})
 		assert.Equal(t, len(steps), 0)
 		assert.Equal(t, len(rest), 1, kind)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -13,21 +14,21 @@ import (
 func (t *transaction) preview(ctx context.Context) (Replaced, error) {
 	problems, err := t.previewVolumes(ctx)
 	if problems = append(t.plan.problems, problems...); len(problems) > 0 {
-		return Replaced{}, errors.Join(&ProblemsError{Problems: problems}, err)
+		return Replaced{}, errors.Join(&plan.ProblemsError{Problems: problems}, err)
 	}
 	if err != nil {
 		return Replaced{}, err
 	}
-	t.watch.lap("check")
+	t.watch.Lap("check")
 	t.close()
 	result := t.result()
-	result.Timings = t.watch.done()
+	result.Timings = t.watch.Done()
 	return result, nil
 }
 
 // previewVolumes checks the archives, and compares with them what is in the
 // volumes now.
-func (t *transaction) previewVolumes(ctx context.Context) (problems []Problem, err error) {
+func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Problem, err error) {
 	var targets, present []volumebackup.Target
 	var names []string
 	for _, target := range t.targets() {

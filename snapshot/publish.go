@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"golang.org/x/sync/errgroup"
 )
@@ -97,7 +99,7 @@ func (e *Engine) retag(ctx context.Context, ref, imageID string) error {
 
 // retire removes the snapshot whose name the new one has taken over. The new
 // one is whole by now: that the old one stays is worth a warning, not a failure.
-func (e *Engine) retire(ctx context.Context, old *Snapshot, engine engineInfo, p Progress) {
+func (e *Engine) retire(ctx context.Context, old *Snapshot, engine engineInfo, p plan.Progress) {
 	if old == nil {
 		return
 	}
@@ -108,6 +110,6 @@ func (e *Engine) retire(ctx context.Context, old *Snapshot, engine engineInfo, p
 		err = e.removeArchives(ctx, []Snapshot{*old}, &engine, p)[old.ID]
 	}
 	if err != nil {
-		p.warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.ID, err))
+		p.Warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.ID, err))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
@@ -55,7 +57,7 @@ func (e *InterruptedError) Unwrap() error { return cerrdefs.ErrFailedPreconditio
 // FindPurgeable finds everything that this program has made on the engine, but containers
 // and their volumes. It fails while an operation is under way, or was interrupted. Stores
 // that users have made are theirs: kept names those that snapshots are stored in.
-func (e *Engine) FindPurgeable(ctx context.Context, p Progress) (all []Purgeable, kept []string, err error) {
+func (e *Engine) FindPurgeable(ctx context.Context, p plan.Progress) (all []Purgeable, kept []string, err error) {
 	workers, err := e.deadWorkers(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -177,7 +179,7 @@ func (e *Engine) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
 
 // Purge removes what [Engine.FindPurgeable] has found, and what interrupted commands have
 // left. It returns what it has removed; what it cannot remove does not keep the rest.
-func (e *Engine) Purge(ctx context.Context, all []Purgeable, p Progress) ([]Purgeable, error) {
+func (e *Engine) Purge(ctx context.Context, all []Purgeable, p plan.Progress) ([]Purgeable, error) {
 	if _, err := e.deadWorkers(ctx); err != nil { // it may be a while since they were found
 		return nil, err
 	}

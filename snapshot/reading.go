@@ -43,7 +43,7 @@ func (r *reading) run(ctx context.Context, u *undo) (imageID string, err error) 
 	if r.before, err = r.look(ctx); err != nil {
 		return "", err
 	}
-	r.p.status("volumes", "reading volumes")
+	r.p.Status("volumes", "reading volumes")
 	begin := r.begin
 	if begin == nil {
 		begin = r.engine.volumes.Begin
@@ -117,7 +117,7 @@ func (r *reading) finish(ctx context.Context, u *undo) (string, error) {
 	if err != nil || len(r.volumes) == 0 {
 		return made, err
 	}
-	r.p.status("store", "writing to the store")
+	r.p.Status("store", "writing to the store")
 	stored = true
 	archives, err := r.backup.Publish(ctx, volumebackup.Origin{
 		Engine: r.from.engine.id, ImageStore: r.from.engine.imageStore, Container: r.record.Container.ID, ContainerName: r.record.Container.Name,
@@ -188,6 +188,6 @@ func (r *reading) checkAlone(ctx context.Context, who writers) error {
 		return errJoined
 	}
 	r.lost = true
-	r.p.warn("volumes", errJoined.Error()+" while they were read: what is captured may be torn")
+	r.p.Warn("volumes", errJoined.Error()+" while they were read: what is captured may be torn")
 	return nil
 }

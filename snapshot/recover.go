@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
@@ -25,7 +27,7 @@ type Recovery struct {
 // Recover puts right what interrupted operations left: of one container, or of
 // all if its name is empty. Operations that are under way are left alone. If nothing of them
 // is left, it sweeps the store of new snapshots; for all containers, all stores.
-func (e *Engine) Recover(ctx context.Context, name string, p Progress) ([]Recovery, error) {
+func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]Recovery, error) {
 	about := concern{words: []string{name}}
 	if c, err := e.inspectIfThere(ctx, name); err != nil {
 		return nil, err
@@ -67,7 +69,7 @@ const endingPatience = 3 * time.Second
 
 // restingWorkers lists the workers. Those that work for one of these containers may be
 // about to end, and are waited for, but not for long: they may as well be at work.
-func (e *Engine) restingWorkers(ctx context.Context, about concern, p Progress) (workers []worker, err error) {
+func (e *Engine) restingWorkers(ctx context.Context, about concern, p plan.Progress) (workers []worker, err error) {
 	deadline := e.now().Add(endingPatience)
 	err = poll(ctx, func() (bool, error) {
 		workers, err = e.workers(ctx, volumebackup.LabelPurpose)
@@ -75,7 +77,7 @@ func (e *Engine) restingWorkers(ctx context.Context, about concern, p Progress) 
 		if err != nil || at < 0 || e.now().After(deadline) {
 			return true, err
 		}
-		p.status("check", "looking whether this goes on: "+workers[at].Labels[volumebackup.LabelPurpose])
+		p.Status("check", "looking whether this goes on: "+workers[at].Labels[volumebackup.LabelPurpose])
 		return false, nil
 	})
 	return workers, err
@@ -83,7 +85,7 @@ func (e *Engine) restingWorkers(ctx context.Context, about concern, p Progress) 
 
 // Settle puts right what was interrupted of restores in place of a container, and
 // waits first for what is under way.
-func (e *Engine) Settle(ctx context.Context, name string, p Progress) error {
+func (e *Engine) Settle(ctx context.Context, name string, p plan.Progress) error {
 	for {
 		pending, err := e.pendingReplacements(ctx, concern{words: []string{name}}, p)
 		if err != nil || len(pending) == 0 {
@@ -98,7 +100,7 @@ func (e *Engine) Settle(ctx context.Context, name string, p Progress) error {
 // observeSettled observes a container of which, and of whose volumes, no restore in
 // place is under way, or was interrupted. It looks for one while it observes: there
 // hardly ever is, and then it observes again.
-func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inquiry, p Progress) (source, error) {
+func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inquiry, p plan.Progress) (source, error) {
 	tried, looked := leftovers{}, false
 	for {
 		var workers []worker
@@ -146,7 +148,7 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inqu
 // settlePause finds out whether a container that was found paused is so because of
 // another snapshot: it waits for one that is being taken, and thaws what an interrupted
 // one has left. Then the container has to be observed again.
-func (e *Engine) settlePause(ctx context.Context, from source, workers []worker, p Progress) (again bool, err error) {
+func (e *Engine) settlePause(ctx context.Context, from source, workers []worker, p plan.Progress) (again bool, err error) {
 	if from.container.ContainerJSONBase == nil || !from.container.State.Paused {
 		return false, nil
 	}
@@ -167,7 +169,7 @@ func (e *Engine) settlePause(ctx context.Context, from source, workers []worker,
 
 // clearCopies removes what restores into new containers have left that were
 // killed. That it cannot is no reason not to restore.
-func (e *Engine) clearCopies(ctx context.Context, p Progress) {
+func (e *Engine) clearCopies(ctx context.Context, p plan.Progress) {
 	if e.volumes == nil {
 		return
 	}
@@ -189,7 +191,7 @@ func (e *Engine) clearCopies(ctx context.Context, p Progress) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		p.warn("check", fmt.Sprintf("what an interrupted restore left could not be cleared away: %v", err))
+		p.Warn("check", fmt.Sprintf("what an interrupted restore left could not be cleared away: %v", err))
 	}
 }
 
@@ -205,7 +207,7 @@ func (e *Engine) recoverUnfinished(ctx context.Context) ([]Recovery, error) {
 
 // recoverWorker puts right what one dead worker stands for. It returns nil if
 // that is another container's business.
-func (e *Engine) recoverWorker(ctx context.Context, w worker, about concern, p Progress) (*Recovery, error) {
+func (e *Engine) recoverWorker(ctx context.Context, w worker, about concern, p plan.Progress) (*Recovery, error) {
 	if _, isReplace := w.Labels[labelJournal]; !isReplace {
 		return e.recoverFrozen(ctx, w, about)
 	}
@@ -221,7 +223,7 @@ func (e *Engine) recoverWorker(ctx context.Context, w worker, about concern, p P
 
 // recoverReplace takes an interrupted restore in place back, or finishes it if its
 // container has been at work since. It returns nil if somebody else was faster.
-func (e *Engine) recoverReplace(ctx context.Context, r replacing, p Progress) (*Recovery, error) {
+func (e *Engine) recoverReplace(ctx context.Context, r replacing, p plan.Progress) (*Recovery, error) {
 	e = e.atWorker(r.worker)
 	recorded, err := e.isRecorded(ctx, r)
 	switch {
@@ -264,7 +266,7 @@ func (e *Engine) markSettled(ctx context.Context, worker string) error {
 }
 
 // finishSettled does what is left of a settled restore in place.
-func (e *Engine) finishSettled(ctx context.Context, r replacing, p Progress) (*Recovery, error) {
+func (e *Engine) finishSettled(ctx context.Context, r replacing, p plan.Progress) (*Recovery, error) {
 	if err := e.finishReplace(ctx, r.journal, p); err != nil {
 		return nil, err
 	}
@@ -278,7 +280,7 @@ func (e *Engine) finishSettled(ctx context.Context, r replacing, p Progress) (*R
 
 // concludeReplace does what a dead worker's journal calls for. It returns what there
 // is now, unless that failed; an error beside it is a [NotStartedError].
-func (e *Engine) concludeReplace(ctx context.Context, j journal, dead container.InspectResponse, p Progress) (string, error) {
+func (e *Engine) concludeReplace(ctx context.Context, j journal, dead container.InspectResponse, p plan.Progress) (string, error) {
 	made, err := e.goneOn(ctx, j, dead)
 	if err != nil {
 		return "", err

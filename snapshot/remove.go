@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
@@ -41,7 +43,7 @@ func (all removals) snapshots() []Snapshot {
 // Force. Containers that were made from one keep its layers for as long as they are
 // there. If the newest of a container is removed, latest moves to the newest that is
 // left. A snapshot whose removal fails is whole again, or gone.
-func (e *Engine) Remove(ctx context.Context, words []string, o RemoveOptions, p Progress) []Removal {
+func (e *Engine) Remove(ctx context.Context, words []string, o RemoveOptions, p plan.Progress) []Removal {
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ahead := e.askAhead(asking)
@@ -115,7 +117,7 @@ func (e *Engine) listMany(ctx context.Context, words []string) map[string]Snapsh
 // untagAll removes the tags of snapshots, several at once. But those of containers that
 // run from another one of them go last, one by one: the engine that removes such an image
 // looks whether the one below it can go, too.
-func (e *Engine) untagAll(ctx context.Context, chosen removals, p Progress) {
+func (e *Engine) untagAll(ctx context.Context, chosen removals, p plan.Progress) {
 	if len(chosen) == 0 {
 		return
 	}
@@ -148,14 +150,14 @@ func (e *Engine) untagAll(ctx context.Context, chosen removals, p Progress) {
 	e.keepLatest(ctx, chosen, p)
 	for _, r := range chosen.left() {
 		if names := users[r.Snapshot.ImageID]; len(names) > 0 {
-			p.warn("remove", fmt.Sprintf("the layers of %s are used by container %s, and are freed when that is removed", r.Snapshot.ID, strings.Join(names, ", ")))
+			p.Warn("remove", fmt.Sprintf("the layers of %s are used by container %s, and are freed when that is removed", r.Snapshot.ID, strings.Join(names, ", ")))
 		}
 	}
 }
 
 // keepLatest gives the tag latest to snapshots that were going to be removed, and are
 // still there, if they are the newest.
-func (e *Engine) keepLatest(ctx context.Context, chosen removals, p Progress) {
+func (e *Engine) keepLatest(ctx context.Context, chosen removals, p plan.Progress) {
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
 	done := map[string]bool{}
@@ -166,14 +168,14 @@ func (e *Engine) keepLatest(ctx context.Context, chosen removals, p Progress) {
 		}
 		done[name] = true
 		if _, err := e.restoreLatest(ctx, name, nil); err != nil {
-			p.warn("remove", fmt.Sprintf("the tag latest of container %s may not be on its newest snapshot: %v", name, err))
+			p.Warn("remove", fmt.Sprintf("the tag latest of container %s may not be on its newest snapshot: %v", name, err))
 		}
 	}
 }
 
 // freeRemoved frees what stores keep for snapshots whose images are gone, and what
 // interrupted commands have left.
-func (e *Engine) freeRemoved(ctx context.Context, gone removals, ahead inquiry, p Progress) {
+func (e *Engine) freeRemoved(ctx context.Context, gone removals, ahead inquiry, p plan.Progress) {
 	var known *engineInfo
 	engine, err := ahead.engine()
 	if err == nil {
@@ -190,10 +192,10 @@ func (e *Engine) freeRemoved(ctx context.Context, gone removals, ahead inquiry, 
 		}
 	}
 	if len(busy) > 0 {
-		p.warn("remove", fmt.Sprintf("the space of %s is freed by the next docker snapshot rm: %v", strings.Join(busy, ", "), inUse))
+		p.Warn("remove", fmt.Sprintf("the space of %s is freed by the next docker snapshot rm: %v", strings.Join(busy, ", "), inUse))
 	}
 	if err != nil {
-		p.warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
+		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
 		return
 	}
 	e.sweep(ctx, engine, p)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
@@ -16,7 +18,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-func removeOne(t *testing.T, e *Engine, word string, o RemoveOptions, p Progress) (Snapshot, error) {
+func removeOne(t *testing.T, e *Engine, word string, o RemoveOptions, p plan.Progress) (Snapshot, error) {
 	t.Helper()
 	results := e.Remove(t.Context(), []string{word}, o, p)
 	assert.Equal(t, len(results), 1)

@@ -6,17 +6,19 @@ import (
 	"slices"
 
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // Replace brings a snapshot back in place: the container of that name becomes
 // what it was, and so do its volumes. It is a transaction. Everything is checked
 // before anything is touched; a safety snapshot is taken; and whatever fails
 // afterwards, the same container runs again with the data that it had.
-func (e *Engine) Replace(ctx context.Context, o ReplaceOptions, p Progress) (Replaced, error) {
+func (e *Engine) Replace(ctx context.Context, o ReplaceOptions, p plan.Progress) (Replaced, error) {
 	if e.volumes == nil {
 		return Replaced{}, errors.New("nothing here can restore volumes")
 	}
-	watch, tried := e.startWatch(), leftovers{}
+	watch, tried := plan.StartWatch(e.now), leftovers{}
 	for {
 		replaced, err := e.tryReplace(ctx, o, watch, tried, p)
 		if !errors.Is(err, errMoved) {
@@ -25,7 +27,7 @@ func (e *Engine) Replace(ctx context.Context, o ReplaceOptions, p Progress) (Rep
 	}
 }
 
-func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch, tried leftovers, p Progress) (Replaced, error) {
+func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *plan.Stopwatch, tried leftovers, p plan.Progress) (Replaced, error) {
 	s, err := e.Resolve(ctx, o.Snapshot)
 	if err != nil {
 		return Replaced{}, err
@@ -38,7 +40,7 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch,
 	if err := e.makeWay(ctx, s, old, o, tried, p); err != nil {
 		return Replaced{}, err
 	}
-	p.status("check", "checking what "+string(s.ID)+" needs")
+	p.Status("check", "checking what "+string(s.ID)+" needs")
 	plan, err := e.planReplace(ctx, s, old, o, p)
 	if err != nil {
 		return Replaced{}, err
@@ -65,7 +67,7 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *watch,
 // makeWay waits for a restore in place of the same container, or of one that
 // shares a volume, and takes back one that was interrupted. A dry run changes
 // nothing, so there it is an error.
-func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, tried leftovers, p Progress) error {
+func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, tried leftovers, p plan.Progress) error {
 	about := concern{words: []string{o.Name}, volumes: volumesOf(s.Mounts)}
 	if o.Name == "" {
 		about.words = []string{s.Container.Name}
@@ -100,34 +102,34 @@ func (r *replacement) saves(o ReplaceOptions) bool {
 }
 
 // steps are what the transaction does, in order.
-func (r *replacement) steps(o ReplaceOptions) Plan {
-	plan := slices.Clone(r.notes)
+func (r *replacement) steps(o ReplaceOptions) plan.Plan {
+	steps := slices.Clone(r.notes)
 	for _, other := range r.others {
-		plan = append(plan, Step{Op: OpStopContainer, Target: other.Name, Reason: "shares a volume; it is started again"})
+		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: other.Name, Reason: "shares a volume; it is started again"})
 	}
 	if r.old != nil && r.old.State.Running {
-		plan = append(plan, Step{Op: OpStopContainer, Target: containerName(*r.old), Reason: r.old.ID[:shortID]})
+		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: containerName(*r.old), Reason: r.old.ID[:shortID]})
 	}
 	if r.saves(o) {
-		plan = append(plan, Step{Op: OpCreateSnapshot, Target: r.name, Reason: "to go back to"})
+		steps = append(steps, plan.Step{Op: plan.OpCreateSnapshot, Target: r.name, Reason: "to go back to"})
 	}
 	for _, v := range r.volumes {
 		switch {
 		case !v.exists:
-			plan = append(plan, v.step())
+			steps = append(steps, v.step())
 		case v.archive != nil:
-			plan = append(plan, Step{Op: OpRestoreVolume, Target: v.create.Name})
+			steps = append(steps, plan.Step{Op: plan.OpRestoreVolume, Target: v.create.Name})
 		}
 	}
-	plan = append(plan, Step{Op: OpCreateContainer, Target: r.name, Reason: "from " + r.snapshot.Ref()})
+	steps = append(steps, plan.Step{Op: plan.OpCreateContainer, Target: r.name, Reason: "from " + r.snapshot.Ref()})
 	if r.start {
-		plan = append(plan, Step{Op: OpStartContainer, Target: r.name})
+		steps = append(steps, plan.Step{Op: plan.OpStartContainer, Target: r.name})
 	}
 	if r.pause {
-		plan = append(plan, Step{Op: OpPauseContainer, Target: r.name})
+		steps = append(steps, plan.Step{Op: plan.OpPauseContainer, Target: r.name})
 	}
 	if r.old != nil {
-		plan = append(plan, Step{Op: OpRemoveContainer, Target: containerName(*r.old), Reason: "replaced: " + r.old.ID[:shortID]})
+		steps = append(steps, plan.Step{Op: plan.OpRemoveContainer, Target: containerName(*r.old), Reason: "replaced: " + r.old.ID[:shortID]})
 	}
-	return plan
+	return steps
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/volume"
@@ -22,10 +24,10 @@ type replacement struct {
 	volumes  []placedVolume
 	others   []other // running containers that hold the volumes, to be stopped meanwhile
 	start    bool
-	pause    bool      // it was paused
-	storage  storage   // of the engine's volumes, and of those that will be made
-	notes    Plan      // what differs from the snapshot
-	problems []Problem // why it cannot be done
+	pause    bool           // it was paused
+	storage  storage        // of the engine's volumes, and of those that will be made
+	notes    plan.Plan      // what differs from the snapshot
+	problems []plan.Problem // why it cannot be done
 }
 
 // findReplaced finds the container that will be replaced: the one of the name
@@ -69,13 +71,13 @@ func (e *Engine) inspectIfThere(ctx context.Context, word string) (*container.In
 }
 
 // planReplace decides everything, and makes nothing.
-func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, p Progress) (replacement, error) {
+func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, p plan.Progress) (replacement, error) {
 	sp, lost, err := decodeSpec(s.Config)
 	if err != nil {
 		return replacement{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
 	}
 	for _, field := range lost {
-		p.warn("check", "this version does not know "+field+" and leaves it out")
+		p.Warn("check", "this version does not know "+field+" and leaves it out")
 	}
 	r := replacement{snapshot: s, name: o.Name, old: old, spec: &sp, start: s.startAfterRestore(o.Start)}
 	switch {
@@ -89,7 +91,7 @@ func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.Ins
 	r.volumes = sp.placeVolumes(s, old)
 	r.notes = sp.override(o.RestoreOptions, notes)
 	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
-		p.warn("check", "the engine's API does not know "+field+", it is left out")
+		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
 	around, err := e.look(ctx, s, &sp, distinct(sp.namedVolumes(nil), r.places()))
 	if err != nil {
@@ -126,8 +128,8 @@ func (e *Engine) lookAtOthers(ctx context.Context, r *replacement) error {
 			continue // it has ended by itself
 		}
 		if c.HostConfig.AutoRemove {
-			r.problems = append(r.problems, Problem{
-				Kind: ProblemOtherOneShot, Subject: o.Name, Text: fmt.Sprintf("container %s is removed when it stops (--rm), and it shares a volume", o.Name),
+			r.problems = append(r.problems, plan.Problem{
+				Kind: plan.ProblemOtherOneShot, Subject: o.Name, Text: fmt.Sprintf("container %s is removed when it stops (--rm), and it shares a volume", o.Name),
 			})
 		}
 		o.Timeout, o.Endpoints = stopTimeout(*c), configuredEndpoints(*c)
@@ -166,7 +168,7 @@ func peersOf(c container.InspectResponse) []string {
 
 // renamed finds out whether the captured container has another name by now, while
 // another container has its old one. Which of the two is meant the user has to say.
-func (e *Engine) renamed(ctx context.Context, s Snapshot, old *container.InspectResponse, asked string) ([]Problem, error) {
+func (e *Engine) renamed(ctx context.Context, s Snapshot, old *container.InspectResponse, asked string) ([]plan.Problem, error) {
 	if asked != "" || old == nil || old.ID == s.Container.ID {
 		return nil, nil
 	}
@@ -174,17 +176,17 @@ func (e *Engine) renamed(ctx context.Context, s Snapshot, old *container.Inspect
 	if err != nil || captured == nil {
 		return nil, err
 	}
-	return []Problem{{
-		Kind: ProblemRenamed, Subject: containerName(*captured),
+	return []plan.Problem{{
+		Kind: plan.ProblemRenamed, Subject: containerName(*captured),
 		Text: fmt.Sprintf("container %s is not the one that was captured, which is named %s now", containerName(*old), containerName(*captured)),
 	}}, nil
 }
 
 // findProblems finds everything that stands against the replacement, and what the
 // user has to know of it. others are the problems that are known already.
-func (r *replacement) findProblems(around surroundings, others []Problem, o ReplaceOptions, reserved []string) {
+func (r *replacement) findProblems(around surroundings, others []plan.Problem, o ReplaceOptions, reserved []string) {
 	if old := r.old; old != nil && containerName(*old) != r.name {
-		r.notes = append(r.notes, Step{Op: OpRenameContainer, Target: containerName(*old), Reason: "it becomes " + r.name + ", as it was captured"})
+		r.notes = append(r.notes, plan.Step{Op: plan.OpRenameContainer, Target: containerName(*old), Reason: "it becomes " + r.name + ", as it was captured"})
 	}
 	for i := range r.volumes {
 		v := &r.volumes[i]
@@ -206,7 +208,7 @@ func (r *replacement) findProblems(around surroundings, others []Problem, o Repl
 	problems = append(problems, r.peerProblems(around)...)
 	problems = append(problems, r.unsaved(o)...)
 	if o.SkipMissing {
-		var left Plan
+		var left plan.Plan
 		left, problems = r.spec.leaveOut(problems)
 		r.notes = append(r.notes, left...)
 	}
@@ -218,11 +220,11 @@ func (r *replacement) findProblems(around surroundings, others []Problem, o Repl
 }
 
 // kept are the volumes that are left as they are.
-func (r *replacement) kept() Plan {
-	var steps Plan
+func (r *replacement) kept() plan.Plan {
+	var steps plan.Plan
 	for _, v := range r.volumes {
 		if v.kept != "" {
-			steps = append(steps, Step{Op: OpLeaveOut, Target: v.create.Name, Reason: v.kept + "; the volume is kept as it is"})
+			steps = append(steps, plan.Step{Op: plan.OpLeaveOut, Target: v.create.Name, Reason: v.kept + "; the volume is kept as it is"})
 		}
 	}
 	return steps
@@ -248,8 +250,8 @@ func (r *replacement) missingVolumes() []volume.CreateOptions {
 
 // holders finds the running containers that see the content of a volume which is going
 // to be written.
-func (r *replacement) holders(around surroundings, stopThem bool) []Problem {
-	var problems []Problem
+func (r *replacement) holders(around surroundings, stopThem bool) []plan.Problem {
+	var problems []plan.Problem
 	written := r.written()
 	r.storage = around.storage.and(r.missingVolumes())
 	for _, c := range around.containers {
@@ -262,8 +264,8 @@ func (r *replacement) holders(around surroundings, stopThem bool) []Problem {
 			r.others = append(r.others, other{ID: c.ID, Name: summaryName(c), Paused: paused})
 			continue
 		}
-		problems = append(problems, Problem{
-			Kind: ProblemVolumeInUse, Subject: used[0],
+		problems = append(problems, plan.Problem{
+			Kind: plan.ProblemVolumeInUse, Subject: used[0],
 			Text: fmt.Sprintf("volume %s is in use by container %s", used[0], summaryName(c)),
 		})
 	}
@@ -288,7 +290,7 @@ func (r *replacement) isDead() bool { return r.old != nil && r.old.State.Dead }
 
 // unsaved finds what a safety snapshot would not hold, or what could not be put
 // back without one.
-func (r *replacement) unsaved(o ReplaceOptions) []Problem {
+func (r *replacement) unsaved(o ReplaceOptions) []plan.Problem {
 	if r.old == nil || r.isDead() {
 		return nil
 	}
@@ -296,17 +298,17 @@ func (r *replacement) unsaved(o ReplaceOptions) []Problem {
 		if !isOneShot(*r.old) {
 			return nil
 		}
-		return []Problem{{
-			Kind: ProblemOneShot, Subject: containerName(*r.old),
+		return []plan.Problem{{
+			Kind: plan.ProblemOneShot, Subject: containerName(*r.old),
 			Text: fmt.Sprintf("container %s is removed when it stops (--rm), and without a safety snapshot it could not be made again", containerName(*r.old)),
 		}}
 	}
-	var problems []Problem
+	var problems []plan.Problem
 	mounted := mountedVolumes(*r.old)
 	for _, v := range r.volumes {
 		if (v.exists || v.elsewhere) && v.archive != nil && !slices.Contains(mounted, v.create.Name) {
-			problems = append(problems, Problem{
-				Kind: ProblemUnsaved, Subject: v.create.Name,
+			problems = append(problems, plan.Problem{
+				Kind: plan.ProblemUnsaved, Subject: v.create.Name,
 				Text: fmt.Sprintf("volume %s is not mounted by container %s now, so the safety snapshot would not hold what is in it", v.create.Name, containerName(*r.old)),
 			})
 		}
@@ -316,15 +318,15 @@ func (r *replacement) unsaved(o ReplaceOptions) []Problem {
 
 // peerProblems finds containers that the new one needs to start, and that do not
 // run.
-func (r *replacement) peerProblems(around surroundings) []Problem {
-	var problems []Problem
+func (r *replacement) peerProblems(around surroundings) []plan.Problem {
+	var problems []plan.Problem
 	for _, peer := range r.spec.peers() {
 		c := around.container(peer)
 		if !r.start || c == nil || c.State == container.StateRunning || c.State == container.StatePaused {
 			continue
 		}
-		problems = append(problems, Problem{
-			Kind: ProblemNoContainer, Subject: peer, Text: r.spec.needs(peer) + ", which does not run",
+		problems = append(problems, plan.Problem{
+			Kind: plan.ProblemNoContainer, Subject: peer, Text: r.spec.needs(peer) + ", which does not run",
 		})
 	}
 	return problems

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
@@ -17,8 +19,8 @@ import (
 // Restore brings a snapshot back as a new container. The original is not
 // touched. Everything is checked before anything is made; if making it fails,
 // what was made is removed.
-func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p Progress) (Restored, error) {
-	watch := e.startWatch()
+func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p plan.Progress) (Restored, error) {
+	watch := plan.StartWatch(e.now)
 	s, err := e.Resolve(ctx, o.Snapshot)
 	if err != nil {
 		return Restored{}, err
@@ -26,30 +28,30 @@ func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p Progress) (Res
 	if e, err = e.at(ctx, s); err != nil {
 		return Restored{}, err
 	}
-	p.status("check", "checking what "+string(s.ID)+" needs")
+	p.Status("check", "checking what "+string(s.ID)+" needs")
 	r, err := e.planRestore(ctx, s, o, p)
 	if err != nil {
 		return Restored{}, err
 	}
-	watch.lap("check")
+	watch.Lap("check")
 	r.noteBinds(p)
 	result := Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
 	if o.DryRun {
 		err := e.checkContent(ctx, r, p)
-		result.Timings = watch.done()
+		result.Timings = watch.Done()
 		return result, err
 	}
-	for _, step := range r.plan.notes() {
-		p.warn("check", step.String())
+	for _, step := range r.plan.Notes() {
+		p.Warn("check", step.String())
 	}
 	if err := e.applyRestore(ctx, r, &result, p); err != nil {
 		return Restored{}, err
 	}
-	watch.lap("create")
+	watch.Lap("create")
 	if r.gone {
-		p.note("restore", fmt.Sprintf("container %s is gone: --replace brings it back under its own name, with its own volumes", s.Container.Name))
+		p.Note("restore", fmt.Sprintf("container %s is gone: --replace brings it back under its own name, with its own volumes", s.Container.Name))
 	}
-	result.Timings = watch.done()
+	result.Timings = watch.Done()
 	return result, nil
 }
 
@@ -64,19 +66,19 @@ type restore struct {
 	start     bool
 	foreign   bool // the snapshot was made on another engine
 	gone      bool // the original was here and is not any more, and nothing else has its name
-	plan      Plan
+	plan      plan.Plan
 
 	bindNotes []string // what is good to know of bind mounts
 }
 
 // planRestore decides everything, and makes nothing.
-func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, p Progress) (restore, error) {
+func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, p plan.Progress) (restore, error) {
 	sp, lost, err := decodeSpec(s.Config)
 	if err != nil {
 		return restore{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
 	}
 	for _, field := range lost {
-		p.warn("check", "this version does not know "+field+" and leaves it out")
+		p.Warn("check", "this version does not know "+field+" and leaves it out")
 	}
 	operation, err := e.newOperation()
 	if err != nil {
@@ -91,7 +93,7 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	volumes, volumeSteps, bindNotes := sp.planMounts(s, o, suffix)
 	notes = sp.override(o, notes)
 	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
-		p.warn("check", "the engine's API does not know "+field+", it is left out")
+		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
 	around, err := e.look(ctx, s, &sp, sp.namedVolumes(volumes))
 	if err != nil {
@@ -120,7 +122,7 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 		problems = append(problems, around.foreignProblems(&sp, volumes, o, e.storeNames()...)...)
 	}
 	if len(problems) > 0 {
-		return restore{}, &ProblemsError{Problems: problems}
+		return restore{}, &plan.ProblemsError{Problems: problems}
 	}
 	if o.Volumes != VolumesNone {
 		r.plan = append(r.plan, missingArchives(volumes)...)
@@ -150,26 +152,17 @@ func (r restore) mark() {
 }
 
 // steps are what applying the plan does, after the notes about what differs.
-func (r restore) steps(s Snapshot, allEndpoints bool) Plan {
-	plan := Plan{{Op: OpCreateContainer, Target: r.name, Reason: "from " + s.Ref()}}
+func (r restore) steps(s Snapshot, allEndpoints bool) plan.Plan {
+	steps := plan.Plan{{Op: plan.OpCreateContainer, Target: r.name, Reason: "from " + s.Ref()}}
 	for i, name := range r.spec.networkNames() {
 		if i > 0 && !allEndpoints {
-			plan = append(plan, Step{Op: OpConnectNetwork, Target: name})
+			steps = append(steps, plan.Step{Op: plan.OpConnectNetwork, Target: name})
 		}
 	}
 	if r.start {
-		plan = append(plan, Step{Op: OpStartContainer, Target: r.name})
+		steps = append(steps, plan.Step{Op: plan.OpStartContainer, Target: r.name})
 	}
-	return plan
-}
-
-func (p Plan) only(op Op) Plan {
-	return slices.DeleteFunc(slices.Clone(p), func(s Step) bool { return s.Op != op })
-}
-
-// notes are the steps of which the user has to know.
-func (p Plan) notes() Plan {
-	return p.only(OpLeaveOut)
+	return steps
 }
 
 // suffixDigits is how many digits of an operation [copySuffix] has.
@@ -203,7 +196,7 @@ func (s Snapshot) startAfterRestore(how Start) bool {
 // that fails because a port is taken by something that is not a container is
 // tried again with another port, on a new container: one whose start has failed
 // must not be started twice (moby#51758: it would have no network).
-func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, p Progress) (err error) {
+func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, p plan.Progress) (err error) {
 	u := undo{p: p}
 	defer func() { u.unless(ctx, &err) }()
 	e.clearCopies(ctx, p)
@@ -212,7 +205,7 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 	if err != nil {
 		return err
 	}
-	replaced := r.plan.only(OpReplacePort)
+	replaced := r.plan.Only(plan.OpReplacePort)
 	for {
 		made, err := e.makeCopy(ctx, r, p)
 		if err == nil {
@@ -239,7 +232,7 @@ type madeCopy struct {
 // makeCopy creates the container, fills its anonymous volumes, and starts it if that is
 // planned. What fails is rolled back: the worker goes first, because the engine keeps
 // volumes that it mounts.
-func (e *Engine) makeCopy(ctx context.Context, r restore, p Progress) (made madeCopy, err error) {
+func (e *Engine) makeCopy(ctx context.Context, r restore, p plan.Progress) (made madeCopy, err error) {
 	u := undo{p: p}
 	defer func() { u.unless(ctx, &err) }()
 	anonymous, name := r.anonymous(), r.name
@@ -267,7 +260,7 @@ func (e *Engine) makeCopy(ctx context.Context, r restore, p Progress) (made made
 	}
 	switch {
 	case r.start:
-		p.status("start", "starting container "+name)
+		p.Status("start", "starting container "+name)
 		err = describe(e.docker.ContainerStart(ctx, made.id, container.StartOptions{}), "start container "+name)
 	case r.name != name:
 		err = describe(e.docker.ContainerRename(ctx, made.id, name), fmt.Sprintf("rename container %s to %s", r.name, name))
@@ -276,10 +269,10 @@ func (e *Engine) makeCopy(ctx context.Context, r restore, p Progress) (made made
 }
 
 // makeContainer creates a container, and connects it to its networks.
-func (e *Engine) makeContainer(ctx context.Context, r restore, p Progress) (id string, err error) {
+func (e *Engine) makeContainer(ctx context.Context, r restore, p plan.Progress) (id string, err error) {
 	u := undo{p: p}
 	defer func() { u.unless(ctx, &err) }()
-	p.status("create", "creating container "+r.name)
+	p.Status("create", "creating container "+r.name)
 	names := r.spec.networkNames()
 	first := names
 	if !e.createsAllEndpoints() && len(names) > 1 {
@@ -291,7 +284,7 @@ func (e *Engine) makeContainer(ctx context.Context, r restore, p Progress) (id s
 	}
 	u.add(func(ctx context.Context) error { return e.removeContainer(ctx, created.ID) })
 	for _, warning := range created.Warnings {
-		p.warn("create", warning)
+		p.Warn("create", warning)
 	}
 	for _, name := range names[len(first):] {
 		if err := e.docker.NetworkConnect(ctx, name, created.ID, r.spec.endpoints[name]); err != nil {

@@ -16,6 +16,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 func restore1(t *testing.T, docker *fakeDocker, o RestoreOptions) (Restored, []string) {
@@ -213,10 +214,10 @@ func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
 	}
 
 	_, err := docker.engine().Restore(t.Context(), publish("8081"), nil)
-	var problems *ProblemsError
+	var problems *plan.ProblemsError
 	assert.Assert(t, errors.As(err, &problems), "%v", err)
-	assert.DeepEqual(t, problems.Problems, []Problem{{
-		Kind: ProblemPortTaken, Subject: "8081 for 80/tcp", Text: "port 8081 for 80/tcp is taken by holder",
+	assert.DeepEqual(t, problems.Problems, []plan.Problem{{
+		Kind: plan.ProblemPortTaken, Subject: "8081 for 80/tcp", Text: "port 8081 for 80/tcp is taken by holder",
 	}})
 	assert.Assert(t, !slices.Contains(docker.calls, "ContainerCreate copy"))
 
@@ -304,15 +305,15 @@ func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {
 
 	_, err = docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:latest", Name: "web"}, nil)
 
-	var problems *ProblemsError
+	var problems *plan.ProblemsError
 	assert.Assert(t, errors.As(err, &problems), "%v", err)
-	kinds := make([]ProblemKind, len(problems.Problems))
+	kinds := make([]plan.ProblemKind, len(problems.Problems))
 	for i, p := range problems.Problems {
 		kinds[i] = p.Kind
 	}
-	assert.DeepEqual(t, kinds, []ProblemKind{
-		ProblemNameTaken, ProblemNoNetwork, ProblemNoDevice, ProblemNoBindSource, ProblemNoRuntime, ProblemNoContainer,
-		ProblemHostAccess, ProblemHostAccess, ProblemHostAccess, ProblemHostAccess, ProblemHostAccess, ProblemHostAccess,
+	assert.DeepEqual(t, kinds, []plan.ProblemKind{
+		plan.ProblemNameTaken, plan.ProblemNoNetwork, plan.ProblemNoDevice, plan.ProblemNoBindSource, plan.ProblemNoRuntime, plan.ProblemNoContainer,
+		plan.ProblemHostAccess, plan.ProblemHostAccess, plan.ProblemHostAccess, plan.ProblemHostAccess, plan.ProblemHostAccess, plan.ProblemHostAccess,
 	})
 	assert.Equal(t, docker.world(), before)
 
@@ -330,8 +331,8 @@ create container %s (from %s)
 func TestRestoreOfAContainerThatIsGoneNamesTheOtherWay(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	notes := func(copied string) (texts []string) {
-		_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web", Name: copied}, func(e Event) {
-			if e.Level == LevelNote {
+		_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web", Name: copied}, func(e plan.Event) {
+			if e.Level == plan.LevelNote {
 				texts = append(texts, e.Text)
 			}
 		})

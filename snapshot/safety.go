@@ -19,8 +19,8 @@ import (
 // was written in between.
 func (t *transaction) stopSafely(ctx context.Context) error {
 	stop := func(ctx context.Context) error {
-		t.watch.lap("safety")
-		defer t.watch.lap("stop")
+		t.watch.Lap("safety")
+		defer t.watch.Lap("stop")
 		t.touched = true
 		j := t.journal
 		if t.plan.isDead() {
@@ -52,7 +52,7 @@ func (t *transaction) stepAside(ctx context.Context) error {
 }
 
 func (t *transaction) takeSafety(ctx context.Context) (err error) {
-	defer t.watch.lap("safety")
+	defer t.watch.Lap("safety")
 	o := CreateOptions{
 		Trigger: labels.TriggerPreRestore, Description: "before restoring " + string(t.plan.snapshot.ID),
 	}

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 )
 
 // standUp gives the old container back what it was doing. What stands in the way
 // of one thing does not keep it from the others.
-func (e *Engine) standUp(ctx context.Context, id string, j journal, p Progress) (string, error) {
+func (e *Engine) standUp(ctx context.Context, id string, j journal, p plan.Progress) (string, error) {
 	err := errors.Join(e.removeVolumes(ctx, j.Made), e.restorePolicy(ctx, id, j), e.resume(ctx, id, j))
 	if err != nil {
 		return "", err
@@ -80,7 +82,7 @@ func (e *Engine) restorePolicy(ctx context.Context, id string, j journal) error 
 // removeSafety removes a safety snapshot that says what is there again: nobody
 // needs it, and it would be the latest. It may be there only if the very same
 // container is back, or none was.
-func (e *Engine) removeSafety(ctx context.Context, j journal, p Progress) {
+func (e *Engine) removeSafety(ctx context.Context, j journal, p plan.Progress) {
 	if j.Safety == "" {
 		return
 	}
@@ -88,7 +90,7 @@ func (e *Engine) removeSafety(ctx context.Context, j journal, p Progress) {
 	defer cancel()
 	err := e.Remove(ctx, []string{string(j.Safety)}, RemoveOptions{}, p)[0].Err
 	if err != nil && !cerrdefs.IsNotFound(err) {
-		p.warn("undo", fmt.Sprintf("the safety snapshot %s could not be removed: %v", j.Safety, err))
+		p.Warn("undo", fmt.Sprintf("the safety snapshot %s could not be removed: %v", j.Safety, err))
 	}
 }
 
@@ -122,7 +124,7 @@ func otherNames(others []other) []string {
 // makeAgain makes the container anew that is gone, as the safety snapshot says:
 // the engine removed it when it stopped (--rm), or somebody did. Its ID is
 // another one, and its image is the safety snapshot's, which therefore stays.
-func (e *Engine) makeAgain(ctx context.Context, j journal, p Progress) (string, error) {
+func (e *Engine) makeAgain(ctx context.Context, j journal, p plan.Progress) (string, error) {
 	if err := e.removeVolumes(ctx, j.Made); err != nil {
 		return "", err
 	}
@@ -167,7 +169,7 @@ func (j journal) whyGone(itself, somebody string) string {
 }
 
 // makeOf makes the container of a safety snapshot again.
-func (e *Engine) makeOf(ctx context.Context, safety Snapshot, j journal, p Progress) (string, error) {
+func (e *Engine) makeOf(ctx context.Context, safety Snapshot, j journal, p plan.Progress) (string, error) {
 	sp, _, err := decodeSpec(safety.Config)
 	if err != nil {
 		return "", fmt.Errorf("snapshot %s: %w", safety.ID, err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // pausedError means that somebody else has paused a container that is to be frozen.
@@ -50,7 +52,7 @@ func (r *reading) readUndisturbed(ctx context.Context) (imageID string, err erro
 			return "", err
 		case thaws == freezeAttempts:
 			r.lost = true
-			r.p.warn("volumes", errThawed.Error()+" again and again: what is captured may be torn")
+			r.p.Warn("volumes", errThawed.Error()+" again and again: what is captured may be torn")
 			return made, nil
 		}
 		if made != "" {
@@ -68,7 +70,7 @@ func (r *reading) readUndisturbed(ctx context.Context) (imageID string, err erro
 // what has changed meanwhile.
 func (r *reading) prepareAgain(ctx context.Context, paused *pausedError) error {
 	if paused == nil {
-		r.p.status("volumes", errThawed.Error()+": reading them again")
+		r.p.Status("volumes", errThawed.Error()+": reading them again")
 		return r.passLive(ctx)
 	}
 	runs, err := r.engine.awaitThaw(ctx, paused.container, r.p)
@@ -89,8 +91,8 @@ func (r *reading) prepareAgain(ctx context.Context, paused *pausedError) error {
 const otherPause = 10 * time.Second
 
 // awaitThaw waits for a container to run again; for so long, and tells whether it does.
-func (e *Engine) awaitThaw(ctx context.Context, id string, p Progress) (runs bool, err error) {
-	p.status("freeze", fmt.Sprintf("waiting for container %s, which somebody else has paused", shorten(id)))
+func (e *Engine) awaitThaw(ctx context.Context, id string, p plan.Progress) (runs bool, err error) {
+	p.Status("freeze", fmt.Sprintf("waiting for container %s, which somebody else has paused", shorten(id)))
 	deadline := e.now().Add(otherPause)
 	err = poll(ctx, func() (bool, error) {
 		c, err := e.inspectIfThere(ctx, id)
@@ -147,7 +149,7 @@ func (r *reading) freeze(ctx context.Context, running []string) (*frozen, error)
 		if len(running) > 1 {
 			what = fmt.Sprintf("%d containers", len(running))
 		}
-		r.p.status("freeze", "freezing "+what)
+		r.p.Status("freeze", "freezing "+what)
 	}
 	return r.engine.freeze(ctx, running)
 }

@@ -10,6 +10,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -45,7 +46,7 @@ func (f *fakeDocker) count(call string) int {
 }
 
 // createWeb takes a snapshot of web, and checks that nothing else is left of that.
-func createWeb(t *testing.T, docker *fakeDocker, p Progress) (Created, error) {
+func createWeb(t *testing.T, docker *fakeDocker, p plan.Progress) (Created, error) {
 	t.Helper()
 	docker.forgetCalls()
 	created, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, p)

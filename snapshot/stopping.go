@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // defaultStopTimeout is how many seconds an engine gives a container to stop
@@ -32,7 +34,7 @@ func stopTimeout(c container.InspectResponse) int {
 // They are stopped one after the other, so it can only be the first that still
 // runs, and only if all after it do. Whether it is being stopped cannot be seen,
 // so it is given the time that it has.
-func (e *Engine) awaitStop(ctx context.Context, j journal, p Progress) error {
+func (e *Engine) awaitStop(ctx context.Context, j journal, p plan.Progress) error {
 	var suspect *other // the first that runs after the last that does not
 	for _, o := range j.stopped() {
 		c, err := e.inspectIfThere(ctx, o.ID)
@@ -48,7 +50,7 @@ func (e *Engine) awaitStop(ctx context.Context, j journal, p Progress) error {
 	if suspect == nil {
 		return nil
 	}
-	p.status("undo", "waiting in case the engine is still stopping container "+suspect.Name)
+	p.Status("undo", "waiting in case the engine is still stopping container "+suspect.Name)
 	deadline := e.now().Add(time.Duration(suspect.Timeout)*time.Second + stopGrace)
 	return poll(ctx, func() (bool, error) {
 		c, err := e.inspectIfThere(ctx, suspect.ID)

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -81,7 +83,7 @@ func (e *Engine) atWorker(w worker) *Engine {
 
 // markGone marks the snapshots whose archives went with their store, and warns of
 // that: the store was removed, or the volume of that name is another one.
-func (e *Engine) markGone(ctx context.Context, list []Snapshot, stores knownStores, p Progress) error {
+func (e *Engine) markGone(ctx context.Context, list []Snapshot, stores knownStores, p plan.Progress) error {
 	lost := map[string]int{}
 	for i := range list {
 		s := &list[i]
@@ -97,7 +99,7 @@ func (e *Engine) markGone(ctx context.Context, list []Snapshot, stores knownStor
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(lost)) {
-		p.warn("list", fmt.Sprintf("the store %s that held the volumes of %d of these snapshots is gone. Was it removed (docker volume prune)?", name, lost[name]))
+		p.Warn("list", fmt.Sprintf("the store %s that held the volumes of %d of these snapshots is gone. Was it removed (docker volume prune)?", name, lost[name]))
 	}
 	return nil
 }

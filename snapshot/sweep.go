@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -27,21 +29,21 @@ func comment(id labels.ID) string { return "docker snapshot " + string(id) }
 // Sweep frees, in the store of new snapshots, the archives of snapshots whose images were
 // removed long ago, with docker image prune for one, and removes what interrupted
 // commands have left. Whoever uses the store meanwhile comes first.
-func (e *Engine) Sweep(ctx context.Context, p Progress) {
+func (e *Engine) Sweep(ctx context.Context, p plan.Progress) {
 	if e.volumes != nil {
 		e.sweepAt(ctx, []Volumes{e.volumes}, p)
 	}
 }
 
 // sweepStores is [Engine.Sweep] for all stores of the engine.
-func (e *Engine) sweepStores(ctx context.Context, p Progress) {
+func (e *Engine) sweepStores(ctx context.Context, p plan.Progress) {
 	if e.volumes == nil {
 		return
 	}
 	stores := []Volumes{e.volumes}
 	known, err := e.storeVolumes(ctx)
 	if err != nil {
-		p.warn("sweep", "archives without an image are only looked for in store "+e.volumes.Store()+": "+err.Error())
+		p.Warn("sweep", "archives without an image are only looked for in store "+e.volumes.Store()+": "+err.Error())
 	}
 	for _, v := range known {
 		if v.Name != e.volumes.Store() {
@@ -57,10 +59,10 @@ func (e *Engine) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
 	return list.Volumes, describe(err, "list stores")
 }
 
-func (e *Engine) sweepAt(ctx context.Context, stores []Volumes, p Progress) {
+func (e *Engine) sweepAt(ctx context.Context, stores []Volumes, p plan.Progress) {
 	engine, err := e.askEngine(ctx)
 	if err != nil {
-		p.warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
+		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
 		return
 	}
 	seen, err := e.seen(ctx, &engine)
@@ -74,7 +76,7 @@ func (e *Engine) sweepAt(ctx context.Context, stores []Volumes, p Progress) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		p.warn("sweep", "archives without an image could not be looked for: "+err.Error())
+		p.Warn("sweep", "archives without an image could not be looked for: "+err.Error())
 	}
 	e.sweep(ctx, engine, p)
 }
@@ -82,13 +84,13 @@ func (e *Engine) sweepAt(ctx context.Context, stores []Volumes, p Progress) {
 // sweep removes what nobody will finish: images of ours without a tag, and the
 // containers that making a flat image needs, if they are old. A client that made
 // them was killed. Removing is not a hot path, so it is done there.
-func (e *Engine) sweep(ctx context.Context, engine engineInfo, p Progress) {
+func (e *Engine) sweep(ctx context.Context, engine engineInfo, p plan.Progress) {
 	now, err := engine.now()
 	if err == nil {
 		err = errors.Join(e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
 	}
 	if err != nil && ctx.Err() == nil {
-		p.warn("sweep", "what interrupted commands have left could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		p.Warn("sweep", "what interrupted commands have left could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
 

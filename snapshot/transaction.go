@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -17,8 +18,8 @@ type transaction struct {
 	engine  *Engine
 	plan    replacement
 	options ReplaceOptions
-	p       Progress
-	watch   *watch
+	p       plan.Progress
+	watch   *plan.Stopwatch
 
 	journal journal
 	lock    VolumeWorker // holds the lock and the journal
@@ -48,7 +49,7 @@ func (t *transaction) close() {
 	if t.lock != nil {
 		if err := t.lock.Close(); err != nil {
 			t.pending = true
-			t.p.warn("remove", err.Error())
+			t.p.Warn("remove", err.Error())
 		}
 		t.lock = nil
 	}
@@ -69,7 +70,7 @@ func (t *transaction) endWorker() {
 	t.ending.Go(func() error {
 		err := worker.Close()
 		if err != nil {
-			t.p.warn("remove", err.Error())
+			t.p.Warn("remove", err.Error())
 		}
 		return err
 	})
@@ -78,7 +79,7 @@ func (t *transaction) endWorker() {
 // run does everything, or takes everything back.
 func (t *transaction) run(ctx context.Context) (Replaced, error) {
 	for _, note := range t.plan.notes {
-		t.p.warn("check", note.String())
+		t.p.Warn("check", note.String())
 	}
 	err := t.open(ctx)
 	if err == nil {
@@ -92,7 +93,7 @@ func (t *transaction) run(ctx context.Context) (Replaced, error) {
 	}
 	t.close()
 	result := t.result()
-	result.Timings = t.watch.done()
+	result.Timings = t.watch.Done()
 	return result, nil
 }
 
@@ -114,7 +115,7 @@ func (t *transaction) replace(ctx context.Context) error {
 	if err := t.check(ctx); err != nil {
 		return err
 	}
-	t.watch.lap("check")
+	t.watch.Lap("check")
 	first, second := t.stopSafely, t.stepAside
 	if t.plan.isDead() { // it cannot be captured: a stand-in takes its name and has its volumes
 		first, second = second, first
@@ -125,11 +126,11 @@ func (t *transaction) replace(ctx context.Context) error {
 	if err := second(ctx); err != nil {
 		return err
 	}
-	t.watch.lap("stop")
+	t.watch.Lap("stop")
 	if err := t.restoreVolumes(ctx); err != nil {
 		return err
 	}
-	t.watch.lap("volumes")
+	t.watch.Lap("volumes")
 	return t.make(ctx)
 }
 
@@ -137,7 +138,7 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 	targets := slices.DeleteFunc(t.targets(), func(target volumebackup.Target) bool { return !slices.Contains(t.plan.written(), target.Volume) })
 	t.changes = t.plan.changes(nil, nil)
 	if len(targets) > 0 {
-		t.p.status("volumes", "restoring volumes")
+		t.p.Status("volumes", "restoring volumes")
 		if err := t.secure(ctx, targets); err != nil {
 			return err
 		}
@@ -182,17 +183,17 @@ func (t *transaction) make(ctx context.Context) error {
 	if err := t.fillAnonymous(ctx); err != nil {
 		return err
 	}
-	t.watch.lap("create")
+	t.watch.Lap("create")
 	if !t.plan.start {
-		t.watch.skip("start", "wait")
+		t.watch.Skip("start", "wait")
 		return context.Cause(ctx)
 	}
 	peersErr := t.engine.startOthers(ctx, t.plan.peers(), t.p)
-	t.p.status("start", "starting container "+t.plan.name)
+	t.p.Status("start", "starting container "+t.plan.name)
 	if err := t.engine.docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
 		return errors.Join(peersErr, fmt.Errorf("start container %s: %w", t.plan.name, err))
 	} // a peer that did not start, though this one did, is tried again at the end
-	t.watch.lap("start")
+	t.watch.Lap("start")
 	if err := t.engine.waitReady(ctx, id, t.plan.name, t.options, t.p); err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (t *transaction) make(ctx context.Context) error {
 			return fmt.Errorf("pause container %s: %w", t.plan.name, err)
 		}
 	}
-	t.watch.lap("wait")
+	t.watch.Lap("wait")
 	return context.Cause(ctx)
 }
 
@@ -241,12 +242,12 @@ func (t *transaction) commit(ctx context.Context) error {
 	if err := t.lock.Release(ctx); err != nil {
 		return err
 	}
-	t.p.status("remove", "removing what was replaced")
+	t.p.Status("remove", "removing what was replaced")
 	if err := t.engine.finishReplace(ctx, t.journal, t.p); err != nil {
 		t.leavePending(ctx)
 		_, isDown := errors.AsType[*NotStartedError](err)
 		t.lost = t.lost || isDown // what is only not removed yet is a warning
-		t.p.warn("remove", fmt.Sprintf("%v. When the cause is removed, type: docker snapshot recover %s", err, t.plan.name))
+		t.p.Warn("remove", fmt.Sprintf("%v. When the cause is removed, type: docker snapshot recover %s", err, t.plan.name))
 		return nil
 	}
 	t.forget(ctx)
@@ -277,7 +278,7 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 		}
 		return errors.Join(failure, err)
 	}
-	t.p.status("undo", "putting everything back")
+	t.p.Status("undo", "putting everything back")
 	j := t.journal
 	if !t.written {
 		j.Volumes = nil
@@ -299,7 +300,7 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 		return errors.Join(failure, err)
 	}
 	if err := t.lock.Release(context.WithoutCancel(ctx)); err != nil {
-		t.p.warn("undo", err.Error())
+		t.p.Warn("undo", err.Error())
 	}
 	if err != nil { // all is back but others, which are to be started
 		t.leavePending(ctx)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -25,7 +27,7 @@ func (t *transaction) check(ctx context.Context) error {
 	}
 	problems, err := t.checkArchives(ctx, t.targets())
 	if err == nil && len(problems) > 0 {
-		err = &ProblemsError{Problems: problems}
+		err = &plan.ProblemsError{Problems: problems}
 	}
 	return err
 }
@@ -65,8 +67,8 @@ func (t *transaction) waitForRivals(ctx context.Context) error {
 
 // checkArchives finds archives that are not there or not sound, and volumes that
 // have no room for them.
-func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]Problem, error) {
-	var problems []Problem
+func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]plan.Problem, error) {
+	var problems []plan.Problem
 	for _, target := range targets {
 		found, err := archiveProblem(target.Volume, t.worker.Check(ctx, string(t.plan.snapshot.ID), target))
 		if err != nil {
@@ -79,19 +81,19 @@ func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.
 
 // archiveProblem makes a problem of what a worker says about an archive. Other
 // errors are returned.
-func archiveProblem(volume string, err error) ([]Problem, error) {
-	kind := ProblemArchive
+func archiveProblem(volume string, err error) ([]plan.Problem, error) {
+	kind := plan.ProblemArchive
 	switch {
 	case err == nil:
 		return nil, nil
 	case cerrdefs.IsResourceExhausted(err):
-		kind = ProblemNoSpace
+		kind = plan.ProblemNoSpace
 	case errors.Is(err, protocol.NotFound):
-		kind = ProblemNoArchive
+		kind = plan.ProblemNoArchive
 	case !errors.Is(err, protocol.Damaged):
 		return nil, err
 	}
-	return []Problem{{Kind: kind, Subject: volume, Text: err.Error()}}, nil
+	return []plan.Problem{{Kind: kind, Subject: volume, Text: err.Error()}}, nil
 }
 
 // targets are the volumes that have an archive.
@@ -114,7 +116,7 @@ func (t *transaction) checkUnused(ctx context.Context) error {
 		return err
 	}
 	if problems := t.plan.holders(surroundings{containers: running, storage: t.plan.storage}, false); len(problems) > 0 {
-		return &ProblemsError{Problems: problems}
+		return &plan.ProblemsError{Problems: problems}
 	}
 	return nil
 }

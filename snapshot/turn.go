@@ -31,7 +31,7 @@ func (r *reading) waitTurn(ctx context.Context) (waited bool, err error) {
 	}
 	ahead, err := e.startedBefore(ctx, volumebackup.LockName(c.ID), freezersOf(workers, r.before.running, true))
 	for _, w := range ahead {
-		r.p.status("freeze", "waiting for another operation that freezes the same containers: "+w.Labels[volumebackup.LabelPurpose])
+		r.p.Status("freeze", "waiting for another operation that freezes the same containers: "+w.Labels[volumebackup.LabelPurpose])
 		if err := e.volumes.Await(ctx, w.ID); err != nil {
 			return false, err
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/docker/docker/client"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // cleanupTimeout bounds what is done after a failure or Ctrl-C. It leaves a
@@ -16,7 +18,7 @@ const cleanupTimeout = 20 * time.Second
 // undo is what takes back a half-done operation.
 type undo struct {
 	steps []func(context.Context) error
-	p     Progress // may be nil
+	p     plan.Progress // may be nil
 }
 
 func (u *undo) add(f func(context.Context) error) { u.steps = append(u.steps, f) }
@@ -42,7 +44,7 @@ const insistPause = 200 * time.Millisecond
 
 // insist repeats a step that takes something back for as long as the engine cannot
 // be reached: what it does not take back would stay.
-func insist(ctx context.Context, step func(context.Context) error, p Progress) error {
+func insist(ctx context.Context, step func(context.Context) error, p plan.Progress) error {
 	tick := time.NewTicker(insistPause)
 	defer tick.Stop()
 	for {
@@ -50,7 +52,7 @@ func insist(ctx context.Context, step func(context.Context) error, p Progress) e
 		if !client.IsErrConnectionFailed(err) {
 			return err
 		}
-		p.status("undo", "waiting for the engine, to take back what was begun")
+		p.Status("undo", "waiting for the engine, to take back what was begun")
 		select {
 		case <-ctx.Done():
 			return err

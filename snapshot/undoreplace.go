@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 
@@ -15,7 +17,7 @@ import (
 
 // undoCrashed takes a restore in place back that somebody else has begun, and of
 // which it is not known what its last call was.
-func (e *Engine) undoCrashed(ctx context.Context, j journal, p Progress) (string, error) {
+func (e *Engine) undoCrashed(ctx context.Context, j journal, p plan.Progress) (string, error) {
 	if err := e.awaitStop(context.WithoutCancel(ctx), j, p); err != nil {
 		return "", err
 	}
@@ -28,7 +30,7 @@ func (e *Engine) undoCrashed(ctx context.Context, j journal, p Progress) (string
 // It returns what was put back, for people. What it could not put back, it tells
 // in an [UndoError]; if that is only that another container does not start again, in
 // a [NotStartedError].
-func (e *Engine) undoReplace(ctx context.Context, j journal, p Progress) (string, error) {
+func (e *Engine) undoReplace(ctx context.Context, j journal, p plan.Progress) (string, error) {
 	ctx = context.WithoutCancel(ctx)
 	b := rollBack{data: dataSafe}
 	if len(j.Volumes) > 0 {
@@ -54,7 +56,7 @@ type rollBack struct {
 }
 
 // putBack does the work of undoReplace.
-func (e *Engine) putBack(ctx context.Context, j journal, b *rollBack, p Progress) (string, error) {
+func (e *Engine) putBack(ctx context.Context, j journal, b *rollBack, p plan.Progress) (string, error) {
 	old, err := e.findOld(ctx, j)
 	if err != nil {
 		return "", err
@@ -106,7 +108,7 @@ func (e *Engine) putBack(ctx context.Context, j journal, b *rollBack, p Progress
 // container is gone, and was made again by another attempt to take it back; or
 // there is nothing to make it of. Somebody must have removed it, for we remove it
 // last of all.
-func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.InspectResponse, b *rollBack, p Progress) (string, error) {
+func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.InspectResponse, b *rollBack, p plan.Progress) (string, error) {
 	if old != nil || j.Old == "" || made == nil {
 		return "", nil
 	}
@@ -137,7 +139,7 @@ func (e *Engine) findSafety(ctx context.Context, j journal) (*Snapshot, error) {
 // finishReplace does what is left when a restore in place is settled, one way or
 // the other: the others are started, and the old container is removed, unless it is
 // back under its name.
-func (e *Engine) finishReplace(ctx context.Context, j journal, p Progress) error {
+func (e *Engine) finishReplace(ctx context.Context, j journal, p plan.Progress) error {
 	err := e.startOthers(ctx, j.Others, p)
 	if err != nil {
 		err = &NotStartedError{Container: j.Name, Err: err}
@@ -146,7 +148,7 @@ func (e *Engine) finishReplace(ctx context.Context, j journal, p Progress) error
 }
 
 // removeReplaced removes the old container, unless it is back under its name.
-func (e *Engine) removeReplaced(ctx context.Context, j journal, p Progress) error {
+func (e *Engine) removeReplaced(ctx context.Context, j journal, p plan.Progress) error {
 	old, err := e.inspectIfThere(ctx, j.Old)
 	if err != nil || old == nil || j.OneShot || containerName(*old) != j.Aside {
 		return err
@@ -156,7 +158,7 @@ func (e *Engine) removeReplaced(ctx context.Context, j journal, p Progress) erro
 		return err
 	}
 	if made == nil { // never the last one
-		p.warn("remove", fmt.Sprintf("the replaced container %s is kept, because there is no container %s that took its place", j.Aside, j.Name))
+		p.Warn("remove", fmt.Sprintf("the replaced container %s is kept, because there is no container %s that took its place", j.Aside, j.Name))
 		return nil
 	}
 	err = e.docker.ContainerRemove(ctx, j.Old, container.RemoveOptions{Force: true})
@@ -213,7 +215,7 @@ var errMixed = errors.New("there is no safety snapshot (--no-safety)")
 // write to them is stopped: a restart of the engine may have started them. A
 // container that came in while they were being written has a mixture, so it gets
 // what was there; what one has written long after that is not overwritten.
-func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectResponse, j journal, p Progress) error {
+func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectResponse, j journal, p plan.Progress) error {
 	if err := e.checkFree(ctx, j); err != nil {
 		return err
 	}

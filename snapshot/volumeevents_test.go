@@ -6,12 +6,13 @@ import (
 
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 func TestWarningsOfAWorkerNameTheVolumeAndAreNotTooMany(t *testing.T) {
 	var got []string
-	tell := volumeEvents(func(e Event) { got = append(got, e.Text) })
+	tell := volumeEvents(func(e plan.Event) { got = append(got, e.Text) })
 	tell(protocol.Event{Warning: &protocol.Warning{Volume: "data", Message: "everything is read"}})
 	for n := range 2 * maxWarnings {
 		tell(protocol.Event{Warning: &protocol.Warning{Volume: "data", Path: protocol.Path(fmt.Sprint("n", n)), Message: "left out"}})
@@ -24,7 +25,7 @@ func TestWarningsOfAWorkerNameTheVolumeAndAreNotTooMany(t *testing.T) {
 func TestWorkersSpeakInWords(t *testing.T) {
 	for phase, want := range map[string]string{"pass": "reading volumes", "restore": "restoring volumes", "waiting: for somebody": "waiting: for somebody"} {
 		var got string
-		volumeEvents(func(e Event) { got = e.Text })(protocol.Event{Progress: &protocol.Progress{Phase: phase}})
+		volumeEvents(func(e plan.Event) { got = e.Text })(protocol.Event{Progress: &protocol.Progress{Phase: phase}})
 		assert.Equal(t, got, want)
 	}
 }

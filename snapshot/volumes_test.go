@@ -11,6 +11,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -193,8 +194,8 @@ func TestADryRunLooksForTheContentOfVolumes(t *testing.T) {
 	assert.NilError(t, err)
 	clear(service.archives)
 	_, err = docker.engine().Restore(t.Context(), dry, nil)
-	var problems *ProblemsError
+	var problems *plan.ProblemsError
 	assert.Assert(t, errors.As(err, &problems), "%v", err)
-	assert.Equal(t, problems.Problems[0].Kind, ProblemNoArchive)
+	assert.Equal(t, problems.Problems[0].Kind, plan.ProblemNoArchive)
 	assert.Equal(t, docker.world(), before)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 )
@@ -31,7 +33,7 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 
 // waitReady waits until a container that was started is healthy; without a
 // healthcheck, until it has run for a while. One whose command has ended well is done.
-func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOptions, p Progress) error {
+func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOptions, p plan.Progress) error {
 	if !o.Wait {
 		return nil
 	}
@@ -43,7 +45,7 @@ func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOption
 	if hasHealthcheck(c) {
 		limit, what = healthTimeout(c.Config.Healthcheck, o.HealthTimeout), "waiting for "+name+" to become healthy"
 	}
-	p.status("wait", what)
+	p.Status("wait", what)
 	deadline := e.now().Add(limit)
 	return poll(ctx, func() (bool, error) {
 		c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)

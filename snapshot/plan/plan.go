@@ -1,7 +1,8 @@
-package snapshot
+package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -34,7 +35,7 @@ type Step struct {
 
 func (s Step) String() string {
 	if s.Op == OpReplacePort {
-		return replacedPort(s, "gets a free one")
+		return ReplacedPort(s, "gets a free one")
 	}
 	if s.Reason == "" {
 		return fmt.Sprintf("%s %s", s.Op, s.Target)
@@ -52,4 +53,23 @@ func (p Plan) String() string {
 		fmt.Fprintln(&b, s)
 	}
 	return b.String()
+}
+
+// PortFor is between the host's port and the container's in the target of a step.
+const PortFor = " for "
+
+// ReplacedPort says which port was replaced and why, and how the container's port
+// is published now.
+func ReplacedPort(s Step, now string) string {
+	host, port, _ := strings.Cut(s.Target, PortFor)
+	return fmt.Sprintf("port %s is %s: %s %s", host, s.Reason, port, now)
+}
+
+func (p Plan) Only(op Op) Plan {
+	return slices.DeleteFunc(slices.Clone(p), func(s Step) bool { return s.Op != op })
+}
+
+// Notes are the steps of which the user has to know.
+func (p Plan) Notes() Plan {
+	return p.Only(OpLeaveOut)
 }

@@ -1,4 +1,4 @@
-package snapshot
+package plan
 
 // Level says who an [Event] is for.
 type Level int
@@ -23,19 +23,19 @@ type Event struct {
 // Progress receives events, from several goroutines at once. Nil discards them.
 type Progress func(Event)
 
-func (p Progress) status(phase, text string) {
+func (p Progress) Status(phase, text string) {
 	if p != nil {
 		p(Event{Level: LevelStatus, Phase: phase, Text: text})
 	}
 }
 
-func (p Progress) warn(phase, text string) {
+func (p Progress) Warn(phase, text string) {
 	if p != nil {
 		p(Event{Level: LevelWarning, Phase: phase, Text: text})
 	}
 }
 
-func (p Progress) note(phase, text string) {
+func (p Progress) Note(phase, text string) {
 	if p != nil {
 		p(Event{Level: LevelNote, Phase: phase, Text: text})
 	}

@@ -1,0 +1,52 @@
+package snapshot
+
+import "github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
+const LevelNote = plan.LevelNote
+const LevelStatus = plan.LevelStatus
+const LevelWarning = plan.LevelWarning
+const OpConnectNetwork = plan.OpConnectNetwork
+const OpCreateAnonymous = plan.OpCreateAnonymous
+const OpCreateContainer = plan.OpCreateContainer
+const OpCreateSnapshot = plan.OpCreateSnapshot
+const OpCreateVolume = plan.OpCreateVolume
+const OpLeaveOut = plan.OpLeaveOut
+const OpPauseContainer = plan.OpPauseContainer
+const OpRemoveContainer = plan.OpRemoveContainer
+const OpRenameContainer = plan.OpRenameContainer
+const OpReplacePort = plan.OpReplacePort
+const OpRestoreVolume = plan.OpRestoreVolume
+const OpStartContainer = plan.OpStartContainer
+const OpStopContainer = plan.OpStopContainer
+const ProblemAddressTaken = plan.ProblemAddressTaken
+const ProblemArchive = plan.ProblemArchive
+const ProblemDependent = plan.ProblemDependent
+const ProblemHostAccess = plan.ProblemHostAccess
+const ProblemNameTaken = plan.ProblemNameTaken
+const ProblemNoArchive = plan.ProblemNoArchive
+const ProblemNoBindSource = plan.ProblemNoBindSource
+const ProblemNoContainer = plan.ProblemNoContainer
+const ProblemNoDevice = plan.ProblemNoDevice
+const ProblemNoNetwork = plan.ProblemNoNetwork
+const ProblemNoRuntime = plan.ProblemNoRuntime
+const ProblemNoSpace = plan.ProblemNoSpace
+const ProblemNoVolume = plan.ProblemNoVolume
+const ProblemNotHeld = plan.ProblemNotHeld
+const ProblemOneShot = plan.ProblemOneShot
+const ProblemOtherOneShot = plan.ProblemOtherOneShot
+const ProblemPortTaken = plan.ProblemPortTaken
+const ProblemRenamed = plan.ProblemRenamed
+const ProblemUnsaved = plan.ProblemUnsaved
+const ProblemVolumeInUse = plan.ProblemVolumeInUse
+
+type Event = plan.Event
+type Level = plan.Level
+type Op = plan.Op
+type Plan = plan.Plan
+type Problem = plan.Problem
+type ProblemKind = plan.ProblemKind
+type ProblemsError = plan.ProblemsError
+type Progress = plan.Progress
+type Step = plan.Step
+type Timing = plan.Timing
+type Timings = plan.Timings
