@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // dataState says what volumes hold after a restore in place that could not be
@@ -62,11 +64,11 @@ func (e *Engine) account(ctx context.Context, j journal, data dataState) string 
 	lines := []string{"Nothing was deleted. What there is now:"}
 	say := func(format string, args ...any) { lines = append(lines, "  - "+fmt.Sprintf(format, args...)) }
 	if j.Old != "" {
-		say("the container itself (%s) %s", j.Old[:shortID], e.situation(ctx, j.Old))
+		say("the container itself (%s) %s", j.Old[:dockerop.ShortID], e.situation(ctx, j.Old))
 	}
 	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
 	if err == nil && made != nil {
-		say("the new container (%s) %s", made.ID[:shortID], describeState(*made))
+		say("the new container (%s) %s", made.ID[:dockerop.ShortID], describeState(*made))
 	}
 	if volumes := j.written(); len(volumes) > 0 {
 		say("its volumes %s: %s", data, strings.Join(volumes, ", "))
@@ -96,7 +98,7 @@ func (j journal) written() []string {
 
 // situation says how a container is called now, and what it does.
 func (e *Engine) situation(ctx context.Context, id string) string {
-	c, err := e.inspectIfThere(ctx, id)
+	c, err := e.docker.InspectIfThere(ctx, id)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("is unknown, because the engine does not show it: %v", err)
@@ -114,5 +116,5 @@ func describeState(c container.InspectResponse) string {
 	case !c.State.Running && !c.State.Restarting:
 		state = "stopped"
 	}
-	return fmt.Sprintf("is named %s and is %s", containerName(c), state)
+	return fmt.Sprintf("is named %s and is %s", dockerop.ContainerName(c), state)
 }

@@ -1,6 +1,9 @@
 package snapshot
 
-import "github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+import (
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+)
 
 const LevelNote = plan.LevelNote
 const LevelStatus = plan.LevelStatus
@@ -50,3 +53,10 @@ type Progress = plan.Progress
 type Step = plan.Step
 type Timing = plan.Timing
 type Timings = plan.Timings
+
+type Containers = dockerop.Containers
+type Docker = dockerop.Docker
+type FreezeError = dockerop.FreezeError
+type Host = dockerop.Host
+type Images = dockerop.Images
+type Lifecycle = dockerop.Lifecycle

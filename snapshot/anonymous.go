@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -94,7 +95,7 @@ func (r restore) anonymous() []newVolume {
 func (e *Engine) anonymousNames(ctx context.Context, id string, volumes []newVolume) ([]string, error) {
 	found, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
-		return nil, fmt.Errorf("inspect container %s: %w", id[:shortID], err)
+		return nil, fmt.Errorf("inspect container %s: %w", id[:dockerop.ShortID], err)
 	}
 	names := make([]string, len(volumes))
 	for i, v := range volumes {
@@ -104,7 +105,7 @@ func (e *Engine) anonymousNames(ctx context.Context, id string, volumes []newVol
 			}
 		}
 		if names[i] == "" {
-			return nil, fmt.Errorf("the engine made no volume for %s of container %s", v.destination, id[:shortID])
+			return nil, fmt.Errorf("the engine made no volume for %s of container %s", v.destination, id[:dockerop.ShortID])
 		}
 	}
 	return names, nil

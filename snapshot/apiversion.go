@@ -8,10 +8,9 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/versions"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
-
-type networkingConfig = network.NetworkingConfig
 
 // apiAllEndpoints is the first version whose create call takes several networks.
 const apiAllEndpoints = "1.44"
@@ -48,7 +47,7 @@ func (sp *spec) fitAPI(version string) []string {
 }
 
 // networking is the create call's part about the given networks.
-func (sp *spec) networking(names []string) *networkingConfig {
+func (sp *spec) networking(names []string) *dockerop.NetworkingConfig {
 	if len(names) == 0 {
 		return nil
 	}
@@ -56,7 +55,7 @@ func (sp *spec) networking(names []string) *networkingConfig {
 	for _, name := range names {
 		endpoints[name] = sp.endpoints[name]
 	}
-	return &networkingConfig{EndpointsConfig: endpoints}
+	return &dockerop.NetworkingConfig{EndpointsConfig: endpoints}
 }
 
 // warnDropped compares what was asked for with what the engine made of it. An

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
@@ -102,7 +103,7 @@ const runAttempts = 4
 
 // run archives the volumes and commits the container, both as they were at one
 // moment. It returns the image's ID; on an error nothing is left in the store.
-func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, pause Pause, options container.CommitOptions, u *undo) (string, error) {
+func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, pause Pause, options container.CommitOptions, u *dockerop.Undo) (string, error) {
 	r := reading{archiving: a, volumes: volumes, pause: pause, options: options}
 	for attempt := 1; ; attempt++ {
 		r.last = attempt == runAttempts || a.begin != nil

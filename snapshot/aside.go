@@ -21,7 +21,7 @@ func (e *Engine) stopAll(ctx context.Context, j journal, timeout *int, p plan.Pr
 	detached := context.WithoutCancel(ctx)
 	for _, o := range slices.Backward(j.Others) { // who depends on others goes first
 		p.Status("stop", "stopping container "+o.Name)
-		if err := e.stop(detached, o.ID, o.Paused, nil); err != nil {
+		if err := e.docker.Stop(detached, o.ID, o.Paused, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", o.Name, err)
 		}
 	}
@@ -33,29 +33,14 @@ func (e *Engine) stopAll(ctx context.Context, j journal, timeout *int, p plan.Pr
 	}
 	p.Status("stop", "stopping container "+j.OldName)
 	if j.Policy != "" { // or a restart of the engine would start it
-		if err := e.setRestartPolicy(detached, j.Old, container.RestartPolicy{Name: container.RestartPolicyDisabled}); err != nil {
+		if err := e.docker.SetRestartPolicy(detached, j.Old, container.RestartPolicy{Name: container.RestartPolicyDisabled}); err != nil {
 			return err
 		}
 	}
-	if err := e.stop(detached, j.Old, j.Paused, timeout); err != nil {
+	if err := e.docker.Stop(detached, j.Old, j.Paused, timeout); err != nil {
 		return fmt.Errorf("stop container %s: %w", j.OldName, err)
 	}
 	return context.Cause(ctx)
-}
-
-// stop ends a container. One that is gone is as good, one that stands still is
-// thawed first: a frozen process cannot answer its stop signal.
-func (e *Engine) stop(ctx context.Context, id string, paused bool, timeout *int) error {
-	if paused {
-		if _, err := e.unpause(ctx, id); err != nil {
-			return err
-		}
-	}
-	err := e.docker.ContainerStop(ctx, id, container.StopOptions{Timeout: timeout})
-	if cerrdefs.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // stepAside gives the old container's name free.
@@ -64,20 +49,12 @@ func (e *Engine) stepAside(ctx context.Context, j journal) error {
 	case j.Old == "":
 		return nil
 	case j.OneShot:
-		return e.awaitGone(ctx, j.Old)
+		return e.docker.AwaitGone(ctx, j.Old)
 	}
 	if err := e.docker.ContainerRename(context.WithoutCancel(ctx), j.Old, j.Aside); err != nil {
 		return fmt.Errorf("rename container %s: %w", j.OldName, err)
 	}
 	return context.Cause(ctx)
-}
-
-func (e *Engine) setRestartPolicy(ctx context.Context, id string, policy container.RestartPolicy) error {
-	_, err := e.docker.ContainerUpdate(ctx, id, container.UpdateConfig{RestartPolicy: policy})
-	if err != nil {
-		return fmt.Errorf("set restart policy of container %s: %w", id[:shortID], err)
-	}
-	return nil
 }
 
 // startOthers lets those run again that were stopped for their volumes, and returns
@@ -91,7 +68,7 @@ func (e *Engine) startOthers(ctx context.Context, others []other, p plan.Progres
 		case errors.Is(err, errGone):
 			p.Warn("start", fmt.Sprintf("container %s, which was stopped for its volumes, was removed meanwhile", o.Name))
 		case err != nil:
-			err = errors.Join(err, e.reconnectAfter(ctx, o.ID, o.Endpoints))
+			err = errors.Join(err, e.docker.ReconnectAfter(ctx, o.ID, o.Endpoints))
 			failed = errors.Join(failed, fmt.Errorf("container %s, which was stopped for its volumes, could not be started again: %w", o.Name, err))
 		}
 	}
@@ -104,7 +81,7 @@ var errGone = errors.New("the container was removed")
 func (e *Engine) startOther(ctx context.Context, o other) error {
 	err := e.docker.ContainerStart(ctx, o.ID, container.StartOptions{})
 	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) { // it is paused, or about to be removed, or gone
-		c, inspectErr := e.inspectIfThere(ctx, o.ID)
+		c, inspectErr := e.docker.InspectIfThere(ctx, o.ID)
 		switch {
 		case inspectErr != nil:
 			return errors.Join(err, inspectErr)
@@ -117,5 +94,5 @@ func (e *Engine) startOther(ctx context.Context, o other) error {
 	if err != nil || !o.Paused {
 		return err
 	}
-	return e.makePaused(ctx, o.ID)
+	return e.docker.MakePaused(ctx, o.ID)
 }

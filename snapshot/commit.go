@@ -1,18 +1,12 @@
 package snapshot
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/image"
 	"github.com/docker/go-connections/nat"
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 
@@ -21,71 +15,6 @@ import (
 
 // composePrefix begins the labels by which Compose knows what is its own.
 const composePrefix = "com.docker.compose."
-
-// commit makes an image of the container's filesystem, untagged, and returns
-// its ID.
-//
-// An engine does not stop a commit because its client has gone. So a call that
-// is cancelled is waited for, for as long as cleaning up may take, and what it
-// made is removed.
-func (e *Engine) commit(ctx context.Context, id string, options container.CommitOptions) (string, error) {
-	type result struct {
-		image string
-		err   error
-	}
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	done := make(chan result, 1)
-	go func() {
-		response, err := e.docker.ContainerCommit(context.WithoutCancel(ctx), id, options)
-		done <- result{response.ID, err}
-	}()
-	select {
-	case r := <-done:
-		if r.err != nil && options.Reference == "" { // by its tag it would be found
-			return "", errors.Join(r.err, e.removeUnansweredCommit(ctx, r.err, options))
-		}
-		return r.image, r.err
-	case <-ctx.Done():
-	}
-	limit := time.NewTimer(cleanupTimeout)
-	defer limit.Stop()
-	select {
-	case r := <-done:
-		if r.err != nil {
-			return "", context.Cause(ctx)
-		}
-		after, cancel := cleanup(ctx)
-		defer cancel()
-		if err := e.removeImage(after, r.image); err != nil {
-			return "", fmt.Errorf("remove unfinished image: %w", err)
-		}
-	case <-limit.C:
-	}
-	return "", context.Cause(ctx)
-}
-
-// removeUnansweredCommit removes the image that a commit has made although it
-// failed: the connection may break before the answer comes. Its label has the ID of
-// this snapshot, and it has no tag.
-func (e *Engine) removeUnansweredCommit(ctx context.Context, failure error, options container.CommitOptions) error {
-	id := options.Config.Labels[labels.KeyID]
-	if cerrdefs.IsConflict(failure) || cerrdefs.IsNotFound(failure) || cerrdefs.IsInvalidArgument(failure) || id == "" {
-		return nil // an answer
-	}
-	ctx, cancel := cleanup(ctx)
-	defer cancel()
-	return insist(ctx, func(ctx context.Context) error {
-		made, err := e.docker.ImageList(ctx, image.ListOptions{
-			Filters: filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", labels.KeyID+"="+id)),
-		})
-		for _, summary := range made {
-			err = errors.Join(err, e.removeImage(ctx, summary.ID))
-		}
-		return describe(err, "look for an image that the engine may have made")
-	}, nil)
-}
 
 // commitConfig is the image configuration of a snapshot: the defaults of the
 // image below, not the overrides of this one run, which are in the labels. What
@@ -186,14 +115,4 @@ func withoutAdded(defaults, run []string) []string {
 		}
 	}
 	return env
-}
-
-// removeImage removes an image by its ID, or one of its tags. One that is gone
-// already is as good.
-func (e *Engine) removeImage(ctx context.Context, id string) error {
-	_, err := e.docker.ImageRemove(ctx, id, image.RemoveOptions{Force: true, PruneChildren: true})
-	if cerrdefs.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // Candidate is a word that a shell may complete, and what it stands for.
@@ -21,7 +22,7 @@ type Candidate struct{ Word, About string }
 func (e *Engine) Containers(ctx context.Context) ([]Candidate, error) {
 	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
-		return nil, describe(err, "list containers")
+		return nil, dockerop.Describe(err, "list containers")
 	}
 	var names []Candidate
 	for _, c := range all {
@@ -35,7 +36,7 @@ func (e *Engine) Containers(ctx context.Context) ([]Candidate, error) {
 // VolumeNames lists volumes: those that a container mounts, if one is named.
 func (e *Engine) VolumeNames(ctx context.Context, mountedBy string) ([]Candidate, error) {
 	if mountedBy != "" {
-		c, err := e.inspectIfThere(ctx, mountedBy)
+		c, err := e.docker.InspectIfThere(ctx, mountedBy)
 		if err != nil || c == nil {
 			return nil, err
 		}
@@ -58,7 +59,7 @@ func (e *Engine) Stores(ctx context.Context) ([]Candidate, error) {
 func (e *Engine) volumeNames(ctx context.Context, args filters.Args) ([]Candidate, error) {
 	list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: args})
 	if err != nil {
-		return nil, describe(err, "list volumes")
+		return nil, dockerop.Describe(err, "list volumes")
 	}
 	var names []Candidate
 	for _, v := range list.Volumes {
@@ -74,7 +75,7 @@ func (e *Engine) volumeNames(ctx context.Context, args filters.Args) ([]Candidat
 func (e *Engine) NetworkNames(ctx context.Context) ([]Candidate, error) {
 	list, err := e.docker.NetworkList(ctx, network.ListOptions{})
 	if err != nil {
-		return nil, describe(err, "list networks")
+		return nil, dockerop.Describe(err, "list networks")
 	}
 	names := make([]Candidate, len(list))
 	for i, n := range list {
@@ -129,11 +130,11 @@ func (e *Engine) Services(ctx context.Context, name string) ([]Service, error) {
 	}
 	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
-		return nil, describe(err, "list services")
+		return nil, dockerop.Describe(err, "list services")
 	}
 	services := make([]Service, len(list))
 	for i, c := range list {
-		services[i] = Service{Name: c.Labels[labelService], Container: summaryName(c), Project: c.Labels[labelProject], Directory: c.Labels[labelDirectory]}
+		services[i] = Service{Name: c.Labels[labelService], Container: dockerop.SummaryName(c), Project: c.Labels[labelProject], Directory: c.Labels[labelDirectory]}
 	}
 	return services, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // spec is what the engine's create call takes: a captured configuration on its
@@ -105,7 +106,7 @@ func (sp *spec) forgetNetworkIDs() {
 	mode := string(sp.host.NetworkMode)
 	_, isName := sp.endpoints[mode]
 	for name, e := range sp.endpoints {
-		if !isName && len(mode) >= shortID && strings.HasPrefix(e.NetworkID, mode) {
+		if !isName && len(mode) >= dockerop.ShortID && strings.HasPrefix(e.NetworkID, mode) {
 			sp.host.NetworkMode = container.NetworkMode(name)
 		}
 		e.NetworkID = ""

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // ConfigChange is something in a container's configuration that a restore in place makes different. Of environment
@@ -64,7 +65,7 @@ func imageChange(old container.InspectResponse, s Snapshot) []ConfigChange {
 
 func shortImage(id string) string {
 	id = strings.TrimPrefix(id, "sha256:")
-	return id[:min(len(id), shortID)]
+	return id[:min(len(id), dockerop.ShortID)]
 }
 
 // compareNamed lists the names whose text is not the same, in order.
@@ -146,7 +147,7 @@ func describeMount(kind, name, source string, writable bool) string {
 	case mount.TypeVolume:
 		const generated = 64 // hex digits
 		if len(name) == generated {
-			name = name[:shortID]
+			name = name[:dockerop.ShortID]
 		}
 		text = "volume " + name
 	case mount.TypeBind:

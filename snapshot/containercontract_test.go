@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -19,10 +21,10 @@ import (
 )
 
 // contractWatch listens to an engine.
-func contractWatch(t *testing.T, c contractEngine) *thawWatch {
+func contractWatch(t *testing.T, c contractEngine) *dockerop.ThawWatch {
 	t.Helper()
-	watch := (&Engine{docker: c}).watchThaws(t.Context())
-	t.Cleanup(watch.stop)
+	watch := dockerop.New(c).WatchThaws(t.Context())
+	t.Cleanup(watch.Stop)
 	return watch
 }
 
@@ -37,15 +39,15 @@ func createBehaviours() map[string]func(*testing.T, contractEngine) {
 	}
 	return map[string]func(*testing.T, contractEngine){
 		"a missing image is a not-found error": func(t *testing.T, c contractEngine) {
-			assert.Assert(t, cerrdefs.IsNotFound(create(t, c, container.Config{Image: noImage}, container.HostConfig{})))
+			assert.Assert(t, cerrdefs.IsNotFound(create(t, c, container.Config{Image: dockerop.NoImage}, container.HostConfig{})))
 		},
 		"a bind's source is looked for before the image is": func(t *testing.T, c contractEngine) {
-			err := create(t, c, container.Config{Image: noImage}, bind("/never/was/there"))
+			err := create(t, c, container.Config{Image: dockerop.NoImage}, bind("/never/was/there"))
 			assert.ErrorContains(t, err, "bind source path does not exist")
-			assert.Assert(t, cerrdefs.IsNotFound(create(t, c, container.Config{Image: noImage}, bind("/etc"))))
+			assert.Assert(t, cerrdefs.IsNotFound(create(t, c, container.Config{Image: dockerop.NoImage}, bind("/etc"))))
 		},
 		"a device can be probed like a bind's source": func(t *testing.T, c contractEngine) {
-			assert.Assert(t, cerrdefs.IsNotFound(create(t, c, container.Config{Image: noImage}, bind("/dev/null"))))
+			assert.Assert(t, cerrdefs.IsNotFound(create(t, c, container.Config{Image: dockerop.NoImage}, bind("/dev/null"))))
 		},
 		"a taken name is a conflict": func(t *testing.T, c contractEngine) {
 			c.container(t, "refused", &container.Config{}, &container.HostConfig{})
@@ -133,9 +135,9 @@ func runBehaviours() map[string]func(*testing.T, contractEngine) {
 		},
 		"pausing what is paused and thawing what runs are errors that say so": func(t *testing.T, c contractEngine) {
 			id := c.running(t, "c")
-			assert.Assert(t, isNotPaused(c.ContainerUnpause(t.Context(), id)))
+			assert.Assert(t, dockerop.IsNotPaused(c.ContainerUnpause(t.Context(), id)))
 			assert.NilError(t, c.ContainerPause(t.Context(), id))
-			assert.Assert(t, isPausedAlready(c.ContainerPause(t.Context(), id)))
+			assert.Assert(t, dockerop.IsPausedAlready(c.ContainerPause(t.Context(), id)))
 			assert.Equal(t, c.state(t, id), containerState(&container.State{Paused: true}))
 			assert.NilError(t, c.ContainerUnpause(t.Context(), id))
 		},
@@ -146,14 +148,14 @@ func runBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.NilError(t, c.ContainerPause(t.Context(), id))
 			assert.NilError(t, c.ContainerUnpause(t.Context(), id))
 			c.commit(t, id, container.CommitOptions{Comment: "second"})
-			first, err := watch.untilCommit(t.Context(), "first")
+			first, err := watch.UntilCommit(t.Context(), "first")
 			assert.NilError(t, err)
-			assert.Assert(t, slices.Contains(first.paused, id)) // others may use the engine, too
-			assert.Assert(t, !slices.Contains(first.ran, id))
-			second, err := watch.untilCommit(t.Context(), "second")
+			assert.Assert(t, slices.Contains(first.Paused, id)) // others may use the engine, too
+			assert.Assert(t, !slices.Contains(first.Ran, id))
+			second, err := watch.UntilCommit(t.Context(), "second")
 			assert.NilError(t, err)
 			// Of the first commit, and of this thaw. Engine 20.10 may tell of one twice, for containerd tells it, too.
-			own := slices.DeleteFunc(second.ran, func(ran string) bool { return ran != id })
+			own := slices.DeleteFunc(second.Ran, func(ran string) bool { return ran != id })
 			assert.Assert(t, len(own) >= 2, "%v", own)
 		},
 		"a commit leaves a container paused that was so before": func(t *testing.T, c contractEngine) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -26,7 +27,7 @@ func (sp *spec) forCopy(s Snapshot) plan.Plan {
 
 // copyHostname drops a hostname that only came from the original's ID.
 func (sp *spec) copyHostname(originalID string) {
-	if len(originalID) >= shortID && sp.config.Hostname == originalID[:shortID] {
+	if len(originalID) >= dockerop.ShortID && sp.config.Hostname == originalID[:dockerop.ShortID] {
 		sp.config.Hostname = ""
 	}
 	sp.config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it.

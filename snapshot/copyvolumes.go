@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -93,8 +94,8 @@ func (v newVolume) step() plan.Step {
 // beginning of its name: 64 digits tell nobody more.
 func copyVolume(s Snapshot, m labels.Mount, suffix string) newVolume {
 	base := m.Name
-	if m.Anonymous && len(base) > shortID {
-		base = base[:shortID]
+	if m.Anonymous && len(base) > dockerop.ShortID {
+		base = base[:dockerop.ShortID]
 	}
 	own := map[string]string{}
 	for key, value := range withoutOurs(m.Labels) {
@@ -202,7 +203,7 @@ func (f *filled) close() error {
 // The engine makes them together with the worker, whose label names them: at no
 // time there are any that nobody knows of. What it returns, also with an error,
 // must be closed.
-func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p plan.Progress) (*filled, error) {
+func (e *Engine) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, p plan.Progress) (*filled, error) {
 	named := r.named()
 	if len(named) == 0 {
 		return nil, nil
@@ -218,7 +219,7 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *undo, p plan.Pro
 		if v.archive != nil {
 			targets = append(targets, v.target(v.create.Name, o.Fill))
 		}
-		u.add(func(ctx context.Context) error { return e.removeOwnVolume(ctx, v.create.Name, r.operation) })
+		u.Add(func(ctx context.Context) error { return e.removeOwnVolume(ctx, v.create.Name, r.operation) })
 	}
 	o.Idle = len(targets) == 0
 	var err error

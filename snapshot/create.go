@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -55,7 +56,7 @@ func (e *Engine) Create(ctx context.Context, o CreateOptions, p plan.Progress) (
 		if !cerrdefs.IsNotFound(err) || attempt == createAttempts {
 			return created, err
 		}
-		if c, inspectErr := e.inspectIfThere(ctx, o.Container); c == nil {
+		if c, inspectErr := e.docker.InspectIfThere(ctx, o.Container); c == nil {
 			return created, errors.Join(err, inspectErr)
 		}
 	}
@@ -104,8 +105,8 @@ func (e *Engine) capture(ctx context.Context, from source, when occasion, o Crea
 	record := from.record(when.id, o)
 	record.Created = when.created
 
-	u := undo{p: p}
-	defer func() { u.unless(ctx, &err) }()
+	u := dockerop.Undo{P: p}
+	defer func() { u.Unless(ctx, &err) }()
 	a := &archiving{engine: e, occasion: when, from: from, record: &record, p: p}
 	imageID, err := a.capture(ctx, o, &u)
 	if err != nil {
@@ -158,7 +159,7 @@ func (a *archiving) warnSkipped() {
 }
 
 // capture archives the volumes and makes the snapshot's image.
-func (a *archiving) capture(ctx context.Context, o CreateOptions, u *undo) (string, error) {
+func (a *archiving) capture(ctx context.Context, o CreateOptions, u *dockerop.Undo) (string, error) {
 	a.warnSkipped()
 	if a.begin == nil { // a part of another operation has its own notes
 		noteCaptured(a.record.Mounts, a.from.container.Config.Labels, a.p)
@@ -171,7 +172,7 @@ func (a *archiving) capture(ctx context.Context, o CreateOptions, u *undo) (stri
 }
 
 // limitLayers replaces an image that has too many layers with one that has one.
-func (a *archiving) limitLayers(ctx context.Context, imageID string, u *undo) (string, error) {
+func (a *archiving) limitLayers(ctx context.Context, imageID string, u *dockerop.Undo) (string, error) {
 	if !a.tooDeep() {
 		return imageID, nil
 	}
@@ -179,8 +180,8 @@ func (a *archiving) limitLayers(ctx context.Context, imageID string, u *undo) (s
 	if err != nil {
 		return "", fmt.Errorf("flatten image of container %s: %w", a.record.Container.Name, err)
 	}
-	u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, flat) })
-	if err := a.engine.removeImage(ctx, imageID); err != nil {
+	u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, flat) })
+	if err := a.engine.docker.RemoveImage(ctx, imageID); err != nil {
 		return "", fmt.Errorf("remove layered image of container %s: %w", a.record.Container.Name, err)
 	}
 	return flat, nil
@@ -189,7 +190,7 @@ func (a *archiving) limitLayers(ctx context.Context, imageID string, u *undo) (s
 // commitOnly commits a container without volumes. The engine itself freezes it
 // meanwhile: a client that dies leaves nothing frozen. If somebody else has thawed it,
 // it is done again under a lock.
-func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *undo) (string, error) {
+func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *dockerop.Undo) (string, error) {
 	if a.settle != nil {
 		if err := a.settle(ctx); err != nil {
 			return "", err
@@ -206,13 +207,13 @@ func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *undo) (s
 	if len(a.refs) > 0 {
 		return imageID, nil
 	}
-	u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, imageID) })
+	u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, imageID) })
 	return a.limitLayers(ctx, imageID, u)
 }
 
 // commitWatched commits the container, and checks that it stood still meanwhile. An
 // image of one that did not is removed again.
-func (a *archiving) commitWatched(ctx context.Context, o CreateOptions, u *undo) (string, error) {
+func (a *archiving) commitWatched(ctx context.Context, o CreateOptions, u *dockerop.Undo) (string, error) {
 	name := a.record.Container.Name
 	own, err := a.seal()
 	if err != nil {
@@ -223,18 +224,18 @@ func (a *archiving) commitWatched(ctx context.Context, o CreateOptions, u *undo)
 	if !a.tooDeep() { // then there is nothing left to do to the image, and it can have its tag at once
 		options.Reference = tagged{Repository(name), string(a.id)}.String()
 		// By its tag it is found even if the engine's answer is lost.
-		u.add(func(ctx context.Context) error { return a.engine.removeImage(ctx, options.Reference) })
+		u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, options.Reference) })
 	}
 	disturbed, stop := a.watchCommit(ctx, options)
 	defer stop()
-	imageID, err := a.engine.commit(ctx, a.from.container.ID, options)
+	imageID, err := a.engine.docker.Commit(ctx, a.from.container.ID, options)
 	if err != nil {
 		return "", fmt.Errorf("commit container %s: %w", name, err)
 	}
 	if err := disturbed(); err != nil {
-		after, cancel := cleanup(ctx)
+		after, cancel := dockerop.Cleanup(ctx)
 		defer cancel()
-		return "", errors.Join(err, a.engine.removeImage(after, imageID))
+		return "", errors.Join(err, a.engine.docker.RemoveImage(after, imageID))
 	}
 	if options.Reference != "" {
 		a.refs = []string{options.Reference}
@@ -250,21 +251,21 @@ func (a *archiving) watchCommit(ctx context.Context, o container.CommitOptions) 
 	if !o.Pause || a.settle != nil || state != labels.StateRunning && state != labels.StatePaused {
 		return func() error { return nil }, func() {}
 	}
-	watch := a.engine.watchThaws(ctx)
+	watch := a.engine.docker.WatchThaws(ctx)
 	return func() error {
-		heard, err := watch.untilCommit(ctx, o.Comment)
+		heard, err := watch.UntilCommit(ctx, o.Comment)
 		id := a.from.container.ID
-		ran := slices.Contains(heard.ran, id)
+		ran := slices.Contains(heard.Ran, id)
 		switch {
 		case err != nil:
 			return err
-		case state == labels.StatePaused && (ran || slices.Contains(heard.paused, id)):
+		case state == labels.StatePaused && (ran || slices.Contains(heard.Paused, id)):
 			return errMoved
 		case ran:
 			return errThawed
 		}
 		return nil
-	}, watch.stop
+	}, watch.Stop
 }
 
 // pause is what the options say, in which all is the default.

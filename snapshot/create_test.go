@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -340,7 +341,7 @@ func (h hangingDocker) ContainerCommit(ctx context.Context, id string, o contain
 }
 
 func TestACancelledCommitIsWaitedForAndItsImageRemoved(t *testing.T) {
-	for name, late := range map[string]time.Duration{"in time": cleanupTimeout / 2, "too late": 2 * cleanupTimeout} {
+	for name, late := range map[string]time.Duration{"in time": dockerop.CleanupTimeout / 2, "too late": 2 * dockerop.CleanupTimeout} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				docker := newFakeDocker()
@@ -354,13 +355,13 @@ func TestACancelledCommitIsWaitedForAndItsImageRemoved(t *testing.T) {
 				started := time.Now()
 
 				engine := docker.engine()
-				engine.docker = hanging
+				engine.docker = dockerop.New(hanging)
 				_, err := engine.Create(ctx, CreateOptions{Container: "web"}, nil)
 
 				assert.ErrorIs(t, err, reason)
-				assert.Equal(t, time.Since(started), time.Minute+min(late, cleanupTimeout))
+				assert.Equal(t, time.Since(started), time.Minute+min(late, dockerop.CleanupTimeout))
 				synctest.Wait()
-				if late < cleanupTimeout {
+				if late < dockerop.CleanupTimeout {
 					assert.Equal(t, docker.world(), before)
 				}
 				<-hanging.release

@@ -8,6 +8,8 @@ import (
 	"io"
 	"testing"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
@@ -21,7 +23,7 @@ import (
 // contractDocker is what the contract suite needs of an engine: what this
 // package calls, and what makes the surroundings.
 type contractDocker interface {
-	Docker
+	dockerop.Docker
 	NetworkCreate(ctx context.Context, name string, options network.CreateOptions) (network.CreateResponse, error)
 	NetworkRemove(ctx context.Context, name string) error
 }

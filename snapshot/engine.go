@@ -1,25 +1,17 @@
 package snapshot
 
 import (
-	"context"
 	"crypto/rand"
 	"io"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
-	eventtypes "github.com/docker/docker/api/types/events"
-	"github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/api/types/network"
-	"github.com/docker/docker/api/types/system"
-	"github.com/docker/docker/api/types/volume"
-	"github.com/docker/docker/client"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // Engine creates, lists, restores and removes snapshots on one Docker engine.
 // It keeps no state and may be used by several goroutines.
 type Engine struct {
-	docker  Docker
+	docker  *dockerop.Engine
 	volumes Volumes // nil: volumes are recorded, not archived
 	given   bool    // the user has named the store: labels are not asked for it
 	guard   Guard   // nil: nobody watches over frozen containers
@@ -41,64 +33,10 @@ func WithGivenStore() Option { return func(e *Engine) { e.given = true } }
 func WithGuard(g Guard) Option { return func(e *Engine) { e.guard = g } }
 
 // New returns an engine that works through docker.
-func New(docker Docker, options ...Option) *Engine {
-	e := &Engine{docker: docker, now: time.Now, random: rand.Reader} //nolint:forbidigo // this is where the clock comes from
+func New(docker dockerop.Docker, options ...Option) *Engine {
+	e := &Engine{docker: dockerop.New(docker), now: time.Now, random: rand.Reader} //nolint:forbidigo // this is where the clock comes from
 	for _, option := range options {
 		option(e)
 	}
 	return e
 }
-
-// Docker is the part of the Engine API that this package calls.
-type Docker interface {
-	Containers
-	Lifecycle
-	Images
-	Host
-}
-
-// Containers is the part about what containers are.
-type Containers interface {
-	ContainerInspectWithRaw(ctx context.Context, id string, size bool) (container.InspectResponse, []byte, error)
-	ContainerList(ctx context.Context, options container.ListOptions) ([]container.Summary, error)
-	ContainerCommit(ctx context.Context, id string, options container.CommitOptions) (container.CommitResponse, error)
-	ContainerLogs(ctx context.Context, id string, options container.LogsOptions) (io.ReadCloser, error)
-	ContainerExport(ctx context.Context, id string) (io.ReadCloser, error)
-	ContainerRename(ctx context.Context, id, name string) error
-	ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error)
-}
-
-// Lifecycle is the part about what containers do.
-type Lifecycle interface {
-	ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, platform *ocispec.Platform, name string) (container.CreateResponse, error)
-	ContainerStart(ctx context.Context, id string, options container.StartOptions) error
-	ContainerPause(ctx context.Context, id string) error
-	ContainerUnpause(ctx context.Context, id string) error
-	ContainerStop(ctx context.Context, id string, options container.StopOptions) error
-	ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error
-}
-
-// Images is the part about images.
-type Images interface {
-	ImageInspect(ctx context.Context, id string, options ...client.ImageInspectOption) (image.InspectResponse, error)
-	ImageList(ctx context.Context, options image.ListOptions) ([]image.Summary, error)
-	ImageTag(ctx context.Context, source, target string) error
-	ImageRemove(ctx context.Context, id string, options image.RemoveOptions) ([]image.DeleteResponse, error)
-	ImageImport(ctx context.Context, source image.ImportSource, ref string, options image.ImportOptions) (io.ReadCloser, error)
-}
-
-// Host is the part about everything around containers.
-type Host interface {
-	Info(ctx context.Context) (system.Info, error)
-	Events(ctx context.Context, options eventtypes.ListOptions) (<-chan eventtypes.Message, <-chan error)
-	NetworkList(ctx context.Context, options network.ListOptions) ([]network.Summary, error)
-	NetworkConnect(ctx context.Context, network, container string, config *network.EndpointSettings) error
-	NetworkDisconnect(ctx context.Context, network, container string, force bool) error
-	VolumeCreate(ctx context.Context, options volume.CreateOptions) (volume.Volume, error)
-	VolumeInspect(ctx context.Context, name string) (volume.Volume, error)
-	VolumeList(ctx context.Context, options volume.ListOptions) (volume.ListResponse, error)
-	VolumeRemove(ctx context.Context, name string, force bool) error
-	ClientVersion() string
-}
-
-var _ Docker = client.APIClient(nil)

@@ -67,17 +67,3 @@ func (e *PinnedError) Error() string { return fmt.Sprintf("snapshot %s is pinned
 
 // Unwrap gives the error its class.
 func (e *PinnedError) Unwrap() error { return cerrdefs.ErrFailedPrecondition }
-
-// FreezeError is returned by Create if a container cannot be paused: rootless
-// engines, for one, need cgroup v2 for that.
-type FreezeError struct {
-	Container string // its ID
-	Err       error
-}
-
-func (e *FreezeError) Error() string {
-	return fmt.Sprintf("freeze container %s: %v", shorten(e.Container), e.Err)
-}
-
-// Unwrap returns the engine's error.
-func (e *FreezeError) Unwrap() error { return e.Err }

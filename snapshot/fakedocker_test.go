@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -189,7 +190,7 @@ func (f *fakeDocker) newID() string {
 // engine is the code under test on top of the fake, with a clock that moves a
 // second at each look and random numbers that count.
 func (f *fakeDocker) engine() *Engine {
-	e := &Engine{docker: f, now: f.tick, random: &counter{last: f.randomness}}
+	e := &Engine{docker: dockerop.New(f), now: f.tick, random: &counter{last: f.randomness}}
 	if f.service != nil {
 		e.volumes = f.service
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	eventtypes "github.com/docker/docker/api/types/events"
@@ -184,9 +186,9 @@ func (c *fakeContainer) ports() []hostPort {
 func (f *fakeDocker) ClientVersion() string { return f.apiVersion }
 
 // infoNow is what the engine says of itself now.
-func (f *fakeDocker) infoNow(t *testing.T) engineInfo {
+func (f *fakeDocker) infoNow(t *testing.T) dockerop.Info {
 	t.Helper()
-	info, err := f.engine().askEngine(t.Context())
+	info, err := f.engine().docker.Identify(t.Context())
 	assert.NilError(t, err)
 	f.calls = f.calls[:len(f.calls)-1]
 	return info

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // Filter selects snapshots: terms with the same key are alternatives, and every
@@ -89,7 +90,7 @@ func parseTerm(key, value string, now time.Time) (predicate, error) {
 
 // isContainer compares with a name, a full ID or the 12 digits that docker ps shows.
 func isContainer(c labels.Container, word string) bool {
-	return c.Name == word || c.ID == word || len(word) >= shortID && strings.HasPrefix(c.ID, word)
+	return c.Name == word || c.ID == word || len(word) >= dockerop.ShortID && strings.HasPrefix(c.ID, word)
 }
 
 // labelTerm looks at the captured container's own labels, with or without a value.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -39,18 +40,18 @@ func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p pl
 	if config.Entrypoint == nil {
 		config.Entrypoint = []string{} // or commit would take the scratch container's
 	}
-	var u undo
-	defer func() { u.unless(ctx, &err) }()
+	var u dockerop.Undo
+	defer func() { u.Unless(ctx, &err) }()
 	base, err := e.importFlat(ctx, layered, id, config, &u, p)
 	if err != nil {
 		return "", err
 	}
 	err = e.withScratch(ctx, base, id, nil, func(scratch string) error {
-		made, err := e.commit(ctx, scratch, container.CommitOptions{Config: config, Comment: comment(id)})
+		made, err := e.docker.Commit(ctx, scratch, container.CommitOptions{Config: config, Comment: comment(id)})
 		if err != nil {
 			return err
 		}
-		u.add(func(ctx context.Context) error { return e.removeImage(ctx, made) })
+		u.Add(func(ctx context.Context) error { return e.docker.RemoveImage(ctx, made) })
 		flat = made
 		return nil
 	})
@@ -60,7 +61,7 @@ func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p pl
 	// The committed image stands on the imported one, which has no name of its
 	// own: the overlay2 store keeps it while it is needed and says so, the
 	// containerd store has copied what it needs.
-	if err := e.removeImage(ctx, base); err != nil && !cerrdefs.IsConflict(err) {
+	if err := e.docker.RemoveImage(ctx, base); err != nil && !cerrdefs.IsConflict(err) {
 		return "", fmt.Errorf("remove imported image: %w", err)
 	}
 	return flat, nil
@@ -70,7 +71,7 @@ func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p pl
 // is marked as the snapshot's, so that it is swept if nobody removes it. It is for
 // the same platform, save that engines 20.10 take their own for every import, and
 // that commit keeps no variant.
-func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *undo, p plan.Progress) (base string, err error) {
+func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *dockerop.Undo, p plan.Progress) (base string, err error) {
 	err = e.withScratch(ctx, layered.ID, id, config.Volumes, func(scratch string) error {
 		files, err := e.docker.ContainerExport(ctx, scratch)
 		if err != nil {
@@ -90,7 +91,7 @@ func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, 
 		if err != nil {
 			return err
 		}
-		u.add(func(ctx context.Context) error { return e.removeImage(ctx, made) })
+		u.Add(func(ctx context.Context) error { return e.docker.RemoveImage(ctx, made) })
 		base = made
 		return nil
 	})
@@ -107,7 +108,7 @@ func (e *Engine) withScratch(ctx context.Context, imageID string, id labels.ID, 
 	for destination := range volumes {
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeTmpfs, Target: destination})
 	}
-	scratch, err := e.createContainer(ctx, &container.Config{
+	scratch, err := e.docker.CreateContainer(ctx, &container.Config{
 		Image:      imageID,
 		Entrypoint: []string{"/never-started"}, // the engine wants a command
 		Labels:     map[string]string{labels.KeyVersion: labels.SchemaVersion},
@@ -116,9 +117,9 @@ func (e *Engine) withScratch(ctx context.Context, imageID string, id labels.ID, 
 		return fmt.Errorf("create scratch container: %w", err)
 	}
 	defer func() {
-		after, cancel := cleanup(ctx)
+		after, cancel := dockerop.Cleanup(ctx)
 		defer cancel()
-		err = errors.Join(err, e.removeContainer(after, scratch.ID))
+		err = errors.Join(err, e.docker.RemoveContainer(after, scratch.ID))
 	}()
 	return f(scratch.ID)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -14,7 +15,7 @@ import (
 // store in one go, and for others of this engine whose images were removed long ago, with
 // docker image prune for one. If the engine is not known, those stay. It returns which
 // snapshots that failed for.
-func (e *Engine) removeArchives(ctx context.Context, gone []Snapshot, engine *engineInfo, p plan.Progress) map[labels.ID]error {
+func (e *Engine) removeArchives(ctx context.Context, gone []Snapshot, engine *dockerop.Info, p plan.Progress) map[labels.ID]error {
 	failed := map[labels.ID]error{}
 	type store struct{ name, id string }
 	var stores []store // in the order of the snapshots
@@ -64,7 +65,7 @@ func (e *Engine) removeClaimed(ctx context.Context, gone []Snapshot, seen *volum
 }
 
 // seen is what there is on the engine; nil if that one is not known.
-func (e *Engine) seen(ctx context.Context, engine *engineInfo) (*volumebackup.Seen, error) {
+func (e *Engine) seen(ctx context.Context, engine *dockerop.Info) (*volumebackup.Seen, error) {
 	if engine == nil {
 		return nil, nil
 	}
@@ -72,7 +73,7 @@ func (e *Engine) seen(ctx context.Context, engine *engineInfo) (*volumebackup.Se
 	if err != nil {
 		return nil, err
 	}
-	return &volumebackup.Seen{Engine: engine.id, ImageStore: engine.imageStore, Snapshots: existing}, nil
+	return &volumebackup.Seen{Engine: engine.Id, ImageStore: engine.ImageStore, Snapshots: existing}, nil
 }
 
 // claimOf is what a snapshot knows of its archives. Any image can have its ID.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -67,7 +69,7 @@ func (e *Engine) removeOwnVolume(ctx context.Context, name, operation string) er
 // somebody else uses, the engine would have handed out theirs.
 func (e *Engine) checkOwnVolumes(ctx context.Context, names []string, operation string) error {
 	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(sideBySide)
+	calls.SetLimit(dockerop.SideBySide)
 	for _, name := range names {
 		calls.Go(func() error {
 			v, err := e.docker.VolumeInspect(ctx, name)
@@ -87,7 +89,7 @@ func (e *Engine) checkOwnVolumes(ctx context.Context, names []string, operation 
 // restore was over.
 func (e *Engine) removeMade(ctx context.Context, worker container.Summary) error {
 	text, ok := worker.Labels[labelMade]
-	if !ok || volumebackup.IsSettled(summaryName(worker)) {
+	if !ok || volumebackup.IsSettled(dockerop.SummaryName(worker)) {
 		return nil
 	}
 	var made halfMade
@@ -101,7 +103,7 @@ func (e *Engine) removeMade(ctx context.Context, worker container.Summary) error
 	for _, name := range made.Volumes {
 		err = errors.Join(err, e.removeOwnVolume(ctx, name, made.Operation))
 	}
-	return errors.Join(err, e.removeVolumes(ctx, slices.DeleteFunc(made.Anonymous, func(name string) bool { return !isAnonymousName(name) })))
+	return errors.Join(err, e.docker.RemoveVolumes(ctx, slices.DeleteFunc(made.Anonymous, func(name string) bool { return !isAnonymousName(name) })))
 }
 
 // unfinishedAge is how long a copy may exist before it is finished, if no worker is
@@ -121,7 +123,7 @@ func madeBy(c container.Summary) (operation, key string) {
 		return operation, labels.KeyOperation
 	}
 	operation = c.Labels[labels.KeyFilledBy]
-	if len(operation) >= suffixDigits && strings.HasSuffix(summaryName(c), unfinishedName("", operation)) {
+	if len(operation) >= suffixDigits && strings.HasSuffix(dockerop.SummaryName(c), unfinishedName("", operation)) {
 		return operation, labels.KeyFilledBy
 	}
 	return "", ""
@@ -133,7 +135,7 @@ func madeBy(c container.Summary) (operation, key string) {
 func (e *Engine) removeUnfinished(ctx context.Context, operation string, age time.Duration) (removed []string, err error) {
 	found, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("status", container.StateCreated))})
 	if err != nil {
-		return nil, describe(err, "list copies")
+		return nil, dockerop.Describe(err, "list copies")
 	}
 	found = slices.DeleteFunc(found, func(c container.Summary) bool {
 		made, _ := madeBy(c)
@@ -142,7 +144,7 @@ func (e *Engine) removeUnfinished(ctx context.Context, operation string, age tim
 	if len(found) == 0 {
 		return nil, nil
 	}
-	now, err := e.engineTime(ctx)
+	now, err := e.docker.Time(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +160,11 @@ func (e *Engine) removeUnfinished(ctx context.Context, operation string, age tim
 		if err = errors.Join(err, ownErr); !isOwn || filling[made] || now.Sub(time.Unix(c.Created, 0)) < age {
 			continue
 		}
-		if removeErr := e.removeContainer(ctx, c.ID); removeErr != nil {
-			err = errors.Join(err, fmt.Errorf("remove container %s: %w", summaryName(c), removeErr))
+		if removeErr := e.docker.RemoveContainer(ctx, c.ID); removeErr != nil {
+			err = errors.Join(err, fmt.Errorf("remove container %s: %w", dockerop.SummaryName(c), removeErr))
 			continue
 		}
-		removed = append(removed, summaryName(c))
+		removed = append(removed, dockerop.SummaryName(c))
 	}
 	return removed, err
 }
@@ -189,7 +191,7 @@ func (e *Engine) isLabelledItself(ctx context.Context, c container.Summary, key 
 	}
 	image, err := e.docker.ImageInspect(ctx, c.ImageID)
 	if err != nil || image.Config == nil {
-		return false, describe(err, "inspect image of container "+summaryName(c))
+		return false, dockerop.Describe(err, "inspect image of container "+dockerop.SummaryName(c))
 	}
 	return image.Config.Labels[key] != value, nil
 }

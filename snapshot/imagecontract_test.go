@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -52,7 +54,7 @@ func imageBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.Equal(t, len(c.inspectImage(t, older).RepoTags), 0)
 		},
 		"tagging what is not there is a not-found error": func(t *testing.T, c contractEngine) {
-			assert.Assert(t, cerrdefs.IsNotFound(c.ImageTag(t.Context(), noImage, repository+":x")))
+			assert.Assert(t, cerrdefs.IsNotFound(c.ImageTag(t.Context(), dockerop.NoImage, repository+":x")))
 		},
 		"dangling and label together find what has no tag": func(t *testing.T, c contractEngine) {
 			c.image(t, repository+":tagged", "LABEL "+contractPrefix+"dangling=yes")
@@ -104,7 +106,7 @@ func removeBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.Assert(t, !c.hasImage(t, id))
 		},
 		"removing what is not there is a not-found error": func(t *testing.T, c contractEngine) {
-			assert.Assert(t, cerrdefs.IsNotFound(remove(t, c, noImage, true)))
+			assert.Assert(t, cerrdefs.IsNotFound(remove(t, c, dockerop.NoImage, true)))
 			assert.Assert(t, cerrdefs.IsNotFound(remove(t, c, repository+":never", true)))
 		},
 		"an untagged image that a container uses is a conflict without force": func(t *testing.T, c contractEngine) {
@@ -144,7 +146,7 @@ func removeBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.Equal(t, len(list), 1)
 			assert.Equal(t, list[0].ID, user)
 			assert.Equal(t, list[0].ImageID, made.ID)
-			assert.Equal(t, summaryName(list[0]), contractPrefix+"user")
+			assert.Equal(t, dockerop.SummaryName(list[0]), contractPrefix+"user")
 		},
 	}
 }

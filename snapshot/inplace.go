@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -19,7 +20,7 @@ func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) plan.Plan {
 	sp.config.Image = s.Ref()
 	sp.mounts = s.Mounts
 	sp.host.ContainerIDFile = ""
-	if len(s.Container.ID) >= shortID && sp.config.Hostname == s.Container.ID[:shortID] {
+	if len(s.Container.ID) >= dockerop.ShortID && sp.config.Hostname == s.Container.ID[:dockerop.ShortID] {
 		sp.config.Hostname = ""
 	}
 	own := map[string]string{}
@@ -107,7 +108,7 @@ func (r *replacement) places() []string {
 // another container has volumes of its own: there it is what is mounted in the
 // same place.
 func placeOf(m labels.Mount, s Snapshot, old *container.InspectResponse) string {
-	if old == nil || !m.Anonymous && (old.ID == s.Container.ID || containerName(*old) == s.Container.Name) {
+	if old == nil || !m.Anonymous && (old.ID == s.Container.ID || dockerop.ContainerName(*old) == s.Container.Name) {
 		return m.Name
 	}
 	for _, point := range old.Mounts {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -80,7 +81,7 @@ func (s surroundings) addressTaken(networkName string, address netip.Addr) strin
 		}
 		e := c.NetworkSettings.Networks[n.Name]
 		if e != nil && (parseIP(e.IPAddress) == address || parseIP(e.GlobalIPv6Address) == address) {
-			return "held by container " + summaryName(c)
+			return "held by container " + dockerop.SummaryName(c)
 		}
 	}
 	return ""
@@ -96,7 +97,7 @@ func (e *Engine) dependents(ctx context.Context, old *container.InspectResponse,
 	containers := without(around.containers, old)
 	found := make([]*plan.Problem, len(containers))
 	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(sideBySide)
+	calls.SetLimit(dockerop.SideBySide)
 	for i, c := range containers {
 		calls.Go(func() error {
 			dependent, _, err := e.docker.ContainerInspectWithRaw(ctx, c.ID, false)
@@ -106,7 +107,7 @@ func (e *Engine) dependents(ctx context.Context, old *container.InspectResponse,
 			if cerrdefs.IsNotFound(err) {
 				return nil
 			}
-			return describe(err, "inspect container "+summaryName(c))
+			return dockerop.Describe(err, "inspect container "+dockerop.SummaryName(c))
 		})
 	}
 	if err := calls.Wait(); err != nil {
@@ -129,7 +130,7 @@ func dependence(c, old container.InspectResponse) *plan.Problem {
 		{"ipc", c.HostConfig.IpcMode.Container()},
 		{"pid", c.HostConfig.PidMode.Container()},
 	} {
-		if namespace.container == old.ID || namespace.container == containerName(old) {
+		if namespace.container == old.ID || namespace.container == dockerop.ContainerName(old) {
 			shared = append(shared, namespace.name)
 		}
 	}
@@ -137,7 +138,7 @@ func dependence(c, old container.InspectResponse) *plan.Problem {
 		return nil
 	}
 	return &plan.Problem{
-		Kind: plan.ProblemDependent, Subject: containerName(c),
-		Text: fmt.Sprintf("container %s lives in the %s namespace of %s, which will be another container", containerName(c), strings.Join(shared, ", "), containerName(old)),
+		Kind: plan.ProblemDependent, Subject: dockerop.ContainerName(c),
+		Text: fmt.Sprintf("container %s lives in the %s namespace of %s, which will be another container", dockerop.ContainerName(c), strings.Join(shared, ", "), dockerop.ContainerName(old)),
 	}
 }

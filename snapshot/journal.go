@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -41,7 +42,7 @@ type journal struct {
 	Holds    []string  `json:"holds,omitempty"`   // all that the old container mounts
 	Others   []other   `json:"others,omitempty"`  // containers that are stopped for it
 	// What the old container was connected to: a start that fails may lose it.
-	Endpoints endpoints `json:"endpoints,omitempty"`
+	Endpoints dockerop.Endpoints `json:"endpoints,omitempty"`
 
 	late bool // it is taken back by somebody else, after whatever has happened meanwhile
 }
@@ -53,7 +54,7 @@ type other struct {
 	Paused  bool   `json:"paused,omitempty"`
 	Timeout int    `json:"timeout,omitempty"` // seconds that it has to stop
 	// What it was connected to: a start that fails may lose it.
-	Endpoints endpoints `json:"endpoints,omitempty"`
+	Endpoints dockerop.Endpoints `json:"endpoints,omitempty"`
 }
 
 // newJournal says how everything is now. An empty safety means that there will
@@ -74,14 +75,14 @@ func newJournal(r replacement, safety labels.ID) journal {
 	if r.old == nil {
 		return j
 	}
-	j.Old, j.OldName = r.old.ID, containerName(*r.old)
+	j.Old, j.OldName = r.old.ID, dockerop.ContainerName(*r.old)
 	j.Aside = asideName(j.OldName, j.Old)
 	j.Paused = r.old.State.Paused
 	j.Running = r.old.State.Running || r.old.State.Restarting
 	j.Dead = r.isDead()
 	j.OneShot = isOneShot(*r.old)
 	j.Timeout = stopTimeout(*r.old)
-	j.Holds = mountedVolumes(*r.old)
+	j.Holds = dockerop.MountedVolumes(*r.old)
 	j.Endpoints = configuredEndpoints(*r.old)
 	if policy := r.old.HostConfig.RestartPolicy; !policy.IsNone() && !j.Dead {
 		j.Policy, j.Retries = string(policy.Name), policy.MaximumRetryCount
@@ -99,7 +100,7 @@ func (j journal) workerName(id labels.ID) string {
 }
 
 // configuredEndpoints are a container's endpoints as they could be made again.
-func configuredEndpoints(c container.InspectResponse) endpoints {
+func configuredEndpoints(c container.InspectResponse) dockerop.Endpoints {
 	if c.NetworkSettings == nil {
 		return nil
 	}
@@ -124,7 +125,7 @@ func (j journal) lock() string {
 // names or IDs.
 func (j journal) isAbout(words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
-		isID := len(word) >= shortID && strings.HasPrefix(j.Old, word)
+		isID := len(word) >= dockerop.ShortID && strings.HasPrefix(j.Old, word)
 		return isID || word != "" && (word == j.Name || word == j.OldName || word == j.Aside)
 	})
 }
@@ -137,7 +138,7 @@ func (j journal) isOn(volumes []string) bool {
 // options describe the worker that holds the lock. It has the volumes mounted:
 // so the engine keeps those of a container that it removes when it stops.
 func (j journal) options() (volumebackup.RestoreOptions, error) {
-	present := slices.DeleteFunc(distinct(j.Holds, j.Volumes), func(name string) bool { return slices.Contains(j.Found, name) })
+	present := slices.DeleteFunc(dockerop.Distinct(j.Holds, j.Volumes), func(name string) bool { return slices.Contains(j.Found, name) })
 	if err := j.check(); err != nil {
 		return volumebackup.RestoreOptions{}, fmt.Errorf("write journal: %w", err)
 	}
@@ -151,24 +152,6 @@ func (j journal) options() (volumebackup.RestoreOptions, error) {
 	}, nil
 }
 
-// distinct is what any of the lists holds, once.
-func distinct(lists ...[]string) []string {
-	all := slices.Concat(lists...)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// mountedVolumes are the names of a container's volumes.
-func mountedVolumes(c container.InspectResponse) []string {
-	var names []string
-	for _, m := range c.Mounts {
-		if m.Type == mount.TypeVolume && m.Name != "" {
-			names = append(names, m.Name)
-		}
-	}
-	return distinct(names)
-}
-
 // volumesOf are the names of captured volumes.
 func volumesOf(mounts []labels.Mount) []string {
 	var names []string
@@ -177,5 +160,5 @@ func volumesOf(mounts []labels.Mount) []string {
 			names = append(names, m.Name)
 		}
 	}
-	return distinct(names)
+	return dockerop.Distinct(names)
 }

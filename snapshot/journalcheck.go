@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -47,7 +48,7 @@ func readJournal(worker map[string]string) (journal, error) {
 // such an operation has.
 func journalOf(w worker) (journal, error) {
 	j, err := readJournal(w.Labels)
-	name := summaryName(w.Summary)
+	name := dockerop.SummaryName(w.Summary)
 	if err == nil && !volumebackup.IsLockOf(name, j.lock()) && !volumebackup.IsSettled(name) {
 		err = fmt.Errorf("read journal: worker %s does not lock container %.200q", name, j.Name)
 	}
@@ -147,14 +148,15 @@ func (j journal) checkOthers() error {
 		if !isFullID(o.ID) || !isName(o.Name) || o.Timeout < 0 || o.ID == j.Old {
 			return fmt.Errorf("container %.200q, %.200q", o.ID, o.Name)
 		}
-		if err := o.Endpoints.check(); err != nil {
+		if err := checkEndpoints(o.Endpoints); err != nil {
 			return err
 		}
 	}
-	return j.Endpoints.check()
+	return checkEndpoints(j.Endpoints)
 }
 
-func (e endpoints) check() error {
+// checkEndpoints refuses endpoints that no engine reports.
+func checkEndpoints(e dockerop.Endpoints) error {
 	if len(e) > maxJournalItems {
 		return fmt.Errorf("%d networks", len(e))
 	}
@@ -166,7 +168,7 @@ func (e endpoints) check() error {
 	return nil
 }
 
-func isFullID(id string) bool { return labels.IsDigits(id, fullID, fullID) }
+func isFullID(id string) bool { return labels.IsDigits(id, dockerop.FullID, dockerop.FullID) }
 
 func isName(name string) bool { return len(name) <= maxJournalName && labels.IsContainerName(name) }
 

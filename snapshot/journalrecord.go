@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -29,7 +31,7 @@ func (e *UnknownJournalError) Unwrap() error { return cerrdefs.ErrFailedPrecondi
 // the journal is not the recorded one, or if without a record something was changed: an
 // operation records its journal before it changes anything.
 func (e *Engine) isRecorded(ctx context.Context, r replacing) (bool, error) {
-	unknown := &UnknownJournalError{Worker: summaryName(r.worker.Summary), Container: r.journal.Name}
+	unknown := &UnknownJournalError{Worker: dockerop.SummaryName(r.worker.Summary), Container: r.journal.Name}
 	err := e.volumes.CheckJournal(ctx, r.worker.ID, r.worker.Labels[labelJournal])
 	switch {
 	case err == nil:
@@ -53,11 +55,11 @@ func (e *Engine) isRecorded(ctx context.Context, r replacing) (bool, error) {
 // isSettled tells whether the operation of a worker is settled, or its worker gone. The
 // record of its journal goes last, and that may have been since the worker was listed.
 func (e *Engine) isSettled(ctx context.Context, worker string) (bool, error) {
-	now, err := e.inspectIfThere(ctx, worker)
+	now, err := e.docker.InspectIfThere(ctx, worker)
 	if err != nil {
 		return false, err
 	}
-	return now == nil || volumebackup.IsSettled(containerName(*now)), nil
+	return now == nil || volumebackup.IsSettled(dockerop.ContainerName(*now)), nil
 }
 
 // storeMount is where workers have the store.
@@ -72,25 +74,25 @@ func (e *Engine) isUntouched(ctx context.Context, j journal) (bool, error) {
 	if j.Old == "" {
 		return true, nil
 	}
-	old, err := e.inspectIfThere(ctx, j.Old)
+	old, err := e.docker.InspectIfThere(ctx, j.Old)
 	if err != nil || old == nil {
 		return false, err
 	}
 	runs := old.State.Running || old.State.Restarting
-	return containerName(*old) == j.OldName && runs == j.Running && old.State.Paused == j.Paused, nil
+	return dockerop.ContainerName(*old) == j.OldName && runs == j.Running && old.State.Paused == j.Paused, nil
 }
 
 // discardUnrecorded removes the workers of an operation that had not changed anything, or
 // of one that is over.
 func (e *Engine) discardUnrecorded(ctx context.Context, r replacing) error {
-	after, cancel := cleanup(ctx)
+	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	return errors.Join(e.discard(after, r.journal.Worker), e.discard(after, r.worker.ID))
+	return errors.Join(e.docker.Discard(after, r.journal.Worker), e.docker.Discard(after, r.worker.ID))
 }
 
 // discardRecorded removes a dead worker, and the record of its journal.
 func (e *Engine) discardRecorded(ctx context.Context, worker string) error {
-	if err := e.discard(ctx, worker); err != nil {
+	if err := e.docker.Discard(ctx, worker); err != nil {
 		return err
 	}
 	return e.volumes.ForgetJournal(ctx, worker)

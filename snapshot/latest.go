@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -19,8 +21,8 @@ func latestOf(container string) string { return tagged{Repository(container), la
 func (e *Engine) giveLatest(ctx context.Context, s Snapshot, except idSet) (Snapshot, error) {
 	latest := latestOf(s.Container.Name)
 	holder := s
-	for range tagTries {
-		err := e.tag(ctx, holder.ImageID, latest)
+	for range dockerop.TagTries {
+		err := e.docker.Tag(ctx, holder.ImageID, latest)
 		if cerrdefs.IsNotFound(err) && holder.ID != s.ID { // removed meanwhile
 			holder = s
 			continue

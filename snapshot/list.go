@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -67,7 +68,7 @@ func (e *Engine) checkListed(ctx context.Context, name string, all []Snapshot) e
 	if name == "" || slices.ContainsFunc(all, func(s Snapshot) bool { return isContainer(s.Container, name) }) {
 		return nil
 	}
-	if c, err := e.inspectIfThere(ctx, name); c != nil || err != nil {
+	if c, err := e.docker.InspectIfThere(ctx, name); c != nil || err != nil {
 		return err
 	}
 	return &NotFoundError{Word: name, Reason: fmt.Sprintf("no container %s, and no snapshot of one", name)}
@@ -75,7 +76,7 @@ func (e *Engine) checkListed(ctx context.Context, name string, all []Snapshot) e
 
 // isContainerID tells whether a word may be the ID of a container, or the beginning
 // that docker ps shows. Its snapshots are found by their labels, whatever its name was.
-func isContainerID(word string) bool { return labels.IsDigits(word, shortID, fullID) }
+func isContainerID(word string) bool { return labels.IsDigits(word, dockerop.ShortID, dockerop.FullID) }
 
 // contains looks for text in what people wrote, in any case.
 func (s Snapshot) contains(text string) bool {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -14,7 +16,9 @@ import (
 )
 
 // isAnonymousName tells whether the engine made up the name of a volume.
-func isAnonymousName(name string) bool { return labels.IsDigits(name, fullID, fullID) }
+func isAnonymousName(name string) bool {
+	return labels.IsDigits(name, dockerop.FullID, dockerop.FullID)
+}
 
 // CheckVolumeName tells why name cannot be the name of a volume.
 func CheckVolumeName(name string) error {

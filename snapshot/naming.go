@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // naming gives a new snapshot its name: a tag, which any client can move at any time. Of
@@ -35,7 +36,7 @@ const (
 )
 
 // take sets the tag, if it is free, or its holder is to be replaced.
-func (n *naming) take(ctx context.Context, u *undo) error {
+func (n *naming) take(ctx context.Context, u *dockerop.Undo) error {
 	e, began := n.engine, n.engine.now()
 	now, err := e.holder(ctx, n.name)
 	if err != nil {
@@ -44,8 +45,8 @@ func (n *naming) take(ctx context.Context, u *undo) error {
 	if now.imageID != "" && now.imageID != n.before.imageID {
 		return n.taken(now.snapshot != nil)
 	}
-	u.add(n.giveBack)
-	if err := e.tag(ctx, n.snapshot.ImageID, n.name.String()); err != nil {
+	u.Add(n.giveBack)
+	if err := e.docker.Tag(ctx, n.snapshot.ImageID, n.name.String()); err != nil {
 		return fmt.Errorf("tag image %s: %w", n.name, err)
 	}
 	n.late = e.now().Sub(began) >= namesakeGrace
@@ -58,13 +59,13 @@ func (n *naming) giveBack(ctx context.Context) error {
 	if err != nil || now.imageID != n.snapshot.ImageID {
 		return err
 	}
-	return n.engine.retag(ctx, n.name.String(), n.before.imageID)
+	return n.engine.docker.Retag(ctx, n.name.String(), n.before.imageID)
 }
 
 // keep makes sure that the name stays this snapshot's.
 func (n *naming) keep(ctx context.Context) error {
 	patience := n.engine.now().Add(namesakeGrace)
-	return poll(ctx, func() (bool, error) {
+	return dockerop.Poll(ctx, func() (bool, error) {
 		images, err := n.engine.listImages(ctx, n.name.repository)
 		if err != nil {
 			return false, err

@@ -40,7 +40,7 @@ func TestANameIsThereOnlyWithItsTag(t *testing.T) {
 			t.Helper()
 			_, err := createBy(t, docker, 1, "one")
 			assert.NilError(t, err)
-			assert.NilError(t, docker.engine().removeImage(t.Context(), "cua-snapshot/web:one"))
+			assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), "cua-snapshot/web:one"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestANameIsThereOnlyWithItsTag(t *testing.T) {
 // Nobody waits for one that has lost its name long ago.
 func TestANameThatWasLostLongAgoIsNotWaitedFor(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
-	assert.NilError(t, docker.engine().removeImage(t.Context(), "cua-snapshot/web:one"))
+	assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), "cua-snapshot/web:one"))
 	docker.clock = docker.clock.Add(namesakeAge + time.Minute)
 	docker.forgetCalls()
 	_, err := createBy(t, docker, 2, "one")

@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -24,7 +25,7 @@ func (sp *spec) copyEndpoints() plan.Plan {
 // keepEndpoints keeps of each network all that was configured, and drops what
 // the engine only reports.
 func (sp *spec) keepEndpoints(originalID string) plan.Plan {
-	isOwnID := func(alias string) bool { return len(alias) >= shortID && strings.HasPrefix(originalID, alias) }
+	isOwnID := func(alias string) bool { return len(alias) >= dockerop.ShortID && strings.HasPrefix(originalID, alias) }
 	// Of its main network the engine tells whether the address was chosen, or made up.
 	if main := sp.mainEndpoint(); main != nil && sp.config.MacAddress == "" { //nolint:staticcheck // SA1019: deprecated to set, but that is where it tells
 		main.MacAddress = ""
@@ -172,7 +173,7 @@ func (sp *spec) yieldHostname(original labels.Container, around surroundings) pl
 			}
 			hostname := sp.config.Hostname
 			sp.config.Hostname = ""
-			return plan.Plan{{Op: plan.OpLeaveOut, Target: "hostname " + hostname, Reason: fmt.Sprintf("container %s answers to it in network %s", summaryName(*c), n.Name)}}
+			return plan.Plan{{Op: plan.OpLeaveOut, Target: "hostname " + hostname, Reason: fmt.Sprintf("container %s answers to it in network %s", dockerop.SummaryName(*c), n.Name)}}
 		}
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // NotReadyError is returned if a container that was restored in place has not come up.
@@ -36,7 +38,7 @@ const (
 
 // notReady says why a container has not come up, with what it wrote last. It is still there.
 func (e *Engine) notReady(ctx context.Context, c container.InspectResponse, name, reason string) error {
-	ctx, cancel := cleanup(ctx)
+	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	return &NotReadyError{Container: name, Reason: reason, Log: e.lastLines(ctx, c)}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -32,7 +33,7 @@ func (e *Engine) workers(ctx context.Context, label string) ([]worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
 	}
-	now := sync.OnceValues(func() (time.Time, error) { return e.engineTime(ctx) })
+	now := sync.OnceValues(func() (time.Time, error) { return e.docker.Time(ctx) })
 	var found []worker
 	for _, c := range list {
 		is, err := e.isWorker(ctx, c)
@@ -77,15 +78,6 @@ func (e *Engine) withoutWorkers(ctx context.Context, containers []container.Summ
 	return others, nil
 }
 
-// engineTime is what the engine's clock shows.
-func (e *Engine) engineTime(ctx context.Context) (time.Time, error) {
-	info, err := e.askEngine(ctx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return info.now()
-}
-
 // replacing is a restore in place that is under way, or was interrupted.
 type replacing struct {
 	worker  worker
@@ -96,7 +88,7 @@ type replacing struct {
 // on it any more. All that may be left to do is to start others, and to remove the old
 // container: nobody needs to wait for that.
 func (r replacing) isLeftover() bool {
-	return volumebackup.IsSettled(summaryName(r.worker.Summary)) && !r.worker.alive
+	return volumebackup.IsSettled(dockerop.SummaryName(r.worker.Summary)) && !r.worker.alive
 }
 
 // concern is what an operation is about.
@@ -107,7 +99,7 @@ type concern struct {
 
 // of is what an operation on a container is about.
 func (c concern) of(found container.InspectResponse) concern {
-	c.words = append(slices.Clone(c.words), found.ID, containerName(found))
+	c.words = append(slices.Clone(c.words), found.ID, dockerop.ContainerName(found))
 	return c
 }
 
@@ -134,7 +126,7 @@ func (c concern) choose(workers []worker, p plan.Progress) ([]replacing, error) 
 		case err != nil && c.locks(w):
 			return nil, err
 		case err != nil:
-			p.Warn("check", fmt.Sprintf("worker %s is left alone: %v", summaryName(w.Summary), err))
+			p.Warn("check", fmt.Sprintf("worker %s is left alone: %v", dockerop.SummaryName(w.Summary), err))
 		case j.isAbout(c.words) || j.isOn(c.volumes):
 			pending = append(pending, replacing{w, j})
 		}
@@ -146,7 +138,7 @@ func (c concern) choose(workers []worker, p plan.Progress) ([]replacing, error) 
 // container.
 func (c concern) locks(w worker) bool {
 	return slices.ContainsFunc(c.words, func(word string) bool {
-		return word != "" && (volumebackup.IsLockOf(summaryName(w.Summary), word) || volumebackup.IsLockOf(summaryName(w.Summary), journal{Name: word}.lock()))
+		return word != "" && (volumebackup.IsLockOf(dockerop.SummaryName(w.Summary), word) || volumebackup.IsLockOf(dockerop.SummaryName(w.Summary), journal{Name: word}.lock()))
 	})
 }
 
@@ -173,7 +165,7 @@ func holdsNothing(w worker) bool {
 	_, replaces := w.Labels[labelJournal]
 	_, makes := w.Labels[labelMade]
 	frozen, err := volumebackup.FrozenBy(w.Labels)
-	return !replaces && (!makes || volumebackup.IsSettled(summaryName(w.Summary))) && err == nil && len(frozen) == 0
+	return !replaces && (!makes || volumebackup.IsSettled(dockerop.SummaryName(w.Summary))) && err == nil && len(frozen) == 0
 }
 
 // clearDead removes dead workers that hold nothing. That it cannot keeps nobody from
@@ -183,8 +175,8 @@ func (e *Engine) clearDead(ctx context.Context, workers []worker, p plan.Progres
 		if w.alive || !holdsNothing(w) {
 			continue
 		}
-		if err := e.discard(ctx, w.ID); err != nil && ctx.Err() == nil {
-			p.Warn("check", fmt.Sprintf("worker %s, which is dead, is not removed: %v", summaryName(w.Summary), err))
+		if err := e.docker.Discard(ctx, w.ID); err != nil && ctx.Err() == nil {
+			p.Warn("check", fmt.Sprintf("worker %s, which is dead, is not removed: %v", dockerop.SummaryName(w.Summary), err))
 		}
 	}
 }
@@ -192,7 +184,7 @@ func (e *Engine) clearDead(ctx context.Context, workers []worker, p plan.Progres
 // otherWorkers lists the workers, dead ones too, but those with these names.
 func (e *Engine) otherWorkers(ctx context.Context, own []string) ([]worker, error) {
 	workers, err := e.workers(ctx, volumebackup.LabelPurpose)
-	return slices.DeleteFunc(workers, func(w worker) bool { return slices.Contains(own, summaryName(w.Summary)) }), err
+	return slices.DeleteFunc(workers, func(w worker) bool { return slices.Contains(own, dockerop.SummaryName(w.Summary)) }), err
 }
 
 // chooseRivals finds the restores in place that have to be waited for.
@@ -237,7 +229,7 @@ func (e *Engine) checkUnmoved(ctx context.Context, c container.InspectResponse, 
 	if err != nil {
 		return nil, err
 	}
-	found, err := e.inspectIfThere(ctx, c.ID)
+	found, err := e.docker.InspectIfThere(ctx, c.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -303,5 +295,5 @@ func (l leftovers) conclude(ctx context.Context, e *Engine, pending []replacing,
 // sameContainer tells whether a container is still what it was: one that was
 // renamed has been set aside.
 func sameContainer(now, before container.InspectResponse) bool {
-	return now.ID == before.ID && containerName(now) == containerName(before)
+	return now.ID == before.ID && dockerop.ContainerName(now) == dockerop.ContainerName(before)
 }

@@ -3,10 +3,11 @@ package snapshot
 import (
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // overridePorts publishes what the user asked for. Ports that are not named
@@ -71,16 +72,9 @@ func heldPorts(containers []container.Summary) map[hostPort]string {
 	for _, c := range containers {
 		for _, p := range c.Ports {
 			if p.PublicPort != 0 {
-				held[hostPort{parseIP(p.IP), p.PublicPort, p.Type}] = summaryName(c)
+				held[hostPort{parseIP(p.IP), p.PublicPort, p.Type}] = dockerop.SummaryName(c)
 			}
 		}
 	}
 	return held
-}
-
-func summaryName(c container.Summary) string {
-	if len(c.Names) == 0 {
-		return c.ID
-	}
-	return strings.TrimPrefix(c.Names[0], "/")
 }

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/system"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // surroundings is what was observed of the engine before a restore.
@@ -44,11 +44,11 @@ func (e *Engine) look(ctx context.Context, s Snapshot, sp *spec, volumes []strin
 	})
 	calls.Go(func() (err error) {
 		found.info, err = e.docker.Info(ctx)
-		return describe(err, "ask the engine who it is")
+		return dockerop.Describe(err, "ask the engine who it is")
 	})
 	calls.Go(func() (err error) {
 		found.networks, err = e.docker.NetworkList(ctx, network.ListOptions{})
-		return describe(err, "list networks")
+		return dockerop.Describe(err, "list networks")
 	})
 	calls.Go(func() (err error) {
 		all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
@@ -63,15 +63,15 @@ func (e *Engine) look(ctx context.Context, s Snapshot, sp *spec, volumes []strin
 		return err
 	})
 	calls.Go(func() (err error) {
-		found.noVolume, err = absent(ctx, volumes, func(ctx context.Context, name string) error {
+		found.noVolume, err = dockerop.Absent(ctx, volumes, func(ctx context.Context, name string) error {
 			_, err := e.docker.VolumeInspect(ctx, name)
 			return err
 		})
-		return describe(err, "inspect volumes")
+		return dockerop.Describe(err, "inspect volumes")
 	})
 	calls.Go(func() (err error) {
-		found.noPath, err = absent(ctx, sp.requiredPaths(), e.checkHostPath)
-		return describe(err, "look for host paths")
+		found.noPath, err = dockerop.Absent(ctx, sp.requiredPaths(), e.docker.CheckHostPath)
+		return dockerop.Describe(err, "look for host paths")
 	})
 	return found, calls.Wait()
 }
@@ -80,68 +80,9 @@ func (e *Engine) look(ctx context.Context, s Snapshot, sp *spec, volumes []strin
 func (e *Engine) imageLabels(ctx context.Context, s Snapshot) (map[string]string, error) {
 	found, err := e.docker.ImageInspect(ctx, s.ImageID)
 	if err != nil || found.Config == nil {
-		return nil, describe(err, "inspect image of snapshot "+string(s.ID))
+		return nil, dockerop.Describe(err, "inspect image of snapshot "+string(s.ID))
 	}
 	return found.Config.Labels, nil
-}
-
-func describe(err error, doing string) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
-}
-
-// sideBySide is how many calls about things of one kind are made at once.
-const sideBySide = 8
-
-// absent asks for each name and returns those that were not found.
-func absent(ctx context.Context, names []string, ask func(context.Context, string) error) (map[string]bool, error) {
-	found := make([]error, len(names))
-	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(sideBySide)
-	for i, name := range names {
-		calls.Go(func() error {
-			found[i] = ask(ctx, name)
-			if cerrdefs.IsNotFound(found[i]) {
-				return nil
-			}
-			return found[i]
-		})
-	}
-	if err := calls.Wait(); err != nil {
-		return nil, err
-	}
-	gone := map[string]bool{}
-	for i, name := range names {
-		if found[i] != nil {
-			gone[name] = true
-		}
-	}
-	return gone, nil
-}
-
-// noImage is a reference that no image can have: the digest of nothing has
-// another value.
-const noImage = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
-
-// checkHostPath asks whether a path exists on the engine's host. There is no
-// call for that, but the engine checks a create call's bind mounts before it
-// looks for the image. So a call for an image that cannot exist makes nothing,
-// and its error tells which of the two was missing.
-func (e *Engine) checkHostPath(ctx context.Context, path string) error {
-	_, err := e.docker.ContainerCreate(ctx, &container.Config{Image: noImage}, &container.HostConfig{
-		Mounts: []mount.Mount{{Type: mount.TypeBind, Source: path, Target: "/probe", ReadOnly: true}},
-	}, nil, nil, "")
-	switch {
-	case err == nil:
-		return fmt.Errorf("the engine has an image %s", noImage)
-	case strings.Contains(err.Error(), "bind source path does not exist"):
-		return cerrdefs.ErrNotFound
-	case cerrdefs.IsNotFound(err):
-		return nil // the path passed, the image did not
-	}
-	return err
 }
 
 // requiredPaths are the host's paths that must exist: a missing source of a
@@ -258,7 +199,7 @@ func (sp *spec) needs(peer string) string {
 	}
 	name := peer
 	if isContainerID(peer) {
-		name = peer[:shortID]
+		name = peer[:dockerop.ShortID]
 	}
 	if known, ok := sp.names[peer]; ok {
 		name = known

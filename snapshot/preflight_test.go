@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -84,7 +85,7 @@ func TestWhoIsGoneIsNamed(t *testing.T) {
 	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one"}, nil)
 	assert.Error(t, err, "cannot restore:\n  this container uses the network of side, which is gone")
 	unnamed := spec{host: container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.id)}}
-	assert.Equal(t, unnamed.needs(side.id), "this container uses the network of "+side.id[:shortID])
+	assert.Equal(t, unnamed.needs(side.id), "this container uses the network of "+side.id[:dockerop.ShortID])
 }
 
 func TestNoProblemsWhereAllIsThere(t *testing.T) {
@@ -179,10 +180,10 @@ func findVowel(_ context.Context, name string) error {
 
 func TestAbsent(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
-	gone, err := absent(t.Context(), names, findVowel)
+	gone, err := dockerop.Absent(t.Context(), names, findVowel)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, gone, map[string]bool{"b": true, "c": true, "d": true, "f": true, "g": true, "h": true, "j": true})
-	_, err = absent(t.Context(), append(names, "broken"), findVowel)
+	_, err = dockerop.Absent(t.Context(), append(names, "broken"), findVowel)
 	assert.ErrorContains(t, err, "broken")
 }
 

@@ -4,20 +4,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-
-	cerrdefs "github.com/containerd/errdefs"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // publish tags the image. The ID tag comes first: from then on it is a snapshot.
-func (e *Engine) publish(ctx context.Context, s *Snapshot, from source, u *undo) error {
+func (e *Engine) publish(ctx context.Context, s *Snapshot, from source, u *dockerop.Undo) error {
 	if !slices.Contains(s.Refs, s.Ref()) { // the commit has not set it
-		u.add(func(ctx context.Context) error { return e.removeImage(ctx, s.Ref()) })
-		if err := e.tag(ctx, s.ImageID, s.Ref()); err != nil {
+		u.Add(func(ctx context.Context) error { return e.docker.RemoveImage(ctx, s.Ref()) })
+		if err := e.docker.Tag(ctx, s.ImageID, s.Ref()); err != nil {
 			return fmt.Errorf("tag image %s: %w", s.Ref(), err)
 		}
 		s.Refs = append(s.Refs, s.Ref())
@@ -29,7 +27,7 @@ func (e *Engine) publish(ctx context.Context, s *Snapshot, from source, u *undo)
 		}
 	}
 	latest := latestOf(s.Container.Name)
-	u.add(func(ctx context.Context) error { return e.giveBackLatest(ctx, *s, from.latest) })
+	u.Add(func(ctx context.Context) error { return e.giveBackLatest(ctx, *s, from.latest) })
 	calls, callsCtx := errgroup.WithContext(ctx)
 	if s.Name != "" {
 		calls.Go(func() error { return name.keep(callsCtx) })
@@ -58,54 +56,18 @@ func (e *Engine) giveBackLatest(ctx context.Context, s Snapshot, before holder) 
 	if err != nil || passed {
 		return err
 	}
-	return e.retag(ctx, latestOf(s.Container.Name), before.imageID)
-}
-
-// How often a tag is set before its failure counts, and how long it is waited in
-// between.
-const (
-	tagTries = 20
-	tagPause = 10 * time.Millisecond
-)
-
-// tag makes ref point at an image. An engine with the containerd image store moves
-// a tag in two steps; if somebody else moves the same one in between, it fails, and
-// says so as an internal error.
-func (e *Engine) tag(ctx context.Context, imageID, ref string) error {
-	for n := 1; ; n++ {
-		err := e.docker.ImageTag(ctx, imageID, ref)
-		if err == nil || n == tagTries || !strings.Contains(err.Error(), "already exists") {
-			return err
-		}
-		select {
-		case <-time.After(tagPause):
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-// retag makes ref point at an image again, or at none. An image that is gone is
-// left to rest.
-func (e *Engine) retag(ctx context.Context, ref, imageID string) error {
-	if imageID == "" {
-		return e.removeImage(ctx, ref)
-	}
-	if err := e.tag(ctx, imageID, ref); !cerrdefs.IsNotFound(err) {
-		return err
-	}
-	return nil
+	return e.docker.Retag(ctx, latestOf(s.Container.Name), before.imageID)
 }
 
 // retire removes the snapshot whose name the new one has taken over. The new
 // one is whole by now: that the old one stays is worth a warning, not a failure.
-func (e *Engine) retire(ctx context.Context, old *Snapshot, engine engineInfo, p plan.Progress) {
+func (e *Engine) retire(ctx context.Context, old *Snapshot, engine dockerop.Info, p plan.Progress) {
 	if old == nil {
 		return
 	}
-	ctx, cancel := cleanup(ctx)
+	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	err := e.removeImage(ctx, old.Ref())
+	err := e.docker.RemoveImage(ctx, old.Ref())
 	if err == nil {
 		err = e.removeArchives(ctx, []Snapshot{*old}, &engine, p)[old.ID]
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -118,7 +119,7 @@ func (e *Engine) deadWorkers(ctx context.Context) ([]Purgeable, error) {
 	}
 	var dead []Purgeable
 	for _, w := range workers {
-		name, purpose := summaryName(w.Summary), w.Labels[volumebackup.LabelPurpose]
+		name, purpose := dockerop.SummaryName(w.Summary), w.Labels[volumebackup.LabelPurpose]
 		if w.alive {
 			return nil, &volumebackup.LockedError{Holder: name, Purpose: purpose}
 		}
@@ -174,7 +175,7 @@ func (e *Engine) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
 	if cerrdefs.IsNotFound(err) || err == nil && key.Labels[labelKey] == "" {
 		return all, nil
 	}
-	return append(all, Purgeable{Kind: PurgeKey, Name: keyVolume}), describe(err, "inspect volume "+keyVolume)
+	return append(all, Purgeable{Kind: PurgeKey, Name: keyVolume}), dockerop.Describe(err, "inspect volume "+keyVolume)
 }
 
 // Purge removes what [Engine.FindPurgeable] has found, and what interrupted commands have
@@ -198,7 +199,7 @@ func (e *Engine) Purge(ctx context.Context, all []Purgeable, p plan.Progress) ([
 	for n, r := range chosen {
 		failures[at[n]] = r.Err
 	}
-	if now, err := e.engineTime(ctx); err == nil { // however young it is: nobody is at work
+	if now, err := e.docker.Time(ctx); err == nil { // however young it is: nobody is at work
 		now = now.Add(orphanAge)
 		failures = append(failures, e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
 	}
@@ -225,7 +226,7 @@ func (e *Engine) purgeOne(ctx context.Context, one Purgeable) (err error) {
 	}
 	switch one.Kind {
 	case PurgeTag:
-		err = e.removeImage(ctx, one.id)
+		err = e.docker.RemoveImage(ctx, one.id)
 	case PurgeWorker:
 		err = e.docker.ContainerRemove(ctx, one.id, container.RemoveOptions{Force: true})
 	case PurgeStore, PurgeKey:
@@ -234,7 +235,7 @@ func (e *Engine) purgeOne(ctx context.Context, one Purgeable) (err error) {
 		_, err = e.docker.ImageRemove(ctx, one.id, image.RemoveOptions{Force: true, PruneChildren: true})
 	case PurgeSnapshot:
 	}
-	return describe(err, "remove "+string(one.Kind)+" "+one.Name)
+	return dockerop.Describe(err, "remove "+string(one.Kind)+" "+one.Name)
 }
 
 // refOf is a reference that this program has made.

@@ -26,7 +26,7 @@ func toPurge(t *testing.T) *fakeDocker {
 	restore1(t, docker, RestoreOptions{Snapshot: "two", Name: "copy"})
 	docker.randomness = 200
 	loose := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "loose"})
-	assert.NilError(t, docker.engine().removeImage(t.Context(), loose.Ref()))
+	assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), loose.Ref()))
 	docker.addImage("mine:latest", &container.Config{Labels: docker.findImage("cua-snapshot/web:two").config.Labels})
 	dead := docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "list", labels.Prefix + "worker.frozen": "null"}, nil, true)
 	dead.end(docker.clock)

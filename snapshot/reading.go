@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -39,7 +40,7 @@ func (r *reading) look(ctx context.Context) (writers, error) {
 
 // run reads everything while the writers run, then what changed since while they
 // are frozen. Nothing durable is waited for until they run again.
-func (r *reading) run(ctx context.Context, u *undo) (imageID string, err error) {
+func (r *reading) run(ctx context.Context, u *dockerop.Undo) (imageID string, err error) {
 	if r.before, err = r.look(ctx); err != nil {
 		return "", err
 	}
@@ -97,9 +98,9 @@ func (r *reading) passLive(ctx context.Context) error {
 }
 
 // finish reads what is left and stores it all.
-func (r *reading) finish(ctx context.Context, u *undo) (string, error) {
+func (r *reading) finish(ctx context.Context, u *dockerop.Undo) (string, error) {
 	stored := false // set before Publish: a lost answer may hide a success
-	u.add(func(ctx context.Context) error {
+	u.Add(func(ctx context.Context) error {
 		if !stored {
 			return nil
 		}
@@ -108,7 +109,7 @@ func (r *reading) finish(ctx context.Context, u *undo) (string, error) {
 	})
 	made, err := r.readUndisturbed(ctx)
 	if made != "" {
-		u.add(func(ctx context.Context) error { return r.engine.removeImage(ctx, made) })
+		u.Add(func(ctx context.Context) error { return r.engine.docker.RemoveImage(ctx, made) })
 	}
 	if err != nil {
 		return "", err
@@ -120,7 +121,7 @@ func (r *reading) finish(ctx context.Context, u *undo) (string, error) {
 	r.p.Status("store", "writing to the store")
 	stored = true
 	archives, err := r.backup.Publish(ctx, volumebackup.Origin{
-		Engine: r.from.engine.id, ImageStore: r.from.engine.imageStore, Container: r.record.Container.ID, ContainerName: r.record.Container.Name,
+		Engine: r.from.engine.Id, ImageStore: r.from.engine.ImageStore, Container: r.record.Container.ID, ContainerName: r.record.Container.Name,
 	})
 	for _, archive := range archives {
 		r.lost = r.lost || archive.Skipped > 0
@@ -165,16 +166,16 @@ func (r *reading) commitAlone(ctx context.Context, who writers) (imageID string,
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() error { return r.checkAlone(callsCtx, who) })
 	calls.Go(func() (err error) {
-		imageID, err = r.engine.commit(callsCtx, r.from.container.ID, r.options)
+		imageID, err = r.engine.docker.Commit(callsCtx, r.from.container.ID, r.options)
 		return err
 	})
 	err = calls.Wait()
 	if err == nil || imageID == "" {
 		return imageID, err
 	}
-	after, cancel := cleanup(ctx)
+	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	return "", errors.Join(err, r.engine.removeImage(after, imageID))
+	return "", errors.Join(err, r.engine.docker.RemoveImage(after, imageID))
 }
 
 // checkAlone looks whether somebody who is not frozen began to write while the

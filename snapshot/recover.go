@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -29,7 +30,7 @@ type Recovery struct {
 // is left, it sweeps the store of new snapshots; for all containers, all stores.
 func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]Recovery, error) {
 	about := concern{words: []string{name}}
-	if c, err := e.inspectIfThere(ctx, name); err != nil {
+	if c, err := e.docker.InspectIfThere(ctx, name); err != nil {
 		return nil, err
 	} else if c != nil {
 		about = about.of(*c)
@@ -71,7 +72,7 @@ const endingPatience = 3 * time.Second
 // about to end, and are waited for, but not for long: they may as well be at work.
 func (e *Engine) restingWorkers(ctx context.Context, about concern, p plan.Progress) (workers []worker, err error) {
 	deadline := e.now().Add(endingPatience)
-	err = poll(ctx, func() (bool, error) {
+	err = dockerop.Poll(ctx, func() (bool, error) {
 		workers, err = e.workers(ctx, volumebackup.LabelPurpose)
 		at := slices.IndexFunc(workers, func(w worker) bool { return w.alive && about.isServedBy(w) })
 		if err != nil || at < 0 || e.now().After(deadline) {
@@ -155,7 +156,7 @@ func (e *Engine) settlePause(ctx context.Context, from source, workers []worker,
 	ids := []string{from.container.ID}
 	for _, w := range freezersOf(workers, ids, true) {
 		again = true
-		if err := e.await(ctx, w, containerName(from.container), p); err != nil {
+		if err := e.await(ctx, w, dockerop.ContainerName(from.container), p); err != nil {
 			return false, err
 		}
 	}
@@ -243,7 +244,7 @@ func (e *Engine) recoverReplace(ctx context.Context, r replacing, p plan.Progres
 	if err != nil {
 		return nil, err
 	}
-	dead, err := e.inspectIfThere(ctx, r.worker.ID)
+	dead, err := e.docker.InspectIfThere(ctx, r.worker.ID)
 	if dead == nil || err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -251,7 +252,7 @@ func (e *Engine) recoverReplace(ctx context.Context, r replacing, p plan.Progres
 	if text == "" { // its journal says the same as the one that is there
 		return nil, errors.Join(err, lock.Close())
 	}
-	after, cancel := cleanup(ctx)
+	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	if err == nil { // else something is left to do
 		err = e.discardRecorded(after, r.worker.ID)
@@ -262,7 +263,7 @@ func (e *Engine) recoverReplace(ctx context.Context, r replacing, p plan.Progres
 // markSettled has a dead worker's journal say that its operation is settled.
 func (e *Engine) markSettled(ctx context.Context, worker string) error {
 	err := e.docker.ContainerRename(ctx, worker, volumebackup.SettledName(worker))
-	return describe(err, "rename worker")
+	return dockerop.Describe(err, "rename worker")
 }
 
 // finishSettled does what is left of a settled restore in place.
@@ -270,7 +271,7 @@ func (e *Engine) finishSettled(ctx context.Context, r replacing, p plan.Progress
 	if err := e.finishReplace(ctx, r.journal, p); err != nil {
 		return nil, err
 	}
-	after, cancel := cleanup(ctx)
+	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	if err := e.discardRecorded(after, r.worker.ID); err != nil {
 		return nil, err
@@ -285,7 +286,7 @@ func (e *Engine) concludeReplace(ctx context.Context, j journal, dead container.
 	if err != nil {
 		return "", err
 	}
-	after, cancel := cleanup(ctx)
+	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	if made == "" {
 		j.late = true
@@ -298,7 +299,7 @@ func (e *Engine) concludeReplace(ctx context.Context, j journal, dead container.
 	if err := e.markSettled(after, dead.ID); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("the restore of %s was finished: container %s (%s) has been at work since it was interrupted", j.Snapshot, j.Name, made[:shortID])
+	text := fmt.Sprintf("the restore of %s was finished: container %s (%s) has been at work since it was interrupted", j.Snapshot, j.Name, made[:dockerop.ShortID])
 	if j.Safety != "" {
 		text += fmt.Sprintf("; what was there before is in snapshot %s", j.Safety)
 	}
@@ -316,15 +317,15 @@ func (e *Engine) goneOn(ctx context.Context, j journal, dead container.InspectRe
 	if err != nil || made == nil {
 		return "", err
 	}
-	last := timeOf(made.State.FinishedAt)
+	last := dockerop.TimeOf(made.State.FinishedAt)
 	if made.State.Running || made.State.Restarting {
-		if last, err = e.engineTime(ctx); err != nil {
+		if last, err = e.docker.Time(ctx); err != nil {
 			return "", err
 		}
 	}
-	interrupted := timeOf(dead.State.FinishedAt)
+	interrupted := dockerop.TimeOf(dead.State.FinishedAt)
 	if interrupted.IsZero() { // it never ran, or the engine does not know when it ended
-		interrupted = timeOf(dead.Created)
+		interrupted = dockerop.TimeOf(dead.Created)
 	}
 	if last.Sub(interrupted) <= goneOnFor {
 		return "", nil
@@ -332,21 +333,12 @@ func (e *Engine) goneOn(ctx context.Context, j journal, dead container.InspectRe
 	return made.ID, nil
 }
 
-// timeOf reads a time of an engine's answer. What it does not know is zero.
-func timeOf(text string) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return time.Time{}
-	}
-	return t
-}
-
 // recoverFrozen thaws what stood still for a snapshot that was not finished. A
 // worker for which nothing does is removed, whoever it worked for.
 func (e *Engine) recoverFrozen(ctx context.Context, w worker, about concern) (*Recovery, error) {
 	frozen, err := volumebackup.FrozenBy(w.Labels)
 	isMine := slices.ContainsFunc(about.words, func(word string) bool {
-		return word == "" || slices.Contains(frozen, word) || summaryName(w.Summary) == volumebackup.LockName(word)
+		return word == "" || slices.Contains(frozen, word) || dockerop.SummaryName(w.Summary) == volumebackup.LockName(word)
 	})
 	if err != nil {
 		if !isMine {
@@ -377,14 +369,14 @@ func (e *Engine) recoverFrozen(ctx context.Context, w worker, about concern) (*R
 // lockedName is the name of the container that a worker locks, or its own name if it
 // locks none.
 func (e *Engine) lockedName(ctx context.Context, w worker) string {
-	name := summaryName(w.Summary)
+	name := dockerop.SummaryName(w.Summary)
 	id, ok := strings.CutPrefix(name, volumebackup.LockName(""))
-	if !ok || !labels.IsDigits(id, shortID, shortID) {
+	if !ok || !labels.IsDigits(id, dockerop.ShortID, dockerop.ShortID) {
 		return name
 	}
 	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
 		return name // it is only for people
 	}
-	return containerName(c)
+	return dockerop.ContainerName(c)
 }

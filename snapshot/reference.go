@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sync/errgroup"
@@ -18,15 +20,6 @@ import (
 
 // namespace is the part of every snapshot's repository before the container.
 const namespace = "cua-snapshot/"
-
-// How many digits of an ID docker shows, and how many there are.
-const (
-	shortID = 12
-	fullID  = 64
-)
-
-// shorten shows as much of an ID as docker does.
-func shorten(id string) string { return id[:min(len(id), shortID)] }
 
 // legal is what repositories may be called, and illegal every run of characters
 // that is not a part of a word: the grammar knows '.', '_', '__' and any number
@@ -145,7 +138,7 @@ func (e *Engine) beginningWith(ctx context.Context, word string) ([]Snapshot, er
 	}
 	found := make([]Snapshot, len(images))
 	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(sideBySide)
+	calls.SetLimit(dockerop.SideBySide)
 	for i, summary := range images {
 		calls.Go(func() error {
 			img, err := e.docker.ImageInspect(ctx, summary.ID)

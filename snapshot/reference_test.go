@@ -231,7 +231,7 @@ func TestResolveOfAContainer(t *testing.T) {
 	docker.run(t, "idle")
 	b, err := docker.engine().Resolve(t.Context(), "web:b")
 	assert.NilError(t, err)
-	assert.NilError(t, docker.engine().removeImage(t.Context(), "cua-snapshot/db:latest"))
+	assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), "cua-snapshot/db:latest"))
 	for word, want := range map[string]string{
 		"web":     "c",
 		"db":      "d", // whose tag latest the user has removed

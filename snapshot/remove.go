@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -64,7 +65,7 @@ func (e *Engine) chooseRemoved(ctx context.Context, words []string, o RemoveOpti
 	all := make(removals, len(words))
 	known := e.listMany(ctx, words)
 	var calls errgroup.Group
-	calls.SetLimit(sideBySide)
+	calls.SetLimit(dockerop.SideBySide)
 	for i, word := range words {
 		r := &Removal{Word: word}
 		all[i] = r
@@ -131,7 +132,7 @@ func (e *Engine) untagAll(ctx context.Context, chosen removals, p plan.Progress)
 		return
 	}
 	var calls errgroup.Group
-	calls.SetLimit(sideBySide)
+	calls.SetLimit(dockerop.SideBySide)
 	var last removals
 	for _, r := range chosen {
 		if images[r.Snapshot.Container.ImageID] {
@@ -158,7 +159,7 @@ func (e *Engine) untagAll(ctx context.Context, chosen removals, p plan.Progress)
 // keepLatest gives the tag latest to snapshots that were going to be removed, and are
 // still there, if they are the newest.
 func (e *Engine) keepLatest(ctx context.Context, chosen removals, p plan.Progress) {
-	ctx, cancel := cleanup(ctx)
+	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	done := map[string]bool{}
 	for _, r := range chosen {
@@ -176,7 +177,7 @@ func (e *Engine) keepLatest(ctx context.Context, chosen removals, p plan.Progres
 // freeRemoved frees what stores keep for snapshots whose images are gone, and what
 // interrupted commands have left.
 func (e *Engine) freeRemoved(ctx context.Context, gone removals, ahead inquiry, p plan.Progress) {
-	var known *engineInfo
+	var known *dockerop.Info
 	engine, err := ahead.engine()
 	if err == nil {
 		known = &engine
@@ -208,12 +209,12 @@ func (e *Engine) untag(ctx context.Context, s Snapshot, going idSet) (err error)
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	var u undo
-	defer func() { u.unless(ctx, &err) }()
+	var u dockerop.Undo
+	defer func() { u.Unless(ctx, &err) }()
 	latest := latestOf(s.Container.Name)
 	hasLatest := slices.Contains(s.Refs, latest)
 	if hasLatest {
-		u.add(func(ctx context.Context) error {
+		u.Add(func(ctx context.Context) error {
 			others := maps.Clone(going)
 			delete(others, s.ID)
 			_, err := e.restoreLatest(ctx, s.Container.Name, others)
@@ -241,9 +242,9 @@ func (e *Engine) untag(ctx context.Context, s Snapshot, going idSet) (err error)
 	return e.untagOne(ctx, s, s.Ref(), &u)
 }
 
-func (e *Engine) untagOne(ctx context.Context, s Snapshot, ref string, u *undo) error {
-	u.add(func(ctx context.Context) error { return e.retag(ctx, ref, s.ImageID) })
-	if err := e.removeImage(ctx, ref); err != nil {
+func (e *Engine) untagOne(ctx context.Context, s Snapshot, ref string, u *dockerop.Undo) error {
+	u.Add(func(ctx context.Context) error { return e.docker.Retag(ctx, ref, s.ImageID) })
+	if err := e.docker.RemoveImage(ctx, ref); err != nil {
 		return fmt.Errorf("remove image %s: %w", ref, err)
 	}
 	return nil
@@ -257,7 +258,7 @@ func (e *Engine) users(ctx context.Context) (map[string][]string, error) {
 	}
 	users := map[string][]string{}
 	for _, c := range all {
-		users[c.ImageID] = append(users[c.ImageID], summaryName(c))
+		users[c.ImageID] = append(users[c.ImageID], dockerop.SummaryName(c))
 	}
 	for _, names := range users {
 		slices.Sort(names)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -74,7 +75,7 @@ func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.Inspect
 	}
 	if old != nil {
 		about = about.of(*old)
-		about.volumes = distinct(about.volumes, mountedVolumes(*old))
+		about.volumes = dockerop.Distinct(about.volumes, dockerop.MountedVolumes(*old))
 	}
 	pending, err := e.pendingReplacements(ctx, about, p)
 	if pending = tried.untried(pending); o.DryRun {
@@ -108,7 +109,7 @@ func (r *replacement) steps(o ReplaceOptions) plan.Plan {
 		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: other.Name, Reason: "shares a volume; it is started again"})
 	}
 	if r.old != nil && r.old.State.Running {
-		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: containerName(*r.old), Reason: r.old.ID[:shortID]})
+		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: dockerop.ContainerName(*r.old), Reason: r.old.ID[:dockerop.ShortID]})
 	}
 	if r.saves(o) {
 		steps = append(steps, plan.Step{Op: plan.OpCreateSnapshot, Target: r.name, Reason: "to go back to"})
@@ -129,7 +130,7 @@ func (r *replacement) steps(o ReplaceOptions) plan.Plan {
 		steps = append(steps, plan.Step{Op: plan.OpPauseContainer, Target: r.name})
 	}
 	if r.old != nil {
-		steps = append(steps, plan.Step{Op: plan.OpRemoveContainer, Target: containerName(*r.old), Reason: "replaced: " + r.old.ID[:shortID]})
+		steps = append(steps, plan.Step{Op: plan.OpRemoveContainer, Target: dockerop.ContainerName(*r.old), Reason: "replaced: " + r.old.ID[:dockerop.ShortID]})
 	}
 	return steps
 }

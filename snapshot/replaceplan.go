@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -39,7 +40,7 @@ func (e *Engine) findReplaced(ctx context.Context, s Snapshot, asked string) (*c
 		words = []string{asked}
 	}
 	for _, word := range words {
-		found, err := e.inspectIfThere(ctx, word)
+		found, err := e.docker.InspectIfThere(ctx, word)
 		if err != nil || found != nil {
 			return found, err
 		}
@@ -48,26 +49,6 @@ func (e *Engine) findReplaced(ctx context.Context, s Snapshot, asked string) (*c
 		return nil, fmt.Errorf("no container %s to replace: %w", asked, cerrdefs.ErrNotFound)
 	}
 	return nil, nil
-}
-
-// inspectIfThere inspects the container of exactly that name or ID, and returns
-// nil if there is none. The engine would also take the beginning of an ID: for a
-// container named db that is gone, any whose ID begins so.
-func (e *Engine) inspectIfThere(ctx context.Context, word string) (*container.InspectResponse, error) {
-	if word == "" {
-		return nil, nil
-	}
-	found, _, err := e.docker.ContainerInspectWithRaw(ctx, word, false)
-	if cerrdefs.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("inspect container %s: %w", word, err)
-	}
-	if found.ID != word && containerName(found) != word {
-		return nil, nil
-	}
-	return &found, nil
 }
 
 // planReplace decides everything, and makes nothing.
@@ -84,7 +65,7 @@ func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.Ins
 	case r.name == "":
 		r.name = s.Container.Name
 	case old != nil && r.name == old.ID: // it was meant, it is not to be called so
-		r.name = containerName(*old)
+		r.name = dockerop.ContainerName(*old)
 	}
 	r.pause = o.Start == StartAsCaptured && s.Container.State == labels.StatePaused
 	notes := sp.inPlace(s, old)
@@ -93,7 +74,7 @@ func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.Ins
 	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := e.look(ctx, s, &sp, distinct(sp.namedVolumes(nil), r.places()))
+	around, err := e.look(ctx, s, &sp, dockerop.Distinct(sp.namedVolumes(nil), r.places()))
 	if err != nil {
 		return replacement{}, err
 	}
@@ -120,7 +101,7 @@ func (e *Engine) lookAtOthers(ctx context.Context, r *replacement) error {
 	peers := make(map[string][]string, len(r.others))
 	var others []other
 	for _, o := range r.others {
-		c, err := e.inspectIfThere(ctx, o.ID)
+		c, err := e.docker.InspectIfThere(ctx, o.ID)
 		if err != nil {
 			return err
 		}
@@ -172,21 +153,21 @@ func (e *Engine) renamed(ctx context.Context, s Snapshot, old *container.Inspect
 	if asked != "" || old == nil || old.ID == s.Container.ID {
 		return nil, nil
 	}
-	captured, err := e.inspectIfThere(ctx, s.Container.ID)
+	captured, err := e.docker.InspectIfThere(ctx, s.Container.ID)
 	if err != nil || captured == nil {
 		return nil, err
 	}
 	return []plan.Problem{{
-		Kind: plan.ProblemRenamed, Subject: containerName(*captured),
-		Text: fmt.Sprintf("container %s is not the one that was captured, which is named %s now", containerName(*old), containerName(*captured)),
+		Kind: plan.ProblemRenamed, Subject: dockerop.ContainerName(*captured),
+		Text: fmt.Sprintf("container %s is not the one that was captured, which is named %s now", dockerop.ContainerName(*old), dockerop.ContainerName(*captured)),
 	}}, nil
 }
 
 // findProblems finds everything that stands against the replacement, and what the
 // user has to know of it. others are the problems that are known already.
 func (r *replacement) findProblems(around surroundings, others []plan.Problem, o ReplaceOptions, reserved []string) {
-	if old := r.old; old != nil && containerName(*old) != r.name {
-		r.notes = append(r.notes, plan.Step{Op: plan.OpRenameContainer, Target: containerName(*old), Reason: "it becomes " + r.name + ", as it was captured"})
+	if old := r.old; old != nil && dockerop.ContainerName(*old) != r.name {
+		r.notes = append(r.notes, plan.Step{Op: plan.OpRenameContainer, Target: dockerop.ContainerName(*old), Reason: "it becomes " + r.name + ", as it was captured"})
 	}
 	for i := range r.volumes {
 		v := &r.volumes[i]
@@ -261,12 +242,12 @@ func (r *replacement) holders(around surroundings, stopThem bool) []plan.Problem
 			continue
 		}
 		if stopThem {
-			r.others = append(r.others, other{ID: c.ID, Name: summaryName(c), Paused: paused})
+			r.others = append(r.others, other{ID: c.ID, Name: dockerop.SummaryName(c), Paused: paused})
 			continue
 		}
 		problems = append(problems, plan.Problem{
 			Kind: plan.ProblemVolumeInUse, Subject: used[0],
-			Text: fmt.Sprintf("volume %s is in use by container %s", used[0], summaryName(c)),
+			Text: fmt.Sprintf("volume %s is in use by container %s", used[0], dockerop.SummaryName(c)),
 		})
 	}
 	return problems
@@ -299,17 +280,17 @@ func (r *replacement) unsaved(o ReplaceOptions) []plan.Problem {
 			return nil
 		}
 		return []plan.Problem{{
-			Kind: plan.ProblemOneShot, Subject: containerName(*r.old),
-			Text: fmt.Sprintf("container %s is removed when it stops (--rm), and without a safety snapshot it could not be made again", containerName(*r.old)),
+			Kind: plan.ProblemOneShot, Subject: dockerop.ContainerName(*r.old),
+			Text: fmt.Sprintf("container %s is removed when it stops (--rm), and without a safety snapshot it could not be made again", dockerop.ContainerName(*r.old)),
 		}}
 	}
 	var problems []plan.Problem
-	mounted := mountedVolumes(*r.old)
+	mounted := dockerop.MountedVolumes(*r.old)
 	for _, v := range r.volumes {
 		if (v.exists || v.elsewhere) && v.archive != nil && !slices.Contains(mounted, v.create.Name) {
 			problems = append(problems, plan.Problem{
 				Kind: plan.ProblemUnsaved, Subject: v.create.Name,
-				Text: fmt.Sprintf("volume %s is not mounted by container %s now, so the safety snapshot would not hold what is in it", v.create.Name, containerName(*r.old)),
+				Text: fmt.Sprintf("volume %s is not mounted by container %s now, so the safety snapshot would not hold what is in it", v.create.Name, dockerop.ContainerName(*r.old)),
 			})
 		}
 	}

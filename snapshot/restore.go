@@ -2,17 +2,15 @@ package snapshot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -134,7 +132,7 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 // has tells whether a container is there, or another one of its name.
 func (found surroundings) has(c labels.Container) bool {
 	return slices.ContainsFunc(found.containers, func(other container.Summary) bool {
-		return other.ID == c.ID || summaryName(other) == c.Name
+		return other.ID == c.ID || dockerop.SummaryName(other) == c.Name
 	})
 }
 
@@ -197,8 +195,8 @@ func (s Snapshot) startAfterRestore(how Start) bool {
 // tried again with another port, on a new container: one whose start has failed
 // must not be started twice (moby#51758: it would have no network).
 func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, p plan.Progress) (err error) {
-	u := undo{p: p}
-	defer func() { u.unless(ctx, &err) }()
+	u := dockerop.Undo{P: p}
+	defer func() { u.Unless(ctx, &err) }()
 	e.clearCopies(ctx, p)
 	volumes, err := e.makeVolumes(ctx, r, &u, p)
 	defer func() { volumes.finish(ctx, err == nil, p) }()
@@ -233,8 +231,8 @@ type madeCopy struct {
 // planned. What fails is rolled back: the worker goes first, because the engine keeps
 // volumes that it mounts.
 func (e *Engine) makeCopy(ctx context.Context, r restore, p plan.Progress) (made madeCopy, err error) {
-	u := undo{p: p}
-	defer func() { u.unless(ctx, &err) }()
+	u := dockerop.Undo{P: p}
+	defer func() { u.Unless(ctx, &err) }()
 	anonymous, name := r.anonymous(), r.name
 	if len(anonymous) > 0 && !r.start {
 		r.name = unfinishedName(name, r.operation)
@@ -243,9 +241,9 @@ func (e *Engine) makeCopy(ctx context.Context, r restore, p plan.Progress) (made
 		return made, err
 	}
 	journal := halfMade{Operation: r.operation}
-	u.add(func(ctx context.Context) error { return e.removeVolumes(ctx, journal.Anonymous) })
-	u.add(func(ctx context.Context) error { return e.removeContainer(ctx, made.id) })
-	u.add(func(context.Context) error { return made.volumes.close() })
+	u.Add(func(ctx context.Context) error { return e.docker.RemoveVolumes(ctx, journal.Anonymous) })
+	u.Add(func(ctx context.Context) error { return e.docker.RemoveContainer(ctx, made.id) })
+	u.Add(func(context.Context) error { return made.volumes.close() })
 	if len(anonymous) > 0 {
 		if journal.Anonymous, err = e.anonymousNames(ctx, made.id, anonymous); err != nil {
 			return made, err
@@ -261,28 +259,28 @@ func (e *Engine) makeCopy(ctx context.Context, r restore, p plan.Progress) (made
 	switch {
 	case r.start:
 		p.Status("start", "starting container "+name)
-		err = describe(e.docker.ContainerStart(ctx, made.id, container.StartOptions{}), "start container "+name)
+		err = dockerop.Describe(e.docker.ContainerStart(ctx, made.id, container.StartOptions{}), "start container "+name)
 	case r.name != name:
-		err = describe(e.docker.ContainerRename(ctx, made.id, name), fmt.Sprintf("rename container %s to %s", r.name, name))
+		err = dockerop.Describe(e.docker.ContainerRename(ctx, made.id, name), fmt.Sprintf("rename container %s to %s", r.name, name))
 	}
 	return made, err
 }
 
 // makeContainer creates a container, and connects it to its networks.
 func (e *Engine) makeContainer(ctx context.Context, r restore, p plan.Progress) (id string, err error) {
-	u := undo{p: p}
-	defer func() { u.unless(ctx, &err) }()
+	u := dockerop.Undo{P: p}
+	defer func() { u.Unless(ctx, &err) }()
 	p.Status("create", "creating container "+r.name)
 	names := r.spec.networkNames()
 	first := names
 	if !e.createsAllEndpoints() && len(names) > 1 {
 		first = names[:1]
 	}
-	created, err := e.createContainer(ctx, &r.spec.config, &r.spec.host, r.spec.networking(first), r.name)
+	created, err := e.docker.CreateContainer(ctx, &r.spec.config, &r.spec.host, r.spec.networking(first), r.name)
 	if err != nil {
 		return "", fmt.Errorf("create container %s: %w", r.name, err)
 	}
-	u.add(func(ctx context.Context) error { return e.removeContainer(ctx, created.ID) })
+	u.Add(func(ctx context.Context) error { return e.docker.RemoveContainer(ctx, created.ID) })
 	for _, warning := range created.Warnings {
 		p.Warn("create", warning)
 	}
@@ -297,55 +295,4 @@ func (e *Engine) makeContainer(ctx context.Context, r restore, p plan.Progress) 
 		}
 	}
 	return created.ID, nil
-}
-
-// createContainer makes a container. The call is not cancelled midway: the
-// engine would go on, and nobody would know the new container's ID.
-func (e *Engine) createContainer(ctx context.Context, config *container.Config, host *container.HostConfig, networking *networkingConfig, name string) (container.CreateResponse, error) {
-	if err := ctx.Err(); err != nil {
-		return container.CreateResponse{}, context.Cause(ctx)
-	}
-	created, err := e.docker.ContainerCreate(context.WithoutCancel(ctx), config, host, networking, nil, name)
-	if err == nil && ctx.Err() == nil {
-		return created, nil
-	}
-	after, cancel := cleanup(ctx)
-	defer cancel()
-	if err != nil {
-		return container.CreateResponse{}, errors.Join(err, insist(after, func(ctx context.Context) error { return e.removeUnanswered(ctx, err, config, name) }, nil))
-	}
-	return container.CreateResponse{}, errors.Join(context.Cause(ctx), e.removeContainer(after, created.ID))
-}
-
-// removeUnanswered removes what a create call has made although it failed: the
-// connection may break before the answer comes. What says that it is ours are
-// our labels, on a container of that name that has never run.
-func (e *Engine) removeUnanswered(ctx context.Context, failure error, config *container.Config, name string) error {
-	if cerrdefs.IsConflict(failure) || cerrdefs.IsNotFound(failure) || cerrdefs.IsInvalidArgument(failure) {
-		return nil // an answer
-	}
-	found, err := e.inspectIfThere(ctx, name)
-	if err != nil || found == nil || found.State.Status != "created" {
-		return err
-	}
-	for key, value := range config.Labels {
-		if found.Config.Labels[key] != value {
-			return nil
-		}
-	}
-	return e.removeContainer(ctx, found.ID)
-}
-
-// removeContainer removes a container by force, and its volumes without a name.
-// That it is gone, or about to go, is as good: the engine itself removes one that
-// was made with --rm, when it ends and when it cannot be started.
-func (e *Engine) removeContainer(ctx context.Context, id string) error {
-	err := e.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	if cerrdefs.IsConflict(err) { // it is being removed
-		return e.awaitGone(ctx, id)
-	}
-	if cerrdefs.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -62,12 +62,12 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 		if len(t.journal.Volumes) == 0 {
 			return nil // nothing is there that could be lost
 		}
-		standIn, err := t.engine.createContainer(ctx, &t.plan.spec.config, t.plan.spec.withoutCopy(), nil, t.plan.name)
+		standIn, err := t.engine.docker.CreateContainer(ctx, &t.plan.spec.config, t.plan.spec.withoutCopy(), nil, t.plan.name)
 		if err != nil {
 			return fmt.Errorf("create a container for the volumes that are left: %w", err)
 		}
 		o.Container, o.Volumes.Only = standIn.ID, t.journal.Volumes
-		defer func() { err = errors.Join(err, t.engine.discard(context.WithoutCancel(ctx), standIn.ID)) }()
+		defer func() { err = errors.Join(err, t.engine.docker.Discard(context.WithoutCancel(ctx), standIn.ID)) }()
 	}
 	created, err := t.engine.createOn(ctx, t.when, o, t.p)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // errSelf means that freezing a container would freeze this program, and whoever
@@ -45,7 +47,7 @@ func runsIn(mounts []byte, containerID string) bool {
 // checkSelf refuses to stop the container that a program with these mounts runs in.
 func (r *replacement) checkSelf(mounts []byte) error {
 	if r.old != nil && runsIn(mounts, r.old.ID) {
-		return fmt.Errorf("stop container %s: %w", containerName(*r.old), errSelfStop)
+		return fmt.Errorf("stop container %s: %w", dockerop.ContainerName(*r.old), errSelfStop)
 	}
 	for _, o := range r.others {
 		if runsIn(mounts, o.ID) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
@@ -21,7 +23,7 @@ type source struct {
 	container container.InspectResponse
 	config    labels.Config
 	image     *image.InspectResponse // that it runs from; nil if it is gone
-	engine    engineInfo
+	engine    dockerop.Info
 	key       []byte // of the engine
 	size      int64  // bytes in its writable layer
 	parent    labels.ID
@@ -65,7 +67,7 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead inquiry) (s
 		if err != nil {
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
 		}
-		if e.volumes != nil && !o.Volumes.None && len(mountedVolumes(found)) > 0 {
+		if e.volumes != nil && !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 {
 			e.volumes.Prepare(ahead.ctx) //nolint:contextcheck // it goes on when this step is over
 		}
 		return e.observeImages(callsCtx, &s, o)
@@ -90,22 +92,22 @@ func (e *Engine) writableSize(ctx context.Context, container string) (int64, err
 // are needed.
 type inquiry struct {
 	ctx    context.Context //nolint:containedctx // of the operation, which outlives its steps
-	engine func() (engineInfo, error)
+	engine func() (dockerop.Info, error)
 }
 
 // askAhead asks the engine who it is. One with the containerd image store takes
 // longer for that than for all else that has to be known, so it is asked first.
 func (e *Engine) askAhead(ctx context.Context) inquiry {
 	type answer struct {
-		info engineInfo
+		info dockerop.Info
 		err  error
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		info, err := e.askEngine(ctx)
+		info, err := e.docker.Identify(ctx)
 		answered <- answer{info, err}
 	}()
-	return inquiry{ctx: ctx, engine: sync.OnceValues(func() (engineInfo, error) {
+	return inquiry{ctx: ctx, engine: sync.OnceValues(func() (dockerop.Info, error) {
 		a := <-answered
 		return a.info, a.err
 	})}
@@ -133,7 +135,7 @@ func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) 
 		s.mounts, err = e.captureMounts(ctx, s.container)
 		return err
 	})
-	if len(mountedVolumes(s.container)) > 0 {
+	if len(dockerop.MountedVolumes(s.container)) > 0 {
 		calls.Go(func() (err error) {
 			s.storage, err = e.observeStorage(ctx)
 			return err
@@ -141,7 +143,7 @@ func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) 
 	}
 	if o.Name != "" {
 		calls.Go(func() (err error) {
-			s.named, err = e.observeName(ctx, tagged{repository, o.Name}, containerName(s.container), o.Reuse)
+			s.named, err = e.observeName(ctx, tagged{repository, o.Name}, dockerop.ContainerName(s.container), o.Reuse)
 			return err
 		})
 	}
@@ -159,7 +161,7 @@ func (e *Engine) namespacePeers(ctx context.Context, host *container.HostConfig)
 		if id == "" || names[id] != "" {
 			continue
 		}
-		c, err := e.inspectIfThere(ctx, id)
+		c, err := e.docker.InspectIfThere(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +171,7 @@ func (e *Engine) namespacePeers(ctx context.Context, host *container.HostConfig)
 		if names == nil {
 			names = map[string]string{}
 		}
-		names[id] = containerName(*c)
+		names[id] = dockerop.ContainerName(*c)
 	}
 	return names, nil
 }
@@ -236,7 +238,7 @@ func findParent(latest *Snapshot, c container.InspectResponse) labels.ID {
 
 // check refuses containers that cannot be captured.
 func (s source) check() error {
-	name := containerName(s.container)
+	name := dockerop.ContainerName(s.container)
 	switch state := s.container.State; {
 	case state.Dead || state.Status == "dead":
 		return fmt.Errorf("container %s is dead: remove it with docker rm", name)
@@ -294,9 +296,9 @@ func (s source) record(id labels.ID, o CreateOptions) labels.Record {
 		ID: id, Name: o.Name, Description: o.Description, Tags: o.Tags, Trigger: trigger,
 		RunID: o.RunID, StepID: o.StepID, Parent: s.parent, Group: o.Group,
 		Container: labels.Container{
-			ID: c.ID, Name: containerName(c), State: containerState(c.State), Image: c.Config.Image, ImageID: c.Image,
+			ID: c.ID, Name: dockerop.ContainerName(c), State: containerState(c.State), Image: c.Config.Image, ImageID: c.Image,
 		},
-		EngineID: s.engine.id, Platform: s.platform(), Config: s.config, Mounts: s.mounts,
+		EngineID: s.engine.Id, Platform: s.platform(), Config: s.config, Mounts: s.mounts,
 		Size: s.size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
 	}
 }
@@ -317,8 +319,6 @@ func imagePlatform(i image.InspectResponse) string {
 	}
 	return strings.Join(parts, "/")
 }
-
-func containerName(c container.InspectResponse) string { return strings.TrimPrefix(c.Name, "/") }
 
 // containerState maps the engine's states to ours. One that is restarting is
 // meant to run.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -15,12 +16,12 @@ import (
 // standUp gives the old container back what it was doing. What stands in the way
 // of one thing does not keep it from the others.
 func (e *Engine) standUp(ctx context.Context, id string, j journal, p plan.Progress) (string, error) {
-	err := errors.Join(e.removeVolumes(ctx, j.Made), e.restorePolicy(ctx, id, j), e.resume(ctx, id, j))
+	err := errors.Join(e.docker.RemoveVolumes(ctx, j.Made), e.restorePolicy(ctx, id, j), e.resume(ctx, id, j))
 	if err != nil {
 		return "", err
 	}
 	e.removeSafety(ctx, j, p)
-	return fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", j.OldName, id[:shortID], j.state()), nil
+	return fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", j.OldName, id[:dockerop.ShortID], j.state()), nil
 }
 
 // state is what the old container was doing, for people.
@@ -41,40 +42,26 @@ func (e *Engine) resume(ctx context.Context, id string, j journal) error {
 		return fmt.Errorf("inspect container %s: %w", j.OldName, err)
 	}
 	if j.Running && !c.State.Running {
-		if err := e.reconnect(ctx, c, j.Endpoints); err != nil {
+		if err := e.docker.Reconnect(ctx, c, j.Endpoints); err != nil {
 			return err
 		}
-		if err := e.startAgain(ctx, id); err != nil {
-			return fmt.Errorf("start container %s: %w", j.OldName, errors.Join(err, e.reconnectAfter(ctx, id, j.Endpoints)))
+		if err := e.docker.StartAgain(ctx, id); err != nil {
+			return fmt.Errorf("start container %s: %w", j.OldName, errors.Join(err, e.docker.ReconnectAfter(ctx, id, j.Endpoints)))
 		}
 	}
 	if j.Paused && !c.State.Paused {
-		if err := e.makePaused(ctx, id); err != nil {
+		if err := e.docker.MakePaused(ctx, id); err != nil {
 			return fmt.Errorf("pause container %s: %w", j.OldName, err)
 		}
 	}
 	return nil
 }
 
-// startAgain starts a container that ran before. After a crash an engine may find
-// in its way what is left of that, which it then clears away.
-func (e *Engine) startAgain(ctx context.Context, id string) error {
-	ctx, cancel := cleanup(ctx)
-	defer cancel()
-	return poll(ctx, func() (bool, error) {
-		err := e.docker.ContainerStart(ctx, id, container.StartOptions{})
-		if err != nil && strings.Contains(err.Error(), "already exists") {
-			return false, nil
-		}
-		return err == nil, err
-	})
-}
-
 func (e *Engine) restorePolicy(ctx context.Context, id string, j journal) error {
 	if j.Policy == "" {
 		return nil
 	}
-	return e.setRestartPolicy(ctx, id, container.RestartPolicy{
+	return e.docker.SetRestartPolicy(ctx, id, container.RestartPolicy{
 		Name: container.RestartPolicyMode(j.Policy), MaximumRetryCount: j.Retries,
 	})
 }
@@ -86,7 +73,7 @@ func (e *Engine) removeSafety(ctx context.Context, j journal, p plan.Progress) {
 	if j.Safety == "" {
 		return
 	}
-	ctx, cancel := cleanup(ctx)
+	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	err := e.Remove(ctx, []string{string(j.Safety)}, RemoveOptions{}, p)[0].Err
 	if err != nil && !cerrdefs.IsNotFound(err) {
@@ -110,7 +97,7 @@ func (e *Engine) leaveStopped(ctx context.Context, old *container.InspectRespons
 	if err := e.restorePolicy(ctx, old.ID, j); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s; container %s (%s) is back, but stopped. Restore it: docker snapshot restore --replace %s", text, j.OldName, old.ID[:shortID], j.Snapshot), nil
+	return fmt.Sprintf("%s; container %s (%s) is back, but stopped. Restore it: docker snapshot restore --replace %s", text, j.OldName, old.ID[:dockerop.ShortID], j.Snapshot), nil
 }
 
 func otherNames(others []other) []string {
@@ -125,7 +112,7 @@ func otherNames(others []other) []string {
 // the engine removed it when it stopped (--rm), or somebody did. Its ID is
 // another one, and its image is the safety snapshot's, which therefore stays.
 func (e *Engine) makeAgain(ctx context.Context, j journal, p plan.Progress) (string, error) {
-	if err := e.removeVolumes(ctx, j.Made); err != nil {
+	if err := e.docker.RemoveVolumes(ctx, j.Made); err != nil {
 		return "", err
 	}
 	switch {
@@ -156,7 +143,7 @@ func (e *Engine) makeAgain(ctx context.Context, j journal, p plan.Progress) (str
 		return "", err
 	}
 	return fmt.Sprintf("everything was put back: container %s, which %s, was made again as %s and is %s", j.OldName,
-		j.whyGone("removes itself when it stops (--rm)", "somebody had removed"), id[:shortID], j.state()), nil
+		j.whyGone("removes itself when it stops (--rm)", "somebody had removed"), id[:dockerop.ShortID], j.state()), nil
 }
 
 // whyGone is one of two texts: the old container has removed itself, or somebody

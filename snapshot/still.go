@@ -7,15 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
-
-// pausedError means that somebody else has paused a container that is to be frozen.
-type pausedError struct{ container string }
-
-func (e *pausedError) Error() string {
-	return fmt.Sprintf("container %s was paused by somebody else", shorten(e.container))
-}
 
 // errThawed means that somebody else has let a container run which had to stand still.
 var errThawed = errors.New("a frozen container was thawed by somebody else")
@@ -39,7 +33,7 @@ func (r *reading) readUndisturbed(ctx context.Context) (imageID string, err erro
 			return "", errJoined
 		}
 		made, err := r.readFrozen(ctx, who)
-		paused, isPaused := errors.AsType[*pausedError](err)
+		paused, isPaused := errors.AsType[*dockerop.PausedError](err)
 		if isPaused {
 			pauses++
 		} else {
@@ -56,7 +50,7 @@ func (r *reading) readUndisturbed(ctx context.Context) (imageID string, err erro
 			return made, nil
 		}
 		if made != "" {
-			if err := r.engine.removeImage(ctx, made); err != nil {
+			if err := r.engine.docker.RemoveImage(ctx, made); err != nil {
 				return made, fmt.Errorf("remove unfinished image: %w", err)
 			}
 		}
@@ -68,21 +62,21 @@ func (r *reading) readUndisturbed(ctx context.Context) (imageID string, err erro
 
 // prepareAgain waits until the container runs that somebody else has paused, and reads
 // what has changed meanwhile.
-func (r *reading) prepareAgain(ctx context.Context, paused *pausedError) error {
+func (r *reading) prepareAgain(ctx context.Context, paused *dockerop.PausedError) error {
 	if paused == nil {
 		r.p.Status("volumes", errThawed.Error()+": reading them again")
 		return r.passLive(ctx)
 	}
-	runs, err := r.engine.awaitThaw(ctx, paused.container, r.p)
+	runs, err := r.engine.awaitThaw(ctx, paused.Container, r.p)
 	switch {
 	case err != nil:
 		return err
 	case runs: // at once, before it is paused again
 		return nil
-	case paused.container == r.from.container.ID:
+	case paused.Container == r.from.container.ID:
 		return errMoved // its snapshot is that of a paused container
 	}
-	r.leave = append(r.leave, paused.container)
+	r.leave = append(r.leave, paused.Container)
 	return nil
 }
 
@@ -92,10 +86,10 @@ const otherPause = 10 * time.Second
 
 // awaitThaw waits for a container to run again; for so long, and tells whether it does.
 func (e *Engine) awaitThaw(ctx context.Context, id string, p plan.Progress) (runs bool, err error) {
-	p.Status("freeze", fmt.Sprintf("waiting for container %s, which somebody else has paused", shorten(id)))
+	p.Status("freeze", fmt.Sprintf("waiting for container %s, which somebody else has paused", dockerop.Shorten(id)))
 	deadline := e.now().Add(otherPause)
-	err = poll(ctx, func() (bool, error) {
-		c, err := e.inspectIfThere(ctx, id)
+	err = dockerop.Poll(ctx, func() (bool, error) {
+		c, err := e.docker.InspectIfThere(ctx, id)
 		if err != nil {
 			return false, err
 		}
@@ -118,8 +112,8 @@ func (r *reading) readFrozen(ctx context.Context, who writers) (imageID string, 
 	if len(watched) == 0 {
 		return r.readStill(ctx, who)
 	}
-	watch := r.engine.watchThaws(ctx)
-	defer watch.stop()
+	watch := r.engine.docker.WatchThaws(ctx)
+	defer watch.Stop()
 	frozen, err := r.freeze(ctx, who.running)
 	if err == nil {
 		imageID, err = r.readStill(ctx, who)
@@ -133,11 +127,11 @@ func (r *reading) readFrozen(ctx context.Context, who writers) (imageID string, 
 	if err != nil {
 		return imageID, err
 	}
-	heard, err := watch.untilCommit(ctx, r.options.Comment)
+	heard, err := watch.UntilCommit(ctx, r.options.Comment)
 	if err != nil {
 		return imageID, err
 	}
-	if frozen.early || slices.ContainsFunc(watched, func(id string) bool { return slices.Contains(heard.ran, id) }) {
+	if frozen.early || slices.ContainsFunc(watched, func(id string) bool { return slices.Contains(heard.Ran, id) }) {
 		return imageID, errThawed
 	}
 	return imageID, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -37,7 +38,7 @@ func stopTimeout(c container.InspectResponse) int {
 func (e *Engine) awaitStop(ctx context.Context, j journal, p plan.Progress) error {
 	var suspect *other // the first that runs after the last that does not
 	for _, o := range j.stopped() {
-		c, err := e.inspectIfThere(ctx, o.ID)
+		c, err := e.docker.InspectIfThere(ctx, o.ID)
 		switch {
 		case err != nil:
 			return err
@@ -52,8 +53,8 @@ func (e *Engine) awaitStop(ctx context.Context, j journal, p plan.Progress) erro
 	}
 	p.Status("undo", "waiting in case the engine is still stopping container "+suspect.Name)
 	deadline := e.now().Add(time.Duration(suspect.Timeout)*time.Second + stopGrace)
-	return poll(ctx, func() (bool, error) {
-		c, err := e.inspectIfThere(ctx, suspect.ID)
+	return dockerop.Poll(ctx, func() (bool, error) {
+		c, err := e.docker.InspectIfThere(ctx, suspect.ID)
 		if err != nil {
 			return false, fmt.Errorf("inspect container %s: %w", suspect.Name, err)
 		}
@@ -74,7 +75,7 @@ func (j journal) stopped() []other {
 // mayBeStopping tells whether the old container may have been told to stop: its
 // restart policy is switched off before, and it steps aside afterwards.
 func mayBeStopping(old container.InspectResponse, j journal) bool {
-	if containerName(old) != j.OldName {
+	if dockerop.ContainerName(old) != j.OldName {
 		return false
 	}
 	return j.Policy == "" || string(old.HostConfig.RestartPolicy.Name) != j.Policy

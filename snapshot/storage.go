@@ -11,6 +11,8 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // storage knows where the content of the engine's volumes is. Different names may
@@ -34,7 +36,7 @@ type place struct {
 func (e *Engine) observeStorage(ctx context.Context) (storage, error) {
 	list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("driver", "local"))})
 	if err != nil {
-		return nil, describe(err, "list volumes")
+		return nil, dockerop.Describe(err, "list volumes")
 	}
 	s := storage{}
 	for _, v := range list.Volumes {
@@ -115,7 +117,7 @@ func (s storage) aliases(volumes []string) []string {
 			names = append(names, name)
 		}
 	}
-	return distinct(names)
+	return dockerop.Distinct(names)
 }
 
 // shownBy is the one of the volumes whose content a mount shows, or nothing.
@@ -148,7 +150,7 @@ func (s storage) usesOf(c container.Summary, volumes []string) []string {
 			used = append(used, name)
 		}
 	}
-	return distinct(used)
+	return dockerop.Distinct(used)
 }
 
 // usersOf lists the containers that run, or stand still, and see the content of one
@@ -179,7 +181,7 @@ func (e *Engine) usersAndWorkersOf(ctx context.Context, s storage, volumes []str
 	}
 	list, err := e.docker.ContainerList(ctx, container.ListOptions{Filters: args})
 	if err != nil {
-		return nil, describe(err, "list containers that share volumes")
+		return nil, dockerop.Describe(err, "list containers that share volumes")
 	}
 	return slices.DeleteFunc(list, func(c container.Summary) bool { return len(s.usesOf(c, volumes)) == 0 }), nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -56,11 +57,11 @@ func (e *Engine) sweepStores(ctx context.Context, p plan.Progress) {
 // storeVolumes lists the stores that this program has made.
 func (e *Engine) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
 	list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labels.KeyStoreID))})
-	return list.Volumes, describe(err, "list stores")
+	return list.Volumes, dockerop.Describe(err, "list stores")
 }
 
 func (e *Engine) sweepAt(ctx context.Context, stores []Volumes, p plan.Progress) {
-	engine, err := e.askEngine(ctx)
+	engine, err := e.docker.Identify(ctx)
 	if err != nil {
 		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
 		return
@@ -84,8 +85,8 @@ func (e *Engine) sweepAt(ctx context.Context, stores []Volumes, p plan.Progress)
 // sweep removes what nobody will finish: images of ours without a tag, and the
 // containers that making a flat image needs, if they are old. A client that made
 // them was killed. Removing is not a hot path, so it is done there.
-func (e *Engine) sweep(ctx context.Context, engine engineInfo, p plan.Progress) {
-	now, err := engine.now()
+func (e *Engine) sweep(ctx context.Context, engine dockerop.Info, p plan.Progress) {
+	now, err := engine.Now()
 	if err == nil {
 		err = errors.Join(e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
 	}
@@ -99,8 +100,8 @@ func (e *Engine) sweepScratch(ctx context.Context, now time.Time) error {
 		All: true, Filters: filters.NewArgs(filters.Arg("name", scratchPrefix), filters.Arg("label", labels.KeyVersion)),
 	})
 	for _, c := range scratch {
-		if isOld(c.Created, now) && strings.HasPrefix(summaryName(c), scratchPrefix) {
-			err = errors.Join(err, e.removeContainer(ctx, c.ID))
+		if isOld(c.Created, now) && strings.HasPrefix(dockerop.SummaryName(c), scratchPrefix) {
+			err = errors.Join(err, e.docker.RemoveContainer(ctx, c.ID))
 		}
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -104,7 +105,7 @@ func (t *transaction) result() Replaced {
 		Safety:   t.safety, Volumes: t.changes,
 	}
 	if t.plan.old != nil {
-		r.Old, r.Stops = containerName(*t.plan.old), t.plan.old.State.Running
+		r.Old, r.Stops = dockerop.ContainerName(*t.plan.old), t.plan.old.State.Running
 		r.Config = configChanges(*t.plan.old, t.plan.snapshot, t.plan.spec)
 	}
 	return r
@@ -198,7 +199,7 @@ func (t *transaction) make(ctx context.Context) error {
 		return err
 	}
 	if t.plan.pause {
-		if err := t.engine.makePaused(ctx, id); err != nil {
+		if err := t.engine.docker.MakePaused(ctx, id); err != nil {
 			return fmt.Errorf("pause container %s: %w", t.plan.name, err)
 		}
 	}
@@ -234,7 +235,7 @@ func (t *transaction) fillAnonymous(ctx context.Context) error {
 // commit is the end of the transaction. What fails afterwards is told, but
 // nothing is taken back: a crash from here on is rolled forward.
 func (t *transaction) commit(ctx context.Context) error {
-	ctx, cancel := cleanup(ctx)
+	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	if err := t.lock.Held(ctx); err != nil {
 		return err
@@ -270,7 +271,7 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	case t.lock == nil: // so no volumes were made
 		return failure
 	case !t.touched:
-		err := t.engine.removeVolumes(ctx, t.journal.Made)
+		err := t.engine.docker.RemoveVolumes(ctx, t.journal.Made)
 		if err != nil {
 			t.leavePending(ctx)
 		} else {
@@ -340,6 +341,6 @@ func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 	if t.journal.Old == "" || t.journal.OneShot { // what there is to undo shows
 		return false, lost.Close()
 	}
-	old, err := t.engine.inspectIfThere(ctx, t.journal.Old)
+	old, err := t.engine.docker.InspectIfThere(ctx, t.journal.Old)
 	return old == nil && err == nil, errors.Join(err, lost.Close())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -37,7 +38,7 @@ func (t *transaction) check(ctx context.Context) error {
 // sorts last gives way.
 func (t *transaction) waitForRivals(ctx context.Context) error {
 	e, j := t.engine, t.journal
-	about := concern{words: []string{t.plan.name}, volumes: t.plan.storage.aliases(distinct(j.Volumes, j.Made))}
+	about := concern{words: []string{t.plan.name}, volumes: t.plan.storage.aliases(dockerop.Distinct(j.Volumes, j.Made))}
 	if t.plan.old != nil {
 		about = about.of(*t.plan.old)
 	}
@@ -47,7 +48,7 @@ func (t *transaction) waitForRivals(ctx context.Context) error {
 		return err
 	}
 	for _, r := range rivals {
-		name := summaryName(r.worker.Summary)
+		name := dockerop.SummaryName(r.worker.Summary)
 		if r.worker.alive && (lock < name || volumebackup.IsSettled(name)) {
 			if err := e.await(ctx, r.worker, r.journal.Name, t.p); err != nil {
 				return err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/volume"
 	"golang.org/x/sync/errgroup"
@@ -68,7 +70,7 @@ func (t *transaction) takeLock(ctx context.Context) error {
 // forget drops the record of the journal, of which nothing is left to do. If it cannot,
 // the store itself drops it one day.
 func (t *transaction) forget(ctx context.Context) {
-	ctx, cancel := cleanup(ctx)
+	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	_ = t.lock.ForgetJournal(ctx)
 }
@@ -113,7 +115,7 @@ func (r *replacement) running() []string {
 
 // openWorker starts the worker that reads and writes volumes, if there are any.
 func (t *transaction) openWorker(ctx context.Context) (VolumeWorker, error) {
-	volumes := distinct(t.journal.Holds, t.journal.Volumes, t.journal.Made)
+	volumes := dockerop.Distinct(t.journal.Holds, t.journal.Volumes, t.journal.Made)
 	if len(volumes)+len(t.targets()) == 0 {
 		return nil, nil
 	}
@@ -128,5 +130,5 @@ func (t *transaction) watchOver(ctx context.Context) (err error) {
 	if t.engine.guard != nil {
 		t.release, err = t.engine.guard(ctx, Watched{Replaced: t.plan.name})
 	}
-	return describe(err, "start the process that rolls the restore back should this one be killed")
+	return dockerop.Describe(err, "start the process that rolls the restore back should this one be killed")
 }

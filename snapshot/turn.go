@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -112,9 +113,9 @@ func (s start) compare(other start) int {
 }
 
 func (e *Engine) startOf(ctx context.Context, worker string) (start, error) {
-	c, err := e.inspectIfThere(ctx, worker)
+	c, err := e.docker.InspectIfThere(ctx, worker)
 	if err != nil || c == nil || !c.State.Running {
 		return start{}, err
 	}
-	return start{at: timeOf(c.State.StartedAt), id: c.ID}, nil
+	return start{at: dockerop.TimeOf(c.State.StartedAt), id: c.ID}, nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/docker/docker/client"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // While the engine cannot be reached nothing can be taken back, and nobody else would do it.
@@ -27,9 +29,9 @@ func TestUndoWaitsForTheEngine(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var did []string
 				var got events
-				u := undo{p: got.progress}
-				u.add(func(context.Context) error { did = append(did, "first"); return nil })
-				u.add(func(context.Context) error {
+				u := dockerop.Undo{P: got.progress}
+				u.Add(func(context.Context) error { did = append(did, "first"); return nil })
+				u.Add(func(context.Context) error {
 					did = append(did, "second")
 					if len(did) <= tc.breaks {
 						return client.ErrorConnectionFailed("tcp://engine") //nolint:staticcheck // SA1019: there is no other way to make one
@@ -39,7 +41,7 @@ func TestUndoWaitsForTheEngine(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel() // Ctrl-C
 				err := failure
-				u.unless(ctx, &err)
+				u.Unless(ctx, &err)
 				assert.ErrorIs(t, err, failure)
 				assert.Equal(t, client.IsErrConnectionFailed(err), !tc.complete)
 				if tc.complete {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -61,10 +62,10 @@ func (e *Engine) putBack(ctx context.Context, j journal, b *rollBack, p plan.Pro
 	if err != nil {
 		return "", err
 	}
-	if old != nil && containerName(*old) == j.OldName {
+	if old != nil && dockerop.ContainerName(*old) == j.OldName {
 		b.data = dataSafe // it had not stepped aside
 	}
-	if err := e.discard(ctx, j.Worker); err != nil {
+	if err := e.docker.Discard(ctx, j.Worker); err != nil {
 		return "", fmt.Errorf("end the worker that writes the volumes: %w", err)
 	}
 	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
@@ -75,11 +76,11 @@ func (e *Engine) putBack(ctx context.Context, j journal, b *rollBack, p plan.Pro
 		return over, err
 	}
 	if made != nil {
-		if err := e.discard(ctx, made.ID); err != nil {
-			return "", fmt.Errorf("remove the new container %s: %w", made.ID[:shortID], err)
+		if err := e.docker.Discard(ctx, made.ID); err != nil {
+			return "", fmt.Errorf("remove the new container %s: %w", made.ID[:dockerop.ShortID], err)
 		}
 	}
-	if old != nil && containerName(*old) == j.OldName {
+	if old != nil && dockerop.ContainerName(*old) == j.OldName {
 		b.notStarted = e.startOthers(ctx, j.Others, p)
 		return e.standUp(ctx, old.ID, j, p)
 	}
@@ -118,7 +119,7 @@ func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.Ins
 	}
 	b.notStarted = e.startOthers(ctx, j.Others, p)
 	return fmt.Sprintf("container %s (%s) was removed by somebody meanwhile, and there is no snapshot of it: the new container %s (%s) stays",
-		j.OldName, j.Old[:shortID], j.Name, made.ID[:shortID]), nil
+		j.OldName, j.Old[:dockerop.ShortID], j.Name, made.ID[:dockerop.ShortID]), nil
 }
 
 // findSafety finds the safety snapshot; nil: none was taken, or it is gone.
@@ -149,8 +150,8 @@ func (e *Engine) finishReplace(ctx context.Context, j journal, p plan.Progress) 
 
 // removeReplaced removes the old container, unless it is back under its name.
 func (e *Engine) removeReplaced(ctx context.Context, j journal, p plan.Progress) error {
-	old, err := e.inspectIfThere(ctx, j.Old)
-	if err != nil || old == nil || j.OneShot || containerName(*old) != j.Aside {
+	old, err := e.docker.InspectIfThere(ctx, j.Old)
+	if err != nil || old == nil || j.OneShot || dockerop.ContainerName(*old) != j.Aside {
 		return err
 	}
 	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
@@ -168,44 +169,24 @@ func (e *Engine) removeReplaced(ctx context.Context, j journal, p plan.Progress)
 	return nil
 }
 
-// discard removes the container that word names, if it is not empty.
-func (e *Engine) discard(ctx context.Context, word string) error {
-	if word == "" {
-		return nil
-	}
-	return e.removeContainer(ctx, word)
-}
-
 // findOld finds the container that was to be replaced. One that the engine is
 // about to remove, because it was made with --rm and has ended, is gone.
 func (e *Engine) findOld(ctx context.Context, j journal) (*container.InspectResponse, error) {
-	old, err := e.inspectIfThere(ctx, j.Old)
+	old, err := e.docker.InspectIfThere(ctx, j.Old)
 	if err != nil || old == nil || !j.OneShot || old.State.Running {
 		return old, err
 	}
-	return nil, e.awaitGone(ctx, j.Old)
+	return nil, e.docker.AwaitGone(ctx, j.Old)
 }
 
 // findMade finds the container of that name if it was made from that snapshot,
 // and is not the old one.
 func (e *Engine) findMade(ctx context.Context, name string, from labels.ID, old string) (*container.InspectResponse, error) {
-	found, err := e.inspectIfThere(ctx, name)
+	found, err := e.docker.InspectIfThere(ctx, name)
 	if err != nil || found == nil || found.ID == old || found.Config.Labels[labels.KeyRestoredFrom] != string(from) {
 		return nil, err
 	}
 	return found, nil
-}
-
-// removeVolumes removes what was made for a restore that was taken back.
-func (e *Engine) removeVolumes(ctx context.Context, names []string) error {
-	var failed error
-	for _, name := range names {
-		err := e.docker.VolumeRemove(context.WithoutCancel(ctx), name, false)
-		if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) { // conflict: somebody uses it by now
-			failed = errors.Join(failed, fmt.Errorf("remove volume %s: %w", name, err))
-		}
-	}
-	return failed
 }
 
 // errMixed means that there is nothing to put volumes back from.
@@ -220,12 +201,12 @@ func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectRespo
 		return err
 	}
 	if old != nil && old.State.Running {
-		if err := e.stop(ctx, old.ID, old.State.Paused, nil); err != nil {
+		if err := e.docker.Stop(ctx, old.ID, old.State.Paused, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", j.Aside, err)
 		}
 	}
 	for _, o := range j.Others {
-		if err := e.stop(ctx, o.ID, false, nil); err != nil {
+		if err := e.docker.Stop(ctx, o.ID, false, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", o.Name, err)
 		}
 	}
@@ -269,10 +250,10 @@ func (s *Snapshot) archivesOf(volumes []string) []volumebackup.Target {
 // operation to be under way.
 func (e *Engine) abandon(ctx context.Context, lock VolumeWorker) {
 	_ = lock.Abandon()
-	ctx, cancel := cleanup(ctx)
+	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	_ = poll(ctx, func() (bool, error) { // that it goes on for a while does no harm
-		c, err := e.inspectIfThere(ctx, lock.ID())
+	_ = dockerop.Poll(ctx, func() (bool, error) { // that it goes on for a while does no harm
+		c, err := e.docker.InspectIfThere(ctx, lock.ID())
 		return c == nil || !c.State.Running, err
 	})
 }
@@ -297,7 +278,7 @@ func (e *Engine) checkFree(ctx context.Context, j journal) error {
 			continue
 		}
 		for _, name := range storage.usesOf(c, j.Volumes) {
-			failed = errors.Join(failed, fmt.Errorf("volume %s is in use by container %s: stop it, then type docker snapshot recover %s", name, summaryName(c), j.Name))
+			failed = errors.Join(failed, fmt.Errorf("volume %s is in use by container %s: stop it, then type docker snapshot recover %s", name, dockerop.SummaryName(c), j.Name))
 		}
 	}
 	return failed

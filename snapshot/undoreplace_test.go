@@ -15,6 +15,7 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // interrupted is a world in which a restore in place of web has come as far as
@@ -127,7 +128,7 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, stuck.Container, "web")
 	assert.Equal(t, stuck.State, "Nothing was deleted. What there is now:\n"+
-		"  - the container itself ("+j.Old[:shortID]+") is named web and is stopped\n"+
+		"  - the container itself ("+j.Old[:dockerop.ShortID]+") is named web and is stopped\n"+
 		"  - container reader, which shares them, is named reader and is stopped\n"+
 		"  - the snapshot "+string(j.Safety)+" holds what there was")
 	docker.startError = nil
@@ -205,7 +206,7 @@ func TestAwaitStop(t *testing.T) {
 
 			watched := &stoppingDocker{docker, docker.findContainer(tc.suspect).id, 4}
 			e := docker.engine()
-			e.docker = watched
+			e.docker = dockerop.New(watched)
 			started = docker.clock
 			assert.NilError(t, e.awaitStop(t.Context(), j, nil))
 			assert.Assert(t, docker.clock.Sub(started) < 12*time.Second)
@@ -268,7 +269,7 @@ func TestReconnect(t *testing.T) {
 	docker.networks["n1"], docker.networks["n2"], docker.networks["n3"] = "id1", "id2", "id3"
 	c := docker.create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: "n1"})
 	c.endpoints = map[string]*network.EndpointSettings{
-		"n1": {NetworkID: "id1", Aliases: []string{"alias", c.id[:shortID]}},
+		"n1": {NetworkID: "id1", Aliases: []string{"alias", c.id[:dockerop.ShortID]}},
 		"n2": {NetworkID: "id2", IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: "10.0.0.2"}},
 		"n3": {NetworkID: "id3"},
 	}
@@ -277,7 +278,7 @@ func TestReconnect(t *testing.T) {
 	delete(c.endpoints, "n1")
 	docker.networks["n2"] = "another"
 	delete(docker.networks, "n3")
-	err := docker.engine().reconnect(t.Context(), c.inspect(false), j.Endpoints)
+	err := docker.engine().docker.Reconnect(t.Context(), c.inspect(false), j.Endpoints)
 	assert.ErrorContains(t, err, "network n3 of container web does not exist any more: create it again")
 	assert.Equal(t, c.endpoints["n1"].NetworkID, "id1")
 	assert.DeepEqual(t, c.endpoints["n1"].Aliases, []string{"alias"})

@@ -5,31 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
-
-// waitPoll is how often a container's state is looked at.
-const waitPoll = 50 * time.Millisecond
-
-// poll calls done until it says so, or fails, or ctx ends.
-func poll(ctx context.Context, done func() (bool, error)) error {
-	tick := time.NewTicker(waitPoll)
-	defer tick.Stop()
-	for {
-		over, err := done()
-		if over || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
-}
 
 // waitReady waits until a container that was started is healthy; without a
 // healthcheck, until it has run for a while. One whose command has ended well is done.
@@ -47,7 +27,7 @@ func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOption
 	}
 	p.Status("wait", what)
 	deadline := e.now().Add(limit)
-	return poll(ctx, func() (bool, error) {
+	return dockerop.Poll(ctx, func() (bool, error) {
 		c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
 		if err != nil {
 			return false, fmt.Errorf("inspect container %s: %w", name, err)
@@ -125,17 +105,4 @@ func whyDown(c container.InspectResponse) string {
 		return fmt.Sprintf("did not stay up: its command ended with status %d", c.State.ExitCode)
 	}
 	return ""
-}
-
-// awaitGone waits until the engine has removed a container that was made with --rm.
-func (e *Engine) awaitGone(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
-	defer cancel()
-	return poll(ctx, func() (bool, error) {
-		_, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
-		if cerrdefs.IsNotFound(err) {
-			return true, nil
-		}
-		return false, err
-	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // latestOfContainer finds what a word means if it is the name of a container: its
@@ -49,8 +50,8 @@ func (e *Engine) asOf(ctx context.Context, word, container, when string) (Snapsh
 
 // nothingOf is why a word that is no snapshot, but may be a container, means nothing.
 func (e *Engine) nothingOf(ctx context.Context, word string) error {
-	c, err := e.inspectIfThere(ctx, word)
-	if err != nil || c == nil || containerName(*c) != word {
+	c, err := e.docker.InspectIfThere(ctx, word)
+	if err != nil || c == nil || dockerop.ContainerName(*c) != word {
 		return &NotFoundError{Word: word}
 	}
 	return &NotFoundError{Word: word, Reason: fmt.Sprintf("container %s has no snapshots", word)}

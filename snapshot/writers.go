@@ -7,6 +7,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -58,7 +59,7 @@ func (e *Engine) writers(ctx context.Context, from source, volumes []string, pau
 			w.paused = append(w.paused, c.ID)
 		}
 	}
-	w.running, w.paused = distinct(w.running), distinct(w.paused)
+	w.running, w.paused = dockerop.Distinct(w.running), dockerop.Distinct(w.paused)
 	return w, nil
 }
 
@@ -69,7 +70,7 @@ func (w writers) joined(before writers) bool {
 }
 
 // all are those who must not run while the volumes are read.
-func (w writers) all() []string { return distinct(w.running, w.paused) }
+func (w writers) all() []string { return dockerop.Distinct(w.running, w.paused) }
 
 // splitWorkers tells our own workers from the other containers. It returns the others, and
 // the IDs of the containers that the workers freeze, or will: one of these that is paused

@@ -1,4 +1,4 @@
-package snapshot
+package dockerop
 
 import (
 	"context"
@@ -10,35 +10,35 @@ import (
 	"github.com/docker/docker/api/types/filters"
 )
 
-// thawWatch hears from the engine who was paused, thawed and started. A look at the
+// ThawWatch hears from the engine who was paused, thawed and started. A look at the
 // states would miss a thaw that is followed by another pause.
-type thawWatch struct {
+type ThawWatch struct {
 	messages <-chan eventtypes.Message
 	failed   <-chan error
-	stop     context.CancelFunc
+	Stop     context.CancelFunc
 }
 
-// watchThaws begins to listen. The caller must stop what it returns.
-func (e *Engine) watchThaws(ctx context.Context) *thawWatch {
+// WatchThaws begins to listen. The caller must stop what it returns.
+func (e *Engine) WatchThaws(ctx context.Context) *ThawWatch {
 	ctx, stop := context.WithCancel(ctx)
 	args := filters.NewArgs(filters.Arg("type", string(eventtypes.ContainerEventType)))
 	for _, action := range []eventtypes.Action{eventtypes.ActionPause, eventtypes.ActionUnPause, eventtypes.ActionStart, eventtypes.ActionCommit} {
 		args.Add("event", string(action))
 	}
-	messages, failed := e.docker.Events(ctx, eventtypes.ListOptions{Filters: args})
-	return &thawWatch{messages: messages, failed: failed, stop: stop}
+	messages, failed := e.Events(ctx, eventtypes.ListOptions{Filters: args})
+	return &ThawWatch{messages: messages, failed: failed, Stop: stop}
 }
 
 // heard is what happened to containers: their IDs.
-type heard struct{ paused, ran []string }
+type heard struct{ Paused, Ran []string }
 
 // commitEventTimeout bounds how long the event of a commit is waited for. The
 // engine sends it before it answers the commit.
 const commitEventTimeout = 10 * time.Second
 
-// untilCommit returns what has happened between watchThaws and the end of the
+// UntilCommit returns what has happened between watchThaws and the end of the
 // commit with this comment. An engine sends events in the order of what they tell.
-func (w *thawWatch) untilCommit(ctx context.Context, comment string) (heard, error) {
+func (w *ThawWatch) UntilCommit(ctx context.Context, comment string) (heard, error) {
 	limit := time.NewTimer(commitEventTimeout)
 	defer limit.Stop()
 	var h heard
@@ -47,9 +47,9 @@ func (w *thawWatch) untilCommit(ctx context.Context, comment string) (heard, err
 		case m := <-w.messages:
 			switch m.Action {
 			case eventtypes.ActionPause:
-				h.paused = append(h.paused, m.Actor.ID)
+				h.Paused = append(h.Paused, m.Actor.ID)
 			case eventtypes.ActionUnPause, eventtypes.ActionStart:
-				h.ran = append(h.ran, m.Actor.ID)
+				h.Ran = append(h.Ran, m.Actor.ID)
 			case eventtypes.ActionCommit:
 				if m.Actor.Attributes["comment"] == comment {
 					return h, nil

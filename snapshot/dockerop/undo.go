@@ -1,4 +1,4 @@
-package snapshot
+package dockerop
 
 import (
 	"context"
@@ -11,31 +11,31 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// cleanupTimeout bounds what is done after a failure or Ctrl-C. It leaves a
+// CleanupTimeout bounds what is done after a failure or Ctrl-C. It leaves a
 // slow engine time to answer, and a user's patience intact.
-const cleanupTimeout = 20 * time.Second
+const CleanupTimeout = 20 * time.Second
 
-// undo is what takes back a half-done operation.
-type undo struct {
+// Undo is what takes back a half-done operation.
+type Undo struct {
 	steps []func(context.Context) error
-	p     plan.Progress // may be nil
+	P     plan.Progress // may be nil
 }
 
-func (u *undo) add(f func(context.Context) error) { u.steps = append(u.steps, f) }
+func (u *Undo) Add(f func(context.Context) error) { u.steps = append(u.steps, f) }
 
-// unless takes everything back, newest first, if *err is set. It works on a
+// Unless takes everything back, newest first, if *err is set. It works on a
 // context that survives Ctrl-C, and waits for an engine that cannot be reached.
 // Call it as:
 //
 //	defer func() { u.unless(ctx, &err) }()
-func (u *undo) unless(ctx context.Context, err *error) {
+func (u *Undo) Unless(ctx context.Context, err *error) {
 	if *err == nil {
 		return
 	}
-	ctx, cancel := cleanup(ctx)
+	ctx, cancel := Cleanup(ctx)
 	defer cancel()
 	for _, f := range slices.Backward(u.steps) {
-		*err = errors.Join(*err, insist(ctx, f, u.p))
+		*err = errors.Join(*err, insist(ctx, f, u.P))
 	}
 }
 
@@ -61,7 +61,7 @@ func insist(ctx context.Context, step func(context.Context) error, p plan.Progre
 	}
 }
 
-// cleanup returns a context for cleaning up, which outlives ctx but ends.
-func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+// Cleanup returns a context for cleaning up, which outlives ctx but ends.
+func Cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), CleanupTimeout)
 }
