@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
@@ -60,3 +61,23 @@ type FreezeError = dockerop.FreezeError
 type Host = dockerop.Host
 type Images = dockerop.Images
 type Lifecycle = dockerop.Lifecycle
+
+const SortCreated = catalog.SortCreated
+const SortName = catalog.SortName
+const SortSize = catalog.SortSize
+
+type AmbiguousError = catalog.AmbiguousError
+type Candidate = catalog.Candidate
+type Filter = catalog.Filter
+type ListOptions = catalog.ListOptions
+type NameTakenError = catalog.NameTakenError
+type NotFoundError = catalog.NotFoundError
+type PinnedError = catalog.PinnedError
+type Service = catalog.Service
+type Snapshot = catalog.Snapshot
+type Sort = catalog.Sort
+
+var FilterKeys = catalog.FilterKeys
+var ParseDuration = catalog.ParseDuration
+var ParseFilter = catalog.ParseFilter
+var Repository = catalog.Repository

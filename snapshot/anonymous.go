@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -70,7 +71,7 @@ func anonymousOptions(captured *mount.VolumeOptions) *mount.VolumeOptions {
 	}
 	kept := &mount.VolumeOptions{NoCopy: captured.NoCopy}
 	for key, value := range withoutOurs(captured.Labels) {
-		if !strings.HasPrefix(key, composePrefix) && key != labelAnonymous {
+		if !strings.HasPrefix(key, catalog.ComposePrefix) && key != labelAnonymous {
 			if kept.Labels == nil {
 				kept.Labels = map[string]string{}
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -48,7 +49,7 @@ func (sp *spec) binds() []bind {
 
 // planMounts decides what a copy gets for mounts. suffix is what its name has
 // after the original's.
-func (sp *spec) planMounts(s Snapshot, o RestoreOptions, suffix string) (volumes []newVolume, steps plan.Plan, bindNotes []string) {
+func (sp *spec) planMounts(s catalog.Snapshot, o RestoreOptions, suffix string) (volumes []newVolume, steps plan.Plan, bindNotes []string) {
 	bindNotes = sp.limitBinds(o.Binds)
 	volumes, steps = sp.planVolumes(s, o.Volumes, suffix)
 	return volumes, steps, bindNotes

@@ -11,10 +11,8 @@ import (
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
-
-// composePrefix begins the labels by which Compose knows what is its own.
-const composePrefix = "com.docker.compose."
 
 // commitConfig is the image configuration of a snapshot: the defaults of the
 // image below, not the overrides of this one run, which are in the labels. What
@@ -27,7 +25,7 @@ func commitConfig(s source, own map[string]string) *container.Config {
 	}
 	config.Labels = map[string]string{}
 	for key := range s.container.Config.Labels {
-		if strings.HasPrefix(key, labels.Prefix) || strings.HasPrefix(key, composePrefix) {
+		if strings.HasPrefix(key, labels.Prefix) || strings.HasPrefix(key, catalog.ComposePrefix) {
 			config.Labels[key] = "" // or docker compose down would hit copies
 		}
 	}

@@ -113,16 +113,6 @@ func (sp *spec) forgetNetworkIDs() {
 	}
 }
 
-// ContainerLabels are the labels that the captured container had, as it was
-// configured. They are nil if the configuration cannot be read.
-func (s Snapshot) ContainerLabels() map[string]string {
-	var c struct{ Labels map[string]string }
-	if err := json.Unmarshal(s.Config.Config, &c); err != nil {
-		return nil
-	}
-	return c.Labels
-}
-
 // missingFields lists the fields of the JSON object want that hold something
 // and that have does not have, as dotted paths that begin with prefix.
 func missingFields(prefix string, want, have []byte) ([]string, error) {

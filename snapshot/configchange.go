@@ -11,6 +11,7 @@ import (
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
@@ -33,7 +34,7 @@ const (
 )
 
 // configChanges compares a container with what a snapshot makes of it.
-func configChanges(old container.InspectResponse, s Snapshot, sp *spec) []ConfigChange {
+func configChanges(old container.InspectResponse, s catalog.Snapshot, sp *spec) []ConfigChange {
 	changes := imageChange(old, s)
 	for _, c := range compareNamed(variables(old.Config.Env), variables(sp.config.Env)) {
 		c.What, c.Now, c.Then = ConfigEnvironment, "", ""
@@ -52,7 +53,7 @@ func configChanges(old container.InspectResponse, s Snapshot, sp *spec) []Config
 
 // imageChange compares images by their names, and by what these stood for. Of a container that was
 // restored it is not known what image it once ran from.
-func imageChange(old container.InspectResponse, s Snapshot) []ConfigChange {
+func imageChange(old container.InspectResponse, s catalog.Snapshot) []ConfigChange {
 	now, then := old.Config.Image, s.Container.Image
 	if old.Config.Labels[labels.KeyRestoredFrom] != "" || old.Image == s.Container.ImageID {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 func TestConfigChanges(t *testing.T) {
@@ -25,7 +26,7 @@ func TestConfigChanges(t *testing.T) {
 			{Type: mount.TypeTmpfs, Destination: "/tmp"},
 		},
 	}
-	s := Snapshot{Record: labels.Record{
+	s := catalog.Snapshot{Record: labels.Record{
 		Container: labels.Container{Image: "app:1", ImageID: "sha256:aaaaaaaaaaaaaaaaaaaa"},
 		Mounts: []labels.Mount{
 			{Type: "volume", Name: "older", Destination: "/data", RW: true}, {Type: "bind", Source: "/srv", Destination: "/srv"},
@@ -58,7 +59,7 @@ func TestPreviewTellsOfTheConfiguration(t *testing.T) {
 	config := docker.findContainer("web").config
 	config.Env = append(config.Env, "DEBUG=1")
 	docker.service = nil // nothing to compare
-	s, err := docker.engine().Resolve(t.Context(), "web:one")
+	s, err := docker.engine().catalog.Resolve(t.Context(), "web:one")
 	assert.NilError(t, err)
 	web := docker.findContainer("web").inspect(false)
 	plan, err := docker.engine().planReplace(t.Context(), s, &web, replaceOptions(), nil)

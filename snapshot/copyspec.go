@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
@@ -13,7 +14,7 @@ import (
 // forCopy turns a captured configuration into that of a new container which
 // lives beside the original and takes none of its traffic: no aliases, fixed
 // addresses or MAC, no Compose labels. It returns what the user has to know of.
-func (sp *spec) forCopy(s Snapshot) plan.Plan {
+func (sp *spec) forCopy(s catalog.Snapshot) plan.Plan {
 	sp.config.Image = s.Ref()
 	sp.host.ContainerIDFile = ""
 	sp.copyHostname(s.Container.ID)
@@ -34,10 +35,10 @@ func (sp *spec) copyHostname(originalID string) {
 }
 
 // copyLabels leaves off Compose's labels, and says what the copy was made from.
-func (sp *spec) copyLabels(s Snapshot) {
+func (sp *spec) copyLabels(s catalog.Snapshot) {
 	own := map[string]string{}
 	for key, value := range sp.config.Labels {
-		if !strings.HasPrefix(key, composePrefix) {
+		if !strings.HasPrefix(key, catalog.ComposePrefix) {
 			own[key] = value
 		}
 	}

@@ -12,11 +12,12 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 // captured is a snapshot without a configuration.
-func captured() Snapshot {
-	return Snapshot{Record: labels.Record{
+func captured() catalog.Snapshot {
+	return catalog.Snapshot{Record: labels.Record{
 		ID: "20260131-120001-000001", Trigger: labels.TriggerManual, Meta: map[string]string{"k": "v"},
 		Container: labels.Container{ID: strings.Repeat("ab", 32), Name: "web"},
 	}}

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -47,7 +48,7 @@ func (v newVolume) isAnonymous() bool { return v.destination != "" }
 
 // planVolumes points the configuration at new volumes, and returns them. suffix
 // is what the copy's name has after the original's.
-func (sp *spec) planVolumes(s Snapshot, choice CopyVolumes, suffix string) ([]newVolume, plan.Plan) {
+func (sp *spec) planVolumes(s catalog.Snapshot, choice CopyVolumes, suffix string) ([]newVolume, plan.Plan) {
 	if choice == VolumesShared {
 		return nil, nil
 	}
@@ -92,14 +93,14 @@ func (v newVolume) step() plan.Step {
 
 // copyVolume describes the copy of a captured volume. An anonymous one gets the
 // beginning of its name: 64 digits tell nobody more.
-func copyVolume(s Snapshot, m labels.Mount, suffix string) newVolume {
+func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string) newVolume {
 	base := m.Name
 	if m.Anonymous && len(base) > dockerop.ShortID {
 		base = base[:dockerop.ShortID]
 	}
 	own := map[string]string{}
 	for key, value := range withoutOurs(m.Labels) {
-		if !strings.HasPrefix(key, composePrefix) && key != labelAnonymous {
+		if !strings.HasPrefix(key, catalog.ComposePrefix) && key != labelAnonymous {
 			own[key] = value
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
@@ -112,15 +113,15 @@ func (e *Engine) capture(ctx context.Context, from source, when occasion, o Crea
 	if err != nil {
 		return Created{}, err
 	}
-	s := Snapshot{Record: record, ImageID: imageID, Refs: a.refs}
-	err = e.publish(ctx, &s, from, &u)
+	s := catalog.Snapshot{Record: record, ImageID: imageID, Refs: a.refs}
+	err = e.catalog.Publish(ctx, &s, from.latest, from.named, &u)
 	if endErr := a.ending.Wait(); err == nil {
 		err = endErr
 	}
 	if err != nil {
 		return Created{}, err
 	}
-	e.retire(ctx, from.named.snapshot, from.engine, p)
+	e.retire(ctx, from.named.Snapshot, from.engine, p)
 	return Created{Snapshot: s, Frozen: a.frozen, Incomplete: a.lost, SweepDue: a.sweepDue}, nil
 }
 
@@ -168,7 +169,7 @@ func (a *archiving) capture(ctx context.Context, o CreateOptions, u *dockerop.Un
 	if len(volumes) == 0 {
 		return a.commitOnly(ctx, o, u)
 	}
-	return a.run(ctx, volumes, o.pause(), container.CommitOptions{Comment: comment(a.id)}, u)
+	return a.run(ctx, volumes, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.id)}, u)
 }
 
 // limitLayers replaces an image that has too many layers with one that has one.
@@ -199,7 +200,7 @@ func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *dockerop
 	imageID, err := a.commitWatched(ctx, o, u)
 	if errors.Is(err, errThawed) && a.engine.volumes != nil && a.begin == nil {
 		a.p.Status("commit", err.Error()+": committing the container again")
-		imageID, err = a.run(ctx, nil, o.pause(), container.CommitOptions{Comment: comment(a.id)}, u)
+		imageID, err = a.run(ctx, nil, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.id)}, u)
 	}
 	if err != nil {
 		return "", err
@@ -220,9 +221,9 @@ func (a *archiving) commitWatched(ctx context.Context, o CreateOptions, u *docke
 		return "", err
 	}
 	a.p.Status("commit", "committing "+name)
-	options := container.CommitOptions{Comment: comment(a.id), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
+	options := container.CommitOptions{Comment: catalog.CommitComment(a.id), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
 	if !a.tooDeep() { // then there is nothing left to do to the image, and it can have its tag at once
-		options.Reference = tagged{Repository(name), string(a.id)}.String()
+		options.Reference = catalog.TagOf(name, string(a.id)).String()
 		// By its tag it is found even if the engine's answer is lost.
 		u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, options.Reference) })
 	}

@@ -34,7 +34,7 @@ func TestCreateRecordsEverything(t *testing.T) {
 	assert.NilError(t, err)
 
 	assert.Equal(t, created.Ref(), "cua-snapshot/shop-db--ecd6c612062c6a61:20260131-120001-000001")
-	found, err := docker.engine().Resolve(t.Context(), "Shop-DB:one")
+	found, err := docker.engine().catalog.Resolve(t.Context(), "Shop-DB:one")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, found, created.Snapshot)
 	want := labels.Record{

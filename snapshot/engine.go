@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
@@ -12,6 +13,7 @@ import (
 // It keeps no state and may be used by several goroutines.
 type Engine struct {
 	docker  *dockerop.Engine
+	catalog *catalog.Catalog
 	volumes Volumes // nil: volumes are recorded, not archived
 	given   bool    // the user has named the store: labels are not asked for it
 	guard   Guard   // nil: nobody watches over frozen containers
@@ -34,9 +36,14 @@ func WithGuard(g Guard) Option { return func(e *Engine) { e.guard = g } }
 
 // New returns an engine that works through docker.
 func New(docker dockerop.Docker, options ...Option) *Engine {
-	e := &Engine{docker: dockerop.New(docker), now: time.Now, random: rand.Reader} //nolint:forbidigo // this is where the clock comes from
+	e := newEngine(docker, time.Now, rand.Reader) //nolint:forbidigo // this is where the clock comes from
 	for _, option := range options {
 		option(e)
 	}
 	return e
+}
+
+func newEngine(docker dockerop.Docker, now func() time.Time, random io.Reader) *Engine {
+	calls := dockerop.New(docker)
+	return &Engine{docker: calls, catalog: catalog.New(calls, now, random), now: now, random: random}
 }

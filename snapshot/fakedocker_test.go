@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
@@ -96,7 +97,7 @@ func newFakeDocker() *fakeDocker {
 	for _, name := range []string{"bridge", "host", "none"} {
 		f.networks[name] = f.newID()
 	}
-	f.volumes = []*fakeVolume{{name: keyVolume, labels: map[string]string{labelKey: strings.Repeat("5e", keyBytes)}}}
+	f.volumes = []*fakeVolume{{name: catalog.KeyVolume, labels: map[string]string{catalog.LabelKey: strings.Repeat("5e", catalog.KeyBytes)}}}
 	f.addImage("busybox:latest", &container.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}})
 	return f
 }
@@ -256,7 +257,7 @@ func (f *fakeDocker) world() string {
 		lines = append(lines, fmt.Sprintf("image %s %s", img.id[7:19], tags))
 	}
 	for _, v := range f.volumes {
-		if v.name == keyVolume {
+		if v.name == catalog.KeyVolume {
 			continue // once it is made it stays
 		}
 		lines = append(lines, strings.TrimSpace("volume "+v.name+" "+v.content))

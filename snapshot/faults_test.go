@@ -15,6 +15,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -76,7 +77,7 @@ func sceneWith(prepare func(t *testing.T, docker *fakeDocker)) func(*testing.T) 
 	}
 }
 
-func snapshotOf(t *testing.T, docker *fakeDocker, o CreateOptions) Snapshot {
+func snapshotOf(t *testing.T, docker *fakeDocker, o CreateOptions) catalog.Snapshot {
 	t.Helper()
 	created, err := docker.engine().Create(t.Context(), o, nil)
 	assert.NilError(t, err)
@@ -193,13 +194,13 @@ func assertOnlySweepableIsLeft(t *testing.T, o outcome) {
 // assertWhole checks that the newest snapshot is there with all its tags.
 func assertWhole(t *testing.T, docker *fakeDocker, o CreateOptions) {
 	t.Helper()
-	s, err := docker.engine().Resolve(t.Context(), o.Container+":latest")
+	s, err := docker.engine().catalog.Resolve(t.Context(), o.Container+":latest")
 	assert.NilError(t, err)
 	assert.Equal(t, s.Name, o.Name)
 	assert.Equal(t, s.Created.Year(), 2026)
-	wanted := []string{s.Ref(), Repository(o.Container) + ":latest"}
+	wanted := []string{s.Ref(), catalog.Repository(o.Container) + ":latest"}
 	if o.Name != "" {
-		wanted = append(wanted, Repository(o.Container)+":"+o.Name)
+		wanted = append(wanted, catalog.Repository(o.Container)+":"+o.Name)
 	}
 	slices.Sort(wanted)
 	assert.DeepEqual(t, s.Refs, wanted)
@@ -266,7 +267,7 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 }
 
 func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
-	var removed Snapshot
+	var removed catalog.Snapshot
 	prepare := func(t *testing.T, docker *fakeDocker) {
 		t.Helper()
 		docker.run(t, "web")
@@ -286,7 +287,7 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
 				whole := o.after == o.before
 				gone := o.docker.findImage(removed.ImageID) == nil
-				latest, err := o.docker.engine().Resolve(t.Context(), "web:latest")
+				latest, err := o.docker.engine().catalog.Resolve(t.Context(), "web:latest")
 				assert.NilError(t, err)
 				assert.Assert(t, whole || gone && latest.Name == "one", "%s", o.after)
 				assert.Assert(t, o.err != nil || gone)
@@ -313,10 +314,10 @@ func TestRemoveOfManyLeavesEachWholeOrGone(t *testing.T) {
 		return failed
 	}
 	withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
-		left, err := o.docker.engine().List(t.Context(), ListOptions{}, nil)
+		left, err := o.docker.engine().List(t.Context(), catalog.ListOptions{}, nil)
 		assert.NilError(t, err)
 		assert.Assert(t, o.err != nil || len(left) == 1, "%s", o.after)
-		latest, err := o.docker.engine().Resolve(t.Context(), "web:latest")
+		latest, err := o.docker.engine().catalog.Resolve(t.Context(), "web:latest")
 		assert.NilError(t, err, "%s", o.after)
 		assert.Equal(t, latest.Name, left[0].Name, "%s", o.after)
 		for _, s := range left {
@@ -334,13 +335,13 @@ func TestSweepLeavesAlone(t *testing.T) {
 	docker.addImage("", &container.Config{Labels: record.config.Labels}).comment = "buildkit.dockerfile.v0"
 	// The orphan of a killed client, which a container was made from by hand.
 	orphan := docker.addImage("", &container.Config{Cmd: []string{"sh"}, Labels: record.config.Labels})
-	orphan.comment = comment(made[0].ID)
+	orphan.comment = catalog.CommitComment(made[0].ID)
 	docker.create(t, "user", &container.Config{Image: orphan.id}, &container.HostConfig{})
 	// A container that only has a similar name, and one of ours that is new.
-	docker.create(t, scratchPrefix+"by-hand", &container.Config{}, &container.HostConfig{})
-	docker.create(t, "my-"+scratchPrefix, &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
+	docker.create(t, catalog.ScratchPrefix+"by-hand", &container.Config{}, &container.HostConfig{})
+	docker.create(t, "my-"+catalog.ScratchPrefix, &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
 	docker.clock = docker.clock.Add(2 * orphanAge)
-	docker.create(t, scratchPrefix+"new", &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
+	docker.create(t, catalog.ScratchPrefix+"new", &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
 	before := docker.world()
 
 	docker.engine().sweep(t.Context(), docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })

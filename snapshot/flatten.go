@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
@@ -47,7 +48,7 @@ func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p pl
 		return "", err
 	}
 	err = e.withScratch(ctx, base, id, nil, func(scratch string) error {
-		made, err := e.docker.Commit(ctx, scratch, container.CommitOptions{Config: config, Comment: comment(id)})
+		made, err := e.docker.Commit(ctx, scratch, container.CommitOptions{Config: config, Comment: catalog.CommitComment(id)})
 		if err != nil {
 			return err
 		}
@@ -80,7 +81,7 @@ func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, 
 		defer files.Close()
 		counted := &countingReader{Reader: files, progress: p}
 		answer, err := e.docker.ImageImport(ctx, image.ImportSource{Source: counted, SourceName: "-"}, "", image.ImportOptions{
-			Message: comment(id), Platform: imagePlatform(layered),
+			Message: catalog.CommitComment(id), Platform: imagePlatform(layered),
 			Changes: []string{"LABEL " + labels.KeyVersion + "=" + labels.SchemaVersion, "LABEL " + labels.KeyID + "=" + string(id)},
 		})
 		if err != nil {
@@ -98,9 +99,6 @@ func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, 
 	return base, err
 }
 
-// scratchPrefix begins the names of the containers that making a flat image needs.
-const scratchPrefix = "cua-snapshot-flatten-"
-
 // withScratch runs f with a container of the image that never starts. Volumes
 // that the image declares are covered, or the engine would make and fill them.
 func (e *Engine) withScratch(ctx context.Context, imageID string, id labels.ID, volumes map[string]struct{}, f func(scratch string) error) (err error) {
@@ -112,7 +110,7 @@ func (e *Engine) withScratch(ctx context.Context, imageID string, id labels.ID, 
 		Image:      imageID,
 		Entrypoint: []string{"/never-started"}, // the engine wants a command
 		Labels:     map[string]string{labels.KeyVersion: labels.SchemaVersion},
-	}, host, nil, scratchPrefix+string(id))
+	}, host, nil, catalog.ScratchPrefix+string(id))
 	if err != nil {
 		return fmt.Errorf("create scratch container: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -106,7 +107,7 @@ func (e *Engine) storeNames() []string {
 
 // foreignProblems are what a foreign snapshot asks for as a copy, and is not allowed.
 func (s surroundings) foreignProblems(sp *spec, volumes []newVolume, o RestoreOptions, reserved ...string) []plan.Problem {
-	j := judge{info: s.info, joins: o.Networks, absent: s.noVolume, made: map[string]bool{}, reserved: append(reserved, keyVolume)}
+	j := judge{info: s.info, joins: o.Networks, absent: s.noVolume, made: map[string]bool{}, reserved: append(reserved, catalog.KeyVolume)}
 	var asked []Access
 	for _, v := range volumes {
 		if v.isAnonymous() {
@@ -122,7 +123,7 @@ func (s surroundings) foreignProblems(sp *spec, volumes []newVolume, o RestoreOp
 func (r *replacement) foreignProblems(around surroundings, o ReplaceOptions, reserved ...string) []plan.Problem {
 	j := judge{
 		info: around.info, joins: o.Networks, absent: around.noVolume, made: map[string]bool{}, replaced: map[string]bool{},
-		reserved: append(reserved, keyVolume),
+		reserved: append(reserved, catalog.KeyVolume),
 	}
 	if r.old != nil {
 		for _, m := range r.old.Mounts {

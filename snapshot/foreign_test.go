@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -316,10 +317,12 @@ func TestASealedSnapshotNeedsNoAsking(t *testing.T) {
 
 	seal := docker.findImage(s.ImageID).config.Labels[labels.KeySeal]
 	for name, change := range map[string]func(){
-		"no seal":         func() { docker.findImage(s.ImageID).config.Labels[labels.KeySeal] = "" },
-		"another seal":    func() { docker.findImage(s.ImageID).config.Labels[labels.KeySeal] = strings.Repeat("00", 32) },
-		"another engine":  func() { docker.info.ID = "engine-2" },
-		"another key":     func() { docker.findVolume(keyVolume).labels[labelKey] = strings.Repeat("00", keyBytes) },
+		"no seal":        func() { docker.findImage(s.ImageID).config.Labels[labels.KeySeal] = "" },
+		"another seal":   func() { docker.findImage(s.ImageID).config.Labels[labels.KeySeal] = strings.Repeat("00", 32) },
+		"another engine": func() { docker.info.ID = "engine-2" },
+		"another key": func() {
+			docker.findVolume(catalog.KeyVolume).labels[catalog.LabelKey] = strings.Repeat("00", catalog.KeyBytes)
+		},
 		"no key":          func() { docker.volumes = nil },
 		"another setting": func() { docker.findImage(s.ImageID).config.Labels[labels.KeyDescription] = "x" },
 	} {
@@ -327,7 +330,7 @@ func TestASealedSnapshotNeedsNoAsking(t *testing.T) {
 			change()
 			assert.Equal(t, asksOf(t, restoreEvil(t, docker, RestoreOptions{DryRun: true}, false)), "bind=/ pid=host privileged")
 			docker.info.ID = "engine-1"
-			docker.volumes = []*fakeVolume{{name: keyVolume, labels: map[string]string{labelKey: strings.Repeat("5e", keyBytes)}}}
+			docker.volumes = []*fakeVolume{{name: catalog.KeyVolume, labels: map[string]string{catalog.LabelKey: strings.Repeat("5e", catalog.KeyBytes)}}}
 			docker.findImage(s.ImageID).config.Labels[labels.KeySeal] = seal
 			docker.findImage(s.ImageID).config.Labels[labels.KeyDescription] = ""
 		})
@@ -385,13 +388,13 @@ func TestPoliciesOfOnesOwnComeBack(t *testing.T) {
 func TestTheEnginesKeyIsMadeOnce(t *testing.T) {
 	docker := newFakeDocker()
 	docker.volumes = nil
-	first, err := docker.engine().engineKey(t.Context())
+	first, err := docker.engine().catalog.EngineKey(t.Context())
 	assert.NilError(t, err)
 	docker.randomness = 7
-	second, err := docker.engine().engineKey(t.Context())
+	second, err := docker.engine().catalog.EngineKey(t.Context())
 	assert.NilError(t, err)
 	assert.DeepEqual(t, first, second)
-	docker.findVolume(keyVolume).labels = nil
-	_, err = docker.engine().engineKey(t.Context())
+	docker.findVolume(catalog.KeyVolume).labels = nil
+	_, err = docker.engine().catalog.EngineKey(t.Context())
 	assert.ErrorContains(t, err, "volume cua-snapshot-key holds no key")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -15,11 +16,11 @@ import (
 // store in one go, and for others of this engine whose images were removed long ago, with
 // docker image prune for one. If the engine is not known, those stay. It returns which
 // snapshots that failed for.
-func (e *Engine) removeArchives(ctx context.Context, gone []Snapshot, engine *dockerop.Info, p plan.Progress) map[labels.ID]error {
+func (e *Engine) removeArchives(ctx context.Context, gone []catalog.Snapshot, engine *dockerop.Info, p plan.Progress) map[labels.ID]error {
 	failed := map[labels.ID]error{}
 	type store struct{ name, id string }
 	var stores []store // in the order of the snapshots
-	claims, in := map[store][]Snapshot{}, map[store]*Engine{}
+	claims, in := map[store][]catalog.Snapshot{}, map[store]*Engine{}
 	for _, s := range gone {
 		if e.volumes == nil || s.ArchivedVolumes() == 0 {
 			continue
@@ -52,7 +53,7 @@ func (e *Engine) removeArchives(ctx context.Context, gone []Snapshot, engine *do
 }
 
 // removeClaimed frees what one store keeps for snapshots.
-func (e *Engine) removeClaimed(ctx context.Context, gone []Snapshot, seen *volumebackup.Seen, p plan.Progress) error {
+func (e *Engine) removeClaimed(ctx context.Context, gone []catalog.Snapshot, seen *volumebackup.Seen, p plan.Progress) error {
 	o := volumebackup.RemoveOptions{Seen: seen}
 	for _, s := range gone {
 		o.Claims = append(o.Claims, claimOf(s.Record))
@@ -90,7 +91,7 @@ func claimOf(r labels.Record) volumebackup.Claim {
 // existing lists the IDs of all snapshots that have an image. It goes by the
 // tags: labels that cannot be read are no reason to lose what belongs to them.
 func (e *Engine) existing(ctx context.Context) ([]string, error) {
-	images, err := e.listImages(ctx, namespace+"*")
+	images, err := e.catalog.ListImages(ctx, catalog.Namespace+"*")
 	if err != nil {
 		return nil, err
 	}

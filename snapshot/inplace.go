@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
@@ -16,7 +17,7 @@ import (
 // inPlace turns a captured configuration into that of the same container again:
 // its names, networks, aliases, addresses and Compose labels stay. It returns
 // what the user has to know of.
-func (sp *spec) inPlace(s Snapshot, old *container.InspectResponse) plan.Plan {
+func (sp *spec) inPlace(s catalog.Snapshot, old *container.InspectResponse) plan.Plan {
 	sp.config.Image = s.Ref()
 	sp.mounts = s.Mounts
 	sp.host.ContainerIDFile = ""
@@ -47,7 +48,7 @@ type placedVolume struct {
 
 // placeVolumes says where each captured volume goes, and points the
 // configuration there.
-func (sp *spec) placeVolumes(s Snapshot, old *container.InspectResponse) []placedVolume {
+func (sp *spec) placeVolumes(s catalog.Snapshot, old *container.InspectResponse) []placedVolume {
 	var placed []placedVolume
 	for _, m := range s.Mounts {
 		if m.Type != string(mount.TypeVolume) || m.Name == "" {
@@ -107,7 +108,7 @@ func (r *replacement) places() []string {
 // But a name that nobody gave changes whenever the container is made again, and
 // another container has volumes of its own: there it is what is mounted in the
 // same place.
-func placeOf(m labels.Mount, s Snapshot, old *container.InspectResponse) string {
+func placeOf(m labels.Mount, s catalog.Snapshot, old *container.InspectResponse) string {
 	if old == nil || !m.Anonymous && (old.ID == s.Container.ID || dockerop.ContainerName(*old) == s.Container.Name) {
 		return m.Name
 	}

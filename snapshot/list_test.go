@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
@@ -36,7 +38,7 @@ func listScene(t *testing.T) *fakeDocker {
 }
 
 // names are the snapshots' names, in order.
-func names(list []Snapshot) string {
+func names(list []catalog.Snapshot) string {
 	all := make([]string, len(list))
 	for i, s := range list {
 		all[i] = s.Name
@@ -46,7 +48,7 @@ func names(list []Snapshot) string {
 
 func TestListFilters(t *testing.T) {
 	docker := listScene(t)
-	b, err := docker.engine().Resolve(t.Context(), "b")
+	b, err := docker.engine().catalog.Resolve(t.Context(), "b")
 	assert.NilError(t, err)
 	webID := docker.findContainer("web").id
 	tests := []struct {
@@ -101,9 +103,9 @@ func TestListFilters(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.terms, func(t *testing.T) {
-			filter, err := ParseFilter(strings.Fields(test.terms), docker.clock)
+			filter, err := catalog.ParseFilter(strings.Fields(test.terms), docker.clock)
 			assert.NilError(t, err)
-			list, err := docker.engine().List(t.Context(), ListOptions{Filter: filter}, nil)
+			list, err := docker.engine().List(t.Context(), catalog.ListOptions{Filter: filter}, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, names(list), test.want)
 		})
@@ -112,14 +114,14 @@ func TestListFilters(t *testing.T) {
 
 func TestEveryFilterKeyIsKnown(t *testing.T) {
 	values := map[string]string{"expired": "true", "pinned": "true", "trigger": "manual"}
-	for _, key := range FilterKeys() {
+	for _, key := range catalog.FilterKeys() {
 		term := strings.TrimSuffix(key, ".") + "=x"
 		if strings.HasSuffix(key, ".") {
 			term = key + "x=y"
 		} else if value, ok := values[key]; ok {
 			term = key + "=" + value
 		}
-		_, err := ParseFilter([]string{term}, time.Time{})
+		_, err := catalog.ParseFilter([]string{term}, time.Time{})
 		assert.NilError(t, err)
 	}
 }
@@ -136,7 +138,7 @@ func TestParseFilterRefuses(t *testing.T) {
 		"name=[":      "use a part of a name, or a regular expression",
 		"expired=":    "use true or false",
 	} {
-		_, err := ParseFilter([]string{term}, time.Time{})
+		_, err := catalog.ParseFilter([]string{term}, time.Time{})
 		assert.ErrorContains(t, err, want)
 		assert.ErrorContains(t, err, "invalid filter ")
 	}
@@ -145,9 +147,9 @@ func TestParseFilterRefuses(t *testing.T) {
 func TestListFailsOnAFilterThatNamesNoSnapshot(t *testing.T) {
 	docker := listScene(t)
 	for _, term := range []string{"before=gone", "since=gone", "before=2026", "since="} {
-		filter, err := ParseFilter([]string{term}, docker.clock)
+		filter, err := catalog.ParseFilter([]string{term}, docker.clock)
 		assert.NilError(t, err)
-		_, err = docker.engine().List(t.Context(), ListOptions{Filter: filter}, nil)
+		_, err = docker.engine().List(t.Context(), catalog.ListOptions{Filter: filter}, nil)
 		assert.Assert(t, err != nil, term)
 	}
 }
@@ -155,24 +157,24 @@ func TestListFailsOnAFilterThatNamesNoSnapshot(t *testing.T) {
 func TestListOrderAndChoice(t *testing.T) {
 	docker := listScene(t)
 	for name, test := range map[string]struct {
-		options ListOptions
+		options catalog.ListOptions
 		want    string
 	}{
-		"newest first":          {ListOptions{}, "d c b a"},
-		"oldest first":          {ListOptions{Reverse: true}, "a b c d"},
-		"largest first":         {ListOptions{Sort: SortSize}, "d a c b"},
-		"smallest first":        {ListOptions{Sort: SortSize, Reverse: true}, "b c a d"},
-		"by name":               {ListOptions{Sort: SortName}, "a b c d"},
-		"by creation":           {ListOptions{Sort: SortCreated}, "d c b a"},
-		"the last two":          {ListOptions{Last: 2}, "d c"},
-		"the two largest":       {ListOptions{Sort: SortSize, Last: 2}, "d a"},
-		"more than there are":   {ListOptions{Last: 9}, "d c b a"},
-		"of one container":      {ListOptions{Container: "web"}, "c b a"},
-		"found by description":  {ListOptions{Search: "uPGRADe"}, "a"},
-		"found by name":         {ListOptions{Search: "B"}, "b a"},
-		"found by nothing":      {ListOptions{Search: "zzz"}, ""},
-		"found in a container":  {ListOptions{Container: "db", Search: "upgrade"}, ""},
-		"no glob in the search": {ListOptions{Search: "*"}, ""},
+		"newest first":          {catalog.ListOptions{}, "d c b a"},
+		"oldest first":          {catalog.ListOptions{Reverse: true}, "a b c d"},
+		"largest first":         {catalog.ListOptions{Sort: catalog.SortSize}, "d a c b"},
+		"smallest first":        {catalog.ListOptions{Sort: catalog.SortSize, Reverse: true}, "b c a d"},
+		"by name":               {catalog.ListOptions{Sort: catalog.SortName}, "a b c d"},
+		"by creation":           {catalog.ListOptions{Sort: catalog.SortCreated}, "d c b a"},
+		"the last two":          {catalog.ListOptions{Last: 2}, "d c"},
+		"the two largest":       {catalog.ListOptions{Sort: catalog.SortSize, Last: 2}, "d a"},
+		"more than there are":   {catalog.ListOptions{Last: 9}, "d c b a"},
+		"of one container":      {catalog.ListOptions{Container: "web"}, "c b a"},
+		"found by description":  {catalog.ListOptions{Search: "uPGRADe"}, "a"},
+		"found by name":         {catalog.ListOptions{Search: "B"}, "b a"},
+		"found by nothing":      {catalog.ListOptions{Search: "zzz"}, ""},
+		"found in a container":  {catalog.ListOptions{Container: "db", Search: "upgrade"}, ""},
+		"no glob in the search": {catalog.ListOptions{Search: "*"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker.forgetCalls()
@@ -187,7 +189,7 @@ func TestListOrderAndChoice(t *testing.T) {
 func TestListRefusesWhatIsNoContainerName(t *testing.T) {
 	docker := newFakeDocker()
 	for _, name := range []string{"*", "a/b", "web:one", "[a]", "-web"} {
-		_, err := docker.engine().List(t.Context(), ListOptions{Container: name}, nil)
+		_, err := docker.engine().List(t.Context(), catalog.ListOptions{Container: name}, nil)
 		assert.ErrorContains(t, err, "invalid container name")
 	}
 }
@@ -195,7 +197,7 @@ func TestListRefusesWhatIsNoContainerName(t *testing.T) {
 func TestListTellsContainersOfSimilarNamesApart(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:small", "Web:large")
 	for name, want := range map[string]string{"web": "small", "Web": "large"} {
-		list, err := docker.engine().List(t.Context(), ListOptions{Container: name}, nil)
+		list, err := docker.engine().List(t.Context(), catalog.ListOptions{Container: name}, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, names(list), want)
 	}
@@ -204,18 +206,18 @@ func TestListTellsContainersOfSimilarNamesApart(t *testing.T) {
 func TestListOfNoContainer(t *testing.T) {
 	docker := listScene(t)
 	for _, name := range []string{"nobody", "we", "WEB", strings.Repeat("0", 64)} {
-		_, err := docker.engine().List(t.Context(), ListOptions{Container: name}, nil)
+		_, err := docker.engine().List(t.Context(), catalog.ListOptions{Container: name}, nil)
 		assert.Error(t, err, "no container "+name+", and no snapshot of one")
 		assert.Assert(t, cerrdefs.IsNotFound(err))
 	}
 	docker.run(t, "fresh")
-	list, err := docker.engine().List(t.Context(), ListOptions{Container: "fresh"}, nil)
+	list, err := docker.engine().List(t.Context(), catalog.ListOptions{Container: "fresh"}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(list), 0)
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
-	nothing, err := ParseFilter([]string{"tag=none"}, docker.clock)
+	nothing, err := catalog.ParseFilter([]string{"tag=none"}, docker.clock)
 	assert.NilError(t, err)
-	list, err = docker.engine().List(t.Context(), ListOptions{Container: "web", Filter: nothing}, nil)
+	list, err = docker.engine().List(t.Context(), catalog.ListOptions{Container: "web", Filter: nothing}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(list), 0)
 }
@@ -230,7 +232,7 @@ func TestListLeavesOutWhatIsNoSnapshotAndWarnsOfBrokenOnes(t *testing.T) {
 	bad.config.Labels[labels.KeyConfig] = "{"
 
 	var got events
-	list, err := docker.engine().List(t.Context(), ListOptions{}, got.progress)
+	list, err := docker.engine().List(t.Context(), catalog.ListOptions{}, got.progress)
 	assert.NilError(t, err)
 
 	assert.Equal(t, names(list), "good")
@@ -241,7 +243,7 @@ func TestListLeavesOutWhatIsNoSnapshotAndWarnsOfBrokenOnes(t *testing.T) {
 
 func TestSnapshotSums(t *testing.T) {
 	archive := func(index int, stored int64) *labels.Archive { return &labels.Archive{Index: index, Stored: stored} }
-	s := Snapshot{Record: labels.Record{Size: 5, Mounts: []labels.Mount{
+	s := catalog.Snapshot{Record: labels.Record{Size: 5, Mounts: []labels.Mount{
 		{Archive: archive(0, 100)}, {Archive: archive(1, 20)}, {Skipped: "bind"},
 	}}}
 	assert.Equal(t, s.StoredBytes(), int64(125))
@@ -262,14 +264,14 @@ func TestParseDuration(t *testing.T) {
 		"90m": 90 * time.Minute, "36h": 36 * time.Hour, "1d": day, "1w": 7 * day, "1w2d": 9 * day, "1w2d3h4m5s": 9*day + 3*time.Hour + 4*time.Minute + 5*time.Second,
 		"0": 0, "0d": 0, "1.5h": 90 * time.Minute, "2d500ms": 2*day + 500*time.Millisecond, "100000d": 100_000 * day,
 	} {
-		got, err := ParseDuration(word)
+		got, err := catalog.ParseDuration(word)
 		assert.NilError(t, err)
 		assert.Equal(t, got, want)
 	}
 	for _, word := range []string{
 		"", "d", "w", "1", "-1d", "-5m", "1.5d", "1d2w", "1w1w", "1x", "one day", "1d ", " 1d", "100000w", "15200w", "15000w2000000h", "9999999999999d", "2562047h",
 	} {
-		got, err := ParseDuration(word)
+		got, err := catalog.ParseDuration(word)
 		assert.ErrorContains(t, err, "invalid duration", "%q gave %s", word, got)
 	}
 }
@@ -281,12 +283,12 @@ func TestParseAge(t *testing.T) {
 		"2026-01-02T03:04:05+01:00": time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC),
 		"1d12h":                     time.Date(2026, 1, 30, 0, 0, 0, 0, time.UTC),
 	} {
-		got, ok := parseAge(word, now)
+		got, ok := catalog.ParseAge(word, now)
 		assert.Assert(t, ok)
 		assert.Assert(t, got.Equal(want), "%s", got)
 	}
 	for _, word := range []string{"", "web:one", "20260131-120001-000001", "yesterday"} {
-		_, ok := parseAge(word, now)
+		_, ok := catalog.ParseAge(word, now)
 		assert.Assert(t, !ok, word)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"gotest.tools/v3/assert"
 )
@@ -12,7 +14,7 @@ import (
 // latestIs is the ID of the snapshot that latest means.
 func latestIs(t *testing.T, docker *fakeDocker) string {
 	t.Helper()
-	s, err := docker.engine().Resolve(t.Context(), "web:latest")
+	s, err := docker.engine().catalog.Resolve(t.Context(), "web:latest")
 	assert.NilError(t, err)
 	return string(s.ID)
 }
@@ -48,24 +50,24 @@ func TestANameIsThereOnlyWithItsTag(t *testing.T) {
 			docker.run(t, "web")
 			prepare(t, docker)
 
-			all, err := docker.engine().List(t.Context(), ListOptions{}, nil)
+			all, err := docker.engine().List(t.Context(), catalog.ListOptions{}, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, len(all), 1)
 			assert.Equal(t, all[0].Name, "")
-			found, err := docker.engine().Resolve(t.Context(), string(all[0].ID))
+			found, err := docker.engine().catalog.Resolve(t.Context(), string(all[0].ID))
 			assert.NilError(t, err)
 			assert.Equal(t, found.Name, "")
 			for _, word := range []string{"web:one", "one"} {
-				_, err := docker.engine().Resolve(t.Context(), word)
+				_, err := docker.engine().catalog.Resolve(t.Context(), word)
 				assert.Assert(t, cerrdefs.IsNotFound(err), "%v", err)
 			}
-			candidates, err := docker.engine().References(t.Context(), "web:one")
+			candidates, err := docker.engine().catalog.References(t.Context(), "web:one")
 			assert.NilError(t, err)
 			assert.Equal(t, len(candidates), 0)
 
 			again, err := createBy(t, docker, 2, "one")
 			assert.NilError(t, err)
-			found, err = docker.engine().Resolve(t.Context(), "web:one")
+			found, err = docker.engine().catalog.Resolve(t.Context(), "web:one")
 			assert.NilError(t, err)
 			assert.DeepEqual(t, found, again.Snapshot)
 		})
@@ -76,7 +78,7 @@ func TestANameIsThereOnlyWithItsTag(t *testing.T) {
 func TestANameThatWasLostLongAgoIsNotWaitedFor(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), "cua-snapshot/web:one"))
-	docker.clock = docker.clock.Add(namesakeAge + time.Minute)
+	docker.clock = docker.clock.Add(catalog.NamesakeAge + time.Minute)
 	docker.forgetCalls()
 	_, err := createBy(t, docker, 2, "one")
 	assert.NilError(t, err)
@@ -106,9 +108,9 @@ func TestOfTwoWhoWantANameOneGetsIt(t *testing.T) {
 				err, secondErr = secondErr, err
 			}
 			assert.NilError(t, err)
-			var taken *NameTakenError
+			var taken *catalog.NameTakenError
 			assert.Assert(t, errors.As(secondErr, &taken), "%v", secondErr)
-			all, err := docker.engine().List(t.Context(), ListOptions{}, nil)
+			all, err := docker.engine().List(t.Context(), catalog.ListOptions{}, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, len(all), 1)
 			assert.DeepEqual(t, all[0], winner.Snapshot)

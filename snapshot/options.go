@@ -6,6 +6,7 @@ import (
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -62,7 +63,7 @@ type RestoreOptions struct {
 type Restored struct {
 	ContainerID string // empty after a dry run
 	Name        string
-	Snapshot    Snapshot
+	Snapshot    catalog.Snapshot
 	Started     bool
 	Plan        plan.Plan // what was done, or would be
 	Incomplete  bool      // something of the volumes could not be brought back
@@ -73,23 +74,3 @@ type Restored struct {
 type RemoveOptions struct {
 	Force bool // also pinned ones
 }
-
-// ListOptions says which snapshots to list.
-type ListOptions struct {
-	Container string // exact container name; empty: all
-	Filter    Filter
-	Search    string // part of name or description, in any case
-	Sort      Sort
-	Reverse   bool
-	Last      int // at most so many; 0: all
-}
-
-// Sort is the order of a list.
-type Sort string
-
-// The orders. Each begins with what people look for: newest, largest, first name.
-const (
-	SortCreated Sort = "created"
-	SortSize    Sort = "size"
-	SortName    Sort = "name"
-)

@@ -13,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/system"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
@@ -31,11 +32,11 @@ type surroundings struct {
 
 // look observes everything that a restore of a snapshot as sp depends on, side by
 // side: volumes are those that have to be there. It makes nothing.
-func (e *Engine) look(ctx context.Context, s Snapshot, sp *spec, volumes []string) (surroundings, error) {
+func (e *Engine) look(ctx context.Context, s catalog.Snapshot, sp *spec, volumes []string) (surroundings, error) {
 	var found surroundings
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
-		found.key, err = e.knownKey(ctx)
+		found.key, err = e.catalog.KnownKey(ctx)
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -77,7 +78,7 @@ func (e *Engine) look(ctx context.Context, s Snapshot, sp *spec, volumes []strin
 }
 
 // imageLabels are those that a container made from the snapshot inherits.
-func (e *Engine) imageLabels(ctx context.Context, s Snapshot) (map[string]string, error) {
+func (e *Engine) imageLabels(ctx context.Context, s catalog.Snapshot) (map[string]string, error) {
 	found, err := e.docker.ImageInspect(ctx, s.ImageID)
 	if err != nil || found.Config == nil {
 		return nil, dockerop.Describe(err, "inspect image of snapshot "+string(s.ID))
@@ -198,7 +199,7 @@ func (sp *spec) needs(peer string) string {
 		has = append(has, "the volumes")
 	}
 	name := peer
-	if isContainerID(peer) {
+	if catalog.IsContainerID(peer) {
 		name = peer[:dockerop.ShortID]
 	}
 	if known, ok := sp.names[peer]; ok {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
@@ -236,7 +237,7 @@ func TestMissingFields(t *testing.T) {
 }
 
 // snapshotWith has that configuration.
-func snapshotWith(config, host, networking string) Snapshot {
+func snapshotWith(config, host, networking string) catalog.Snapshot {
 	s := captured()
 	s.Config = labels.Config{Config: []byte(config), HostConfig: []byte(host), NetworkingConfig: []byte(networking)}
 	return s

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
@@ -63,7 +64,7 @@ func (e *Engine) FindPurgeable(ctx context.Context, p plan.Progress) (all []Purg
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshots, err := e.list(ctx, p, namespace+"*")
+	snapshots, err := e.catalog.Find(ctx, p, catalog.Namespace+"*")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,7 +94,7 @@ func (e *Engine) FindPurgeable(ctx context.Context, p plan.Progress) (all []Purg
 
 // storesOfUsers names the volumes that snapshots are stored in, and that are there, but
 // for our own.
-func (e *Engine) storesOfUsers(ctx context.Context, snapshots []Snapshot, own []Purgeable) (kept []string) {
+func (e *Engine) storesOfUsers(ctx context.Context, snapshots []catalog.Snapshot, own []Purgeable) (kept []string) {
 	names := map[string]bool{}
 	for _, s := range snapshots {
 		names[s.Store] = true
@@ -133,27 +134,27 @@ func (e *Engine) deadWorkers(ctx context.Context) ([]Purgeable, error) {
 
 // looseTags lists the tags in our namespace of images that we have made, and that are no
 // snapshots any more. What users have built FROM one is theirs, whatever they call it.
-func (e *Engine) looseTags(ctx context.Context, snapshots []Snapshot) ([]Purgeable, error) {
-	images, err := e.listImages(ctx, namespace+"*")
+func (e *Engine) looseTags(ctx context.Context, snapshots []catalog.Snapshot) ([]Purgeable, error) {
+	images, err := e.catalog.ListImages(ctx, catalog.Namespace+"*")
 	if err != nil {
 		return nil, err
 	}
 	var loose []Purgeable
 	for _, summary := range images {
 		_, labelled := summary.Labels[labels.KeyID]
-		isListed := slices.ContainsFunc(snapshots, func(s Snapshot) bool { return s.ImageID == summary.ID })
+		isListed := slices.ContainsFunc(snapshots, func(s catalog.Snapshot) bool { return s.ImageID == summary.ID })
 		if !labelled || isListed {
 			continue
 		}
 		found, err := e.docker.ImageInspect(ctx, summary.ID)
-		if cerrdefs.IsNotFound(err) || err == nil && found.Comment != comment(labels.ID(summary.Labels[labels.KeyID])) {
+		if cerrdefs.IsNotFound(err) || err == nil && found.Comment != catalog.CommitComment(labels.ID(summary.Labels[labels.KeyID])) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("inspect image %s: %w", summary.ID, err)
 		}
 		for _, ref := range summary.RepoTags {
-			if strings.HasPrefix(ref, namespace) {
+			if strings.HasPrefix(ref, catalog.Namespace) {
 				loose = append(loose, Purgeable{Kind: PurgeTag, Name: ref, id: ref})
 			}
 		}
@@ -171,11 +172,11 @@ func (e *Engine) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
 	for _, v := range stores {
 		all = append(all, Purgeable{Kind: PurgeStore, Name: v.Name})
 	}
-	key, err := e.docker.VolumeInspect(ctx, keyVolume)
-	if cerrdefs.IsNotFound(err) || err == nil && key.Labels[labelKey] == "" {
+	key, err := e.docker.VolumeInspect(ctx, catalog.KeyVolume)
+	if cerrdefs.IsNotFound(err) || err == nil && key.Labels[catalog.LabelKey] == "" {
 		return all, nil
 	}
-	return append(all, Purgeable{Kind: PurgeKey, Name: keyVolume}), dockerop.Describe(err, "inspect volume "+keyVolume)
+	return append(all, Purgeable{Kind: PurgeKey, Name: catalog.KeyVolume}), dockerop.Describe(err, "inspect volume "+catalog.KeyVolume)
 }
 
 // Purge removes what [Engine.FindPurgeable] has found, and what interrupted commands have
@@ -190,7 +191,7 @@ func (e *Engine) Purge(ctx context.Context, all []Purgeable, p plan.Progress) ([
 		if one.Kind != PurgeSnapshot {
 			continue
 		}
-		s, err := e.lookup(ctx, one.Name, refOf(one.id))
+		s, err := e.catalog.Lookup(ctx, one.Name, catalog.RefOf(one.id))
 		if failures[i] = err; err == nil {
 			chosen, at = append(chosen, &Removal{Word: one.Name, Snapshot: s}), append(at, i)
 		}
@@ -236,10 +237,4 @@ func (e *Engine) purgeOne(ctx context.Context, one Purgeable) (err error) {
 	case PurgeSnapshot:
 	}
 	return dockerop.Describe(err, "remove "+string(one.Kind)+" "+one.Name)
-}
-
-// refOf is a reference that this program has made.
-func refOf(ref string) tagged {
-	repository, tag, _ := strings.Cut(ref, ":")
-	return tagged{repository, tag}
 }

@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -98,7 +99,7 @@ func TestPurgeRefusesWhileSomethingIsLeftToDo(t *testing.T) {
 	_, _, err := docker.engine().FindPurgeable(t.Context(), nil)
 	_, interrupted := errors.AsType[*InterruptedError](err)
 	assert.Assert(t, interrupted, "%v", err)
-	_, err = docker.engine().Purge(t.Context(), []Purgeable{{Kind: PurgeKey, Name: keyVolume}}, nil)
+	_, err = docker.engine().Purge(t.Context(), []Purgeable{{Kind: PurgeKey, Name: catalog.KeyVolume}}, nil)
 	assert.Assert(t, err != nil)
 	assert.Equal(t, docker.world(), before)
 	recoverAll(t, docker)

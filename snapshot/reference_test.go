@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/container"
@@ -35,7 +37,7 @@ func TestRepository(t *testing.T) {
 		strings.Repeat("n", 200): "cua-snapshot/" + strings.Repeat("n", 200),
 		strings.Repeat("n", 300): "cua-snapshot/" + strings.Repeat("n", 214) + "--230b077491957fb4",
 	} {
-		assert.Check(t, is.Equal(Repository(name), want))
+		assert.Check(t, is.Equal(catalog.Repository(name), want))
 	}
 }
 
@@ -54,13 +56,13 @@ func FuzzRepository(f *testing.F) {
 			if !labels.IsContainerName(name) {
 				return
 			}
-			repository := Repository(name)
+			repository := catalog.Repository(name)
 			parsed, err := reference.ParseNormalizedNamed(repository)
 			assert.NilError(t, err, "%s", name)
 			assert.Equal(t, reference.FamiliarName(parsed), repository)
 			assert.Assert(t, len(parsed.Name()) <= 255)
 		}
-		assert.Equal(t, Repository(one) == Repository(other), one == other)
+		assert.Equal(t, catalog.Repository(one) == catalog.Repository(other), one == other)
 	})
 }
 
@@ -75,22 +77,22 @@ func TestRepositoriesOfDifferentContainersDiffer(t *testing.T) {
 		for range 1 + random.IntN(5) {
 			name = append(name, letters[random.IntN(len(letters))])
 		}
-		repository := Repository(string(name))
-		for _, container := range []string{string(name), strings.TrimPrefix(repository, namespace)} {
-			other, taken := seen[Repository(container)]
+		repository := catalog.Repository(string(name))
+		for _, container := range []string{string(name), strings.TrimPrefix(repository, catalog.Namespace)} {
+			other, taken := seen[catalog.Repository(container)]
 			assert.Assert(t, !taken || other == container, "%s and %s", other, container)
-			seen[Repository(container)] = container
+			seen[catalog.Repository(container)] = container
 		}
 	}
 }
 
 // withSnapshots returns an engine that has these snapshots, oldest first, each
 // written as container or container:name.
-func withSnapshots(t *testing.T, words ...string) (*fakeDocker, []Snapshot) {
+func withSnapshots(t *testing.T, words ...string) (*fakeDocker, []catalog.Snapshot) {
 	t.Helper()
 	docker := newFakeDocker()
 	engine := docker.engine()
-	var made []Snapshot
+	var made []catalog.Snapshot
 	for _, word := range words {
 		name, tag, _ := strings.Cut(word, ":")
 		if docker.findContainer(name) == nil {
@@ -122,7 +124,7 @@ func TestResolve(t *testing.T) {
 		"Shop_DB.1:a":                   fifth.ID,
 		"shop_db.1:a":                   "",
 		"Shop_DB.1:" + string(fifth.ID): fifth.ID,
-		strings.TrimPrefix(fifth.Ref(), namespace): "", // there is no container of that name
+		strings.TrimPrefix(fifth.Ref(), catalog.Namespace): "", // there is no container of that name
 		fifth.Ref():                       fifth.ID, // but it is what the engine shows
 		"web:" + string(first.ID):         first.ID,
 		string(first.ID):                  first.ID,
@@ -155,7 +157,7 @@ func TestResolve(t *testing.T) {
 		strings.Repeat("n", 300) + ":one": "",
 	} {
 		t.Run(word, func(t *testing.T) {
-			found, err := docker.engine().Resolve(t.Context(), word)
+			found, err := docker.engine().catalog.Resolve(t.Context(), word)
 			if want == "" {
 				assert.Assert(t, cerrdefs.IsNotFound(err), "%v %v", found.ID, err)
 				assert.ErrorContains(t, err, "no such snapshot: ")
@@ -170,7 +172,7 @@ func TestResolve(t *testing.T) {
 func TestResolveKnowsEveryTag(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one")
 	for _, word := range []string{"one", "web:one", string(made[0].ID), string(made[0].ID)[:12]} {
-		found, err := docker.engine().Resolve(t.Context(), word)
+		found, err := docker.engine().catalog.Resolve(t.Context(), word)
 		assert.NilError(t, err)
 		assert.DeepEqual(t, found.Refs, []string{"cua-snapshot/web:" + string(made[0].ID), "cua-snapshot/web:latest", "cua-snapshot/web:one"})
 	}
@@ -180,12 +182,12 @@ func TestResolveKnowsEveryTag(t *testing.T) {
 func TestResolveGoesByTheContainersOwnName(t *testing.T) {
 	docker, made := withSnapshots(t, "app:one")
 	for _, word := range []string{"App:one", "App:latest", "App:" + string(made[0].ID), "app.:one", "app_:latest"} {
-		_, err := docker.engine().Resolve(t.Context(), word)
+		_, err := docker.engine().catalog.Resolve(t.Context(), word)
 		assert.Error(t, err, "no such snapshot: "+word)
 	}
 	// Somebody has given the image of one container a tag of another.
 	assert.NilError(t, docker.ImageTag(t.Context(), made[0].ImageID, "cua-snapshot/web:one"))
-	_, err := docker.engine().Resolve(t.Context(), "web:one")
+	_, err := docker.engine().catalog.Resolve(t.Context(), "web:one")
 	assert.Error(t, err, "no such snapshot: web:one")
 	docker.run(t, "web")
 	_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "web", Name: "one", Reuse: true}, nil)
@@ -194,19 +196,19 @@ func TestResolveGoesByTheContainersOwnName(t *testing.T) {
 
 func TestResolveListsTheCandidatesOfAnAmbiguousWord(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "db:one", "db")
-	_, err := docker.engine().Resolve(t.Context(), "one")
-	var ambiguous *AmbiguousError
+	_, err := docker.engine().catalog.Resolve(t.Context(), "one")
+	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
 	assert.DeepEqual(t, ambiguous.Candidates, []string{"db:" + string(made[1].ID) + " (one)", "web:" + string(made[0].ID) + " (one)"})
 	assert.ErrorContains(t, err, "\"one\" is ambiguous, it could be any of:\n  db:2026")
 
-	_, err = docker.engine().Resolve(t.Context(), "2026")
+	_, err = docker.engine().catalog.Resolve(t.Context(), "2026")
 	assert.Assert(t, errors.As(err, &ambiguous))
 	assert.DeepEqual(t, ambiguous.Candidates, []string{
 		"db:" + string(made[2].ID), "db:" + string(made[1].ID) + " (one)", "web:" + string(made[0].ID) + " (one)",
 	})
 
-	_, err = docker.engine().Resolve(t.Context(), "latest")
+	_, err = docker.engine().catalog.Resolve(t.Context(), "latest")
 	assert.Assert(t, errors.As(err, &ambiguous))
 }
 
@@ -219,7 +221,7 @@ func TestResolveDoesNotListEveryImage(t *testing.T) {
 		string(made[0].ID): {"ImageInspect " + made[0].ImageID, "ImageList"},
 	} {
 		docker.forgetCalls()
-		_, err := docker.engine().Resolve(t.Context(), word)
+		_, err := docker.engine().catalog.Resolve(t.Context(), word)
 		assert.NilError(t, err)
 		assert.DeepEqual(t, slices.Sorted(slices.Values(docker.calls)), want)
 	}
@@ -229,7 +231,7 @@ func TestResolveDoesNotListEveryImage(t *testing.T) {
 func TestResolveOfAContainer(t *testing.T) {
 	docker := listScene(t) // a, b and c of web, d of db, an hour apart
 	docker.run(t, "idle")
-	b, err := docker.engine().Resolve(t.Context(), "web:b")
+	b, err := docker.engine().catalog.Resolve(t.Context(), "web:b")
 	assert.NilError(t, err)
 	assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), "cua-snapshot/db:latest"))
 	for word, want := range map[string]string{
@@ -246,7 +248,7 @@ func TestResolveOfAContainer(t *testing.T) {
 		"web@" + b.Created.Add(24*time.Hour).Format("2006-01-02"):             "c",
 		"web@" + b.Created.Add(2*time.Hour).Format("2006-01-02T15:04:05.000"): "c",
 	} {
-		s, err := docker.engine().Resolve(t.Context(), word)
+		s, err := docker.engine().catalog.Resolve(t.Context(), word)
 		assert.NilError(t, err, word)
 		assert.Equal(t, s.Name, want, word)
 	}
@@ -262,14 +264,14 @@ func TestResolveOfAContainer(t *testing.T) {
 		"web@5m@5m":      "invalid snapshot",
 		"web@2026-13-01": "invalid snapshot",
 	} {
-		_, err := docker.engine().Resolve(t.Context(), word)
+		_, err := docker.engine().catalog.Resolve(t.Context(), word)
 		assert.ErrorContains(t, err, want, word)
 	}
 	docker.run(t, "both") // is also what a snapshot is called
 	snapshotOf(t, docker, CreateOptions{Container: "both"})
 	snapshotOf(t, docker, CreateOptions{Container: "idle", Name: "both"})
-	_, err = docker.engine().Resolve(t.Context(), "both")
-	var ambiguous *AmbiguousError
+	_, err = docker.engine().catalog.Resolve(t.Context(), "both")
+	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
 	assert.Equal(t, len(ambiguous.Candidates), 2)
 }
@@ -278,19 +280,19 @@ func TestResolveDoesNotTakeWhatInheritedLabelsForASnapshot(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one")
 	child := docker.addImage("cua-snapshot/web:mine", &container.Config{Labels: docker.findImage(made[0].ImageID).config.Labels})
 	for _, word := range []string{"mine", "web:mine", "cua-snapshot/web:mine"} {
-		_, err := docker.engine().Resolve(t.Context(), word)
+		_, err := docker.engine().catalog.Resolve(t.Context(), word)
 		assert.Assert(t, err != nil, word)
 	}
 	child.config = &container.Config{Labels: map[string]string{labels.KeyID: "nonsense"}}
-	_, err := docker.engine().Resolve(t.Context(), "web:mine")
+	_, err := docker.engine().catalog.Resolve(t.Context(), "web:mine")
 	assert.ErrorContains(t, err, "read snapshot cua-snapshot/web:mine")
-	_, err = docker.engine().Resolve(t.Context(), "one")
+	_, err = docker.engine().catalog.Resolve(t.Context(), "one")
 	assert.NilError(t, err)
 }
 
 func TestReferencesForCompletion(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "db", "Web")
-	words := func(candidates []Candidate, err error) string {
+	words := func(candidates []catalog.Candidate, err error) string {
 		assert.NilError(t, err)
 		var words []string
 		for _, c := range candidates {
@@ -299,21 +301,21 @@ func TestReferencesForCompletion(t *testing.T) {
 		}
 		return strings.Join(words, " ")
 	}
-	docker.create(t, "shop-db-1", &container.Config{Labels: map[string]string{labelService: "db", labelProject: "shop", labelDirectory: "/src/shop"}},
+	docker.create(t, "shop-db-1", &container.Config{Labels: map[string]string{catalog.LabelService: "db", catalog.LabelProject: "shop", catalog.LabelDirectory: "/src/shop"}},
 		&container.HostConfig{Binds: []string{"data:/data"}})
 	engine, ctx := docker.engine(), t.Context()
 	for prefix, want := range map[string]string{
 		"web": "web:one", "web:l": "web:latest", string(made[0].ID): string(made[0].ID), string(made[1].ID)[:15]: string(made[1].ID),
 		"W": "Web:" + string(made[2].ID), "nothing": "",
 	} {
-		assert.Equal(t, words(engine.References(ctx, prefix)), want)
+		assert.Equal(t, words(engine.catalog.References(ctx, prefix)), want)
 	}
-	assert.Equal(t, words(engine.Containers(ctx)), "shop-db-1 Web db web")
-	assert.Equal(t, words(engine.VolumeNames(ctx, "shop-db-1")), "data")
-	assert.Equal(t, words(engine.VolumeNames(ctx, "gone")), "")
-	assert.Assert(t, slices.Contains(strings.Fields(words(engine.VolumeNames(ctx, ""))), "data"))
-	assert.Equal(t, len(strings.Fields(words(engine.NetworkNames(ctx)))), 3)
-	services, err := engine.Services(ctx, "db")
+	assert.Equal(t, words(engine.catalog.Containers(ctx)), "shop-db-1 Web db web")
+	assert.Equal(t, words(engine.catalog.VolumeNames(ctx, "shop-db-1")), "data")
+	assert.Equal(t, words(engine.catalog.VolumeNames(ctx, "gone")), "")
+	assert.Assert(t, slices.Contains(strings.Fields(words(engine.catalog.VolumeNames(ctx, ""))), "data"))
+	assert.Equal(t, len(strings.Fields(words(engine.catalog.NetworkNames(ctx)))), 3)
+	services, err := engine.catalog.Services(ctx, "db")
 	assert.NilError(t, err)
-	assert.DeepEqual(t, services, []Service{{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}})
+	assert.DeepEqual(t, services, []catalog.Service{{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
@@ -18,8 +19,8 @@ import (
 // Removal is what became of one of the words that Remove was given.
 type Removal struct {
 	Word     string
-	Snapshot Snapshot // if there is one
-	Err      error    // nil: it was removed
+	Snapshot catalog.Snapshot // if there is one
+	Err      error            // nil: it was removed
 }
 
 // removals are what becomes of each word, in their order.
@@ -31,8 +32,8 @@ func (all removals) left() removals {
 }
 
 // snapshots are those that are removed.
-func (all removals) snapshots() []Snapshot {
-	snapshots := make([]Snapshot, len(all))
+func (all removals) snapshots() []catalog.Snapshot {
+	snapshots := make([]catalog.Snapshot, len(all))
 	for i, r := range all {
 		snapshots[i] = r.Snapshot
 	}
@@ -71,10 +72,10 @@ func (e *Engine) chooseRemoved(ctx context.Context, words []string, o RemoveOpti
 		all[i] = r
 		calls.Go(func() error {
 			if r.Snapshot = known[word]; r.Snapshot.ID == "" {
-				r.Snapshot, r.Err = e.Resolve(ctx, word)
+				r.Snapshot, r.Err = e.catalog.Resolve(ctx, word)
 			}
 			if r.Err == nil && r.Snapshot.Pinned && !o.Force {
-				r.Err = &PinnedError{ID: r.Snapshot.ID}
+				r.Err = &catalog.PinnedError{ID: r.Snapshot.ID}
 			}
 			return nil // it is that word's
 		})
@@ -83,7 +84,7 @@ func (e *Engine) chooseRemoved(ctx context.Context, words []string, o RemoveOpti
 	chosen := map[string]bool{}
 	for _, r := range all.left() {
 		if chosen[r.Snapshot.ImageID] { // by another word
-			r.Err = &NotFoundError{Word: r.Word}
+			r.Err = &catalog.NotFoundError{Word: r.Word}
 		}
 		chosen[r.Snapshot.ImageID] = true
 	}
@@ -96,19 +97,19 @@ const manyWords = 8
 
 // listMany finds, of many words, the snapshots whose full IDs they are, if no other one
 // has that ID. All the rest has to be resolved.
-func (e *Engine) listMany(ctx context.Context, words []string) map[string]Snapshot {
+func (e *Engine) listMany(ctx context.Context, words []string) map[string]catalog.Snapshot {
 	if len(words) < manyWords {
 		return nil
 	}
-	all, err := e.list(ctx, nil, namespace+"*")
+	all, err := e.catalog.Find(ctx, nil, catalog.Namespace+"*")
 	if err != nil {
 		return nil // then resolving says why
 	}
-	known := map[string]Snapshot{}
+	known := map[string]catalog.Snapshot{}
 	for _, s := range all {
 		id := string(s.ID)
 		if _, twice := known[id]; twice {
-			s = Snapshot{} // it is ambiguous
+			s = catalog.Snapshot{} // it is ambiguous
 		}
 		known[id] = s
 	}
@@ -123,7 +124,7 @@ func (e *Engine) untagAll(ctx context.Context, chosen removals, p plan.Progress)
 		return
 	}
 	users, err := e.users(ctx)
-	going, images := idSet{}, map[string]bool{}
+	going, images := catalog.IDSet{}, map[string]bool{}
 	for _, r := range chosen {
 		r.Err = err
 		going[r.Snapshot.ID], images[r.Snapshot.ImageID] = true, true
@@ -168,7 +169,7 @@ func (e *Engine) keepLatest(ctx context.Context, chosen removals, p plan.Progres
 			continue
 		}
 		done[name] = true
-		if _, err := e.restoreLatest(ctx, name, nil); err != nil {
+		if _, err := e.catalog.RestoreLatest(ctx, name, nil); err != nil {
 			p.Warn("remove", fmt.Sprintf("the tag latest of container %s may not be on its newest snapshot: %v", name, err))
 		}
 	}
@@ -205,22 +206,22 @@ func (e *Engine) freeRemoved(ctx context.Context, gone removals, ahead inquiry, 
 // untag removes every tag of a snapshot, and thereby its image. The ID tag goes
 // last: for as long as it is there, all of the snapshot is. The tag latest comes to none
 // that is going, too.
-func (e *Engine) untag(ctx context.Context, s Snapshot, going idSet) (err error) {
+func (e *Engine) untag(ctx context.Context, s catalog.Snapshot, going catalog.IDSet) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	var u dockerop.Undo
 	defer func() { u.Unless(ctx, &err) }()
-	latest := latestOf(s.Container.Name)
+	latest := catalog.LatestOf(s.Container.Name)
 	hasLatest := slices.Contains(s.Refs, latest)
 	if hasLatest {
 		u.Add(func(ctx context.Context) error {
 			others := maps.Clone(going)
 			delete(others, s.ID)
-			_, err := e.restoreLatest(ctx, s.Container.Name, others)
+			_, err := e.catalog.RestoreLatest(ctx, s.Container.Name, others)
 			return err
 		})
-		passed, err := e.passLatest(ctx, s, going)
+		passed, err := e.catalog.PassLatest(ctx, s, going)
 		if err != nil {
 			return err
 		}
@@ -235,14 +236,14 @@ func (e *Engine) untag(ctx context.Context, s Snapshot, going idSet) (err error)
 		}
 	}
 	if hasLatest { // somebody may have made the next one meanwhile, whose tag that was
-		if _, err := e.restoreLatest(ctx, s.Container.Name, going); err != nil {
+		if _, err := e.catalog.RestoreLatest(ctx, s.Container.Name, going); err != nil {
 			return err
 		}
 	}
 	return e.untagOne(ctx, s, s.Ref(), &u)
 }
 
-func (e *Engine) untagOne(ctx context.Context, s Snapshot, ref string, u *dockerop.Undo) error {
+func (e *Engine) untagOne(ctx context.Context, s catalog.Snapshot, ref string, u *dockerop.Undo) error {
 	u.Add(func(ctx context.Context) error { return e.docker.Retag(ctx, ref, s.ImageID) })
 	if err := e.docker.RemoveImage(ctx, ref); err != nil {
 		return fmt.Errorf("remove image %s: %w", ref, err)

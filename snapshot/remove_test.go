@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -18,14 +19,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-func removeOne(t *testing.T, e *Engine, word string, o RemoveOptions, p plan.Progress) (Snapshot, error) {
+func removeOne(t *testing.T, e *Engine, word string, o RemoveOptions, p plan.Progress) (catalog.Snapshot, error) {
 	t.Helper()
 	results := e.Remove(t.Context(), []string{word}, o, p)
 	assert.Equal(t, len(results), 1)
 	return results[0].Snapshot, results[0].Err
 }
 
-func remove(t *testing.T, docker *fakeDocker, word string) Snapshot {
+func remove(t *testing.T, docker *fakeDocker, word string) catalog.Snapshot {
 	t.Helper()
 	s, err := removeOne(t, docker.engine(), word, RemoveOptions{}, nil)
 	assert.NilError(t, err)
@@ -35,7 +36,7 @@ func remove(t *testing.T, docker *fakeDocker, word string) Snapshot {
 func TestRemoveMovesLatestToTheNewestThatIsLeft(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two", "web:three", "db:one")
 	latest := func() string {
-		s, err := docker.engine().Resolve(t.Context(), "web:latest")
+		s, err := docker.engine().catalog.Resolve(t.Context(), "web:latest")
 		if cerrdefs.IsNotFound(err) {
 			return "none"
 		}
@@ -53,12 +54,12 @@ func TestRemoveMovesLatestToTheNewestThatIsLeft(t *testing.T) {
 }
 
 func TestRemoveByAnyWordRemovesEveryTag(t *testing.T) {
-	for name, word := range map[string]func(Snapshot) string{
-		"name":      func(s Snapshot) string { return s.Name },
-		"reference": func(Snapshot) string { return "web:one" },
-		"ID":        func(s Snapshot) string { return string(s.ID) },
-		"prefix":    func(s Snapshot) string { return string(s.ID)[:16] },
-		"image":     func(s Snapshot) string { return s.Ref() },
+	for name, word := range map[string]func(catalog.Snapshot) string{
+		"name":      func(s catalog.Snapshot) string { return s.Name },
+		"reference": func(catalog.Snapshot) string { return "web:one" },
+		"ID":        func(s catalog.Snapshot) string { return string(s.ID) },
+		"prefix":    func(s catalog.Snapshot) string { return string(s.ID)[:16] },
+		"image":     func(s catalog.Snapshot) string { return s.Ref() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker, made := withSnapshots(t, "web:one")
@@ -101,7 +102,7 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 		"the layers of " + string(made[0].ID) + " are used by container ape, zebra, and are freed when that is removed",
 	})
 	assert.Assert(t, !strings.Contains(docker.world(), string(made[0].ID)+" "), docker.world())
-	_, err = docker.engine().Resolve(t.Context(), string(made[0].ID))
+	_, err = docker.engine().catalog.Resolve(t.Context(), string(made[0].ID))
 	assert.Assert(t, cerrdefs.IsNotFound(err))
 	assert.Equal(t, ape.state, "running")
 	assert.NilError(t, docker.ContainerStart(t.Context(), "zebra", container.StartOptions{}))
@@ -155,7 +156,7 @@ func TestRemoveOfAnotherImageOfThatIDKeepsTheArchives(t *testing.T) {
 	docker.addImage("cua-snapshot/evil:"+string(made.ID), &container.Config{Labels: stolen})
 
 	_, err := removeOne(t, docker.engine(), string(made.ID), RemoveOptions{Force: true}, nil)
-	var ambiguous *AmbiguousError
+	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
 	assert.DeepEqual(t, slices.Sorted(slices.Values(ambiguous.Candidates)), []string{"evil:" + string(made.ID), "web:" + string(made.ID)})
 
@@ -196,7 +197,7 @@ func TestRemoveTellsTheStoreWhereItHasLooked(t *testing.T) {
 func TestSweepGoesByTheEnginesClock(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two")
 	orphan := docker.addImage("", &container.Config{Labels: docker.findImage(made[0].ImageID).config.Labels})
-	orphan.comment = comment(made[0].ID)
+	orphan.comment = catalog.CommitComment(made[0].ID)
 	client := docker.engine()
 	client.now = func() time.Time { return docker.clock.Add(1000 * orphanAge) }
 	_, err := removeOne(t, client, "one", RemoveOptions{}, nil)
@@ -229,7 +230,7 @@ func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
 		}
 		got = append(got, r.Word+" removed "+r.Snapshot.Name)
 	}
-	four, err := docker.engine().Resolve(t.Context(), "web")
+	four, err := docker.engine().catalog.Resolve(t.Context(), "web")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got, []string{
 		"web:one removed one", "gone: no such snapshot: gone", "five removed five", "four: snapshot " + string(four.ID) + " is pinned",

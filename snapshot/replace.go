@@ -7,6 +7,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
@@ -29,7 +30,7 @@ func (e *Engine) Replace(ctx context.Context, o ReplaceOptions, p plan.Progress)
 }
 
 func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *plan.Stopwatch, tried leftovers, p plan.Progress) (Replaced, error) {
-	s, err := e.Resolve(ctx, o.Snapshot)
+	s, err := e.catalog.Resolve(ctx, o.Snapshot)
 	if err != nil {
 		return Replaced{}, err
 	}
@@ -68,7 +69,7 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *plan.S
 // makeWay waits for a restore in place of the same container, or of one that
 // shares a volume, and takes back one that was interrupted. A dry run changes
 // nothing, so there it is an error.
-func (e *Engine) makeWay(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, tried leftovers, p plan.Progress) error {
+func (e *Engine) makeWay(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o ReplaceOptions, tried leftovers, p plan.Progress) error {
 	about := concern{words: []string{o.Name}, volumes: volumesOf(s.Mounts)}
 	if o.Name == "" {
 		about.words = []string{s.Container.Name}

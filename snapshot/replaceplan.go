@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
@@ -17,7 +18,7 @@ import (
 
 // replacement is a restore in place that was thought through.
 type replacement struct {
-	snapshot Snapshot
+	snapshot catalog.Snapshot
 	name     string                     // of the container, before and after
 	old      *container.InspectResponse // nil: it is gone
 	spec     *spec
@@ -34,7 +35,7 @@ type replacement struct {
 // findReplaced finds the container that will be replaced: the one of the name
 // that was asked for; else the one of the captured name, or the captured one
 // under whatever name it has now.
-func (e *Engine) findReplaced(ctx context.Context, s Snapshot, asked string) (*container.InspectResponse, error) {
+func (e *Engine) findReplaced(ctx context.Context, s catalog.Snapshot, asked string) (*container.InspectResponse, error) {
 	words := []string{s.Container.Name, s.Container.ID}
 	if asked != "" {
 		words = []string{asked}
@@ -52,7 +53,7 @@ func (e *Engine) findReplaced(ctx context.Context, s Snapshot, asked string) (*c
 }
 
 // planReplace decides everything, and makes nothing.
-func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.InspectResponse, o ReplaceOptions, p plan.Progress) (replacement, error) {
+func (e *Engine) planReplace(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o ReplaceOptions, p plan.Progress) (replacement, error) {
 	sp, lost, err := decodeSpec(s.Config)
 	if err != nil {
 		return replacement{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
@@ -60,7 +61,7 @@ func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.Ins
 	for _, field := range lost {
 		p.Warn("check", "this version does not know "+field+" and leaves it out")
 	}
-	r := replacement{snapshot: s, name: o.Name, old: old, spec: &sp, start: s.startAfterRestore(o.Start)}
+	r := replacement{snapshot: s, name: o.Name, old: old, spec: &sp, start: startAfterRestore(s, o.Start)}
 	switch {
 	case r.name == "":
 		r.name = s.Container.Name
@@ -78,7 +79,7 @@ func (e *Engine) planReplace(ctx context.Context, s Snapshot, old *container.Ins
 	if err != nil {
 		return replacement{}, err
 	}
-	if r.foreign = s.isForeign(around.info.ID, around.key); r.foreign {
+	if r.foreign = s.IsForeign(around.info.ID, around.key); r.foreign {
 		sp.forgetForeign(o.Labels)
 	}
 	sp.blankInherited(around.inherited)
@@ -149,7 +150,7 @@ func peersOf(c container.InspectResponse) []string {
 
 // renamed finds out whether the captured container has another name by now, while
 // another container has its old one. Which of the two is meant the user has to say.
-func (e *Engine) renamed(ctx context.Context, s Snapshot, old *container.InspectResponse, asked string) ([]plan.Problem, error) {
+func (e *Engine) renamed(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, asked string) ([]plan.Problem, error) {
 	if asked != "" || old == nil || old.ID == s.Container.ID {
 		return nil, nil
 	}

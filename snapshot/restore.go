@@ -9,6 +9,7 @@ import (
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -19,7 +20,7 @@ import (
 // what was made is removed.
 func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p plan.Progress) (Restored, error) {
 	watch := plan.StartWatch(e.now)
-	s, err := e.Resolve(ctx, o.Snapshot)
+	s, err := e.catalog.Resolve(ctx, o.Snapshot)
 	if err != nil {
 		return Restored{}, err
 	}
@@ -70,7 +71,7 @@ type restore struct {
 }
 
 // planRestore decides everything, and makes nothing.
-func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, p plan.Progress) (restore, error) {
+func (e *Engine) planRestore(ctx context.Context, s catalog.Snapshot, o RestoreOptions, p plan.Progress) (restore, error) {
 	sp, lost, err := decodeSpec(s.Config)
 	if err != nil {
 		return restore{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
@@ -97,14 +98,14 @@ func (e *Engine) planRestore(ctx context.Context, s Snapshot, o RestoreOptions, 
 	if err != nil {
 		return restore{}, err
 	}
-	foreign := s.isForeign(around.info.ID, around.key)
+	foreign := s.IsForeign(around.info.ID, around.key)
 	if foreign {
 		sp.forgetForeign(o.Labels)
 	}
 	sp.blankInherited(around.inherited)
 	r := restore{
 		id: s.ID, operation: operation, spec: &sp, volumes: volumes, name: name, publish: o.Publish,
-		start: s.startAfterRestore(o.Start), foreign: foreign, bindNotes: bindNotes,
+		start: startAfterRestore(s, o.Start), foreign: foreign, bindNotes: bindNotes,
 		gone: !foreign && !around.has(s.Container),
 	}
 	r.mark()
@@ -150,7 +151,7 @@ func (r restore) mark() {
 }
 
 // steps are what applying the plan does, after the notes about what differs.
-func (r restore) steps(s Snapshot, allEndpoints bool) plan.Plan {
+func (r restore) steps(s catalog.Snapshot, allEndpoints bool) plan.Plan {
 	steps := plan.Plan{{Op: plan.OpCreateContainer, Target: r.name, Reason: "from " + s.Ref()}}
 	for i, name := range r.spec.networkNames() {
 		if i > 0 && !allEndpoints {
@@ -170,7 +171,7 @@ const suffixDigits = 6
 func copySuffix(operation string) string { return operation[len(operation)-suffixDigits:] }
 
 // copyName is the new container's name: the user's, or one that is surely free.
-func copyName(s Snapshot, asked, suffix string) (string, error) {
+func copyName(s catalog.Snapshot, asked, suffix string) (string, error) {
 	if asked == "" {
 		return s.Container.Name + "-" + suffix, nil
 	}
@@ -180,7 +181,8 @@ func copyName(s Snapshot, asked, suffix string) (string, error) {
 	return asked, nil
 }
 
-func (s Snapshot) startAfterRestore(how Start) bool {
+// startAfterRestore tells whether the container of a snapshot is started when that is restored.
+func startAfterRestore(s catalog.Snapshot, how Start) bool {
 	switch how {
 	case StartAlways:
 		return true

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -28,15 +28,9 @@ type source struct {
 	size      int64  // bytes in its writable layer
 	parent    labels.ID
 	mounts    []labels.Mount
-	storage   storage // of the engine's volumes, if it mounts some
-	latest    holder  // of the tag latest
-	named     holder  // of the tag that the new snapshot's name becomes
-}
-
-// holder is the image that has a tag now.
-type holder struct {
-	imageID  string    // empty: nothing has it
-	snapshot *Snapshot // nil: the image is no snapshot of the tag's container
+	storage   storage        // of the engine's volumes, if it mounts some
+	latest    catalog.Holder // of the tag latest
+	named     catalog.Holder // of the tag that the new snapshot's name becomes
 }
 
 // observe reads the container and everything around it. The calls that do not
@@ -50,7 +44,7 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead inquiry) (s
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.key, err = e.engineKey(callsCtx)
+		s.key, err = e.catalog.EngineKey(callsCtx)
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -116,15 +110,15 @@ func (e *Engine) askAhead(ctx context.Context) inquiry {
 // observeImages looks up what Create has to know of images and volumes, each by
 // its name.
 func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) error {
-	repository := Repository(s.container.Name)
+	name := dockerop.ContainerName(s.container)
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
 		s.image, err = e.baseImage(ctx, s.container.Image)
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.latest, err = e.holder(ctx, tagged{repository, labels.Latest})
-		s.parent = findParent(s.latest.snapshot, s.container)
+		s.latest, err = e.catalog.Holder(ctx, catalog.TagOf(name, labels.Latest))
+		s.parent = catalog.FindParent(s.latest.Snapshot, s.container)
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -143,7 +137,7 @@ func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) 
 	}
 	if o.Name != "" {
 		calls.Go(func() (err error) {
-			s.named, err = e.observeName(ctx, tagged{repository, o.Name}, dockerop.ContainerName(s.container), o.Reuse)
+			s.named, err = e.catalog.ObserveName(ctx, catalog.TagOf(name, o.Name), name, o.Reuse)
 			return err
 		})
 	}
@@ -176,41 +170,6 @@ func (e *Engine) namespacePeers(ctx context.Context, host *container.HostConfig)
 	return names, nil
 }
 
-// observeName finds out who has the name, and refuses what may not be replaced.
-func (e *Engine) observeName(ctx context.Context, ref tagged, container string, reuse bool) (holder, error) {
-	h, err := e.holder(ctx, ref)
-	switch {
-	case err != nil:
-		return holder{}, err
-	case h.imageID == "":
-		return h, nil
-	}
-	isSnapshot := h.snapshot != nil
-	switch {
-	case !reuse, !isSnapshot:
-		return holder{}, &NameTakenError{Ref: container + ":" + ref.tag, Reuse: isSnapshot}
-	case h.snapshot.Pinned:
-		return holder{}, &PinnedError{ID: h.snapshot.ID, Replaced: true}
-	}
-	return h, nil
-}
-
-// holder looks up the image behind a tag.
-func (e *Engine) holder(ctx context.Context, ref tagged) (holder, error) {
-	found, err := e.docker.ImageInspect(ctx, ref.String())
-	if cerrdefs.IsNotFound(err) {
-		return holder{}, nil
-	}
-	if err != nil {
-		return holder{}, fmt.Errorf("inspect image %s: %w", ref, err)
-	}
-	h := holder{imageID: found.ID}
-	if s, err := decodeImage(found); err == nil && slices.Contains(s.Refs, ref.String()) {
-		h.snapshot = &s
-	}
-	return h, nil
-}
-
 func (e *Engine) baseImage(ctx context.Context, id string) (*image.InspectResponse, error) {
 	found, err := e.docker.ImageInspect(ctx, id)
 	if cerrdefs.IsNotFound(err) {
@@ -220,20 +179,6 @@ func (e *Engine) baseImage(ctx context.Context, id string) (*image.InspectRespon
 		return nil, fmt.Errorf("inspect image %s: %w", id, err)
 	}
 	return &found, nil
-}
-
-// findParent is the ID of the previous snapshot in this line: the newest of
-// this very container, else the one that the container was made from.
-func findParent(latest *Snapshot, c container.InspectResponse) labels.ID {
-	if latest != nil && latest.Container.ID == c.ID {
-		return latest.ID
-	}
-	for _, key := range []string{labels.KeyRestoredFrom, labels.KeyID} {
-		if id, err := labels.ParseID(c.Config.Labels[key]); err == nil {
-			return id
-		}
-	}
-	return ""
 }
 
 // check refuses containers that cannot be captured.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
@@ -156,7 +157,7 @@ func (j journal) whyGone(itself, somebody string) string {
 }
 
 // makeOf makes the container of a safety snapshot again.
-func (e *Engine) makeOf(ctx context.Context, safety Snapshot, j journal, p plan.Progress) (string, error) {
+func (e *Engine) makeOf(ctx context.Context, safety catalog.Snapshot, j journal, p plan.Progress) (string, error) {
 	sp, _, err := decodeSpec(safety.Config)
 	if err != nil {
 		return "", fmt.Errorf("snapshot %s: %w", safety.ID, err)

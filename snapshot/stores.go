@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -55,13 +56,13 @@ func (e *Engine) on(volumes Volumes) *Engine {
 
 // at is the engine that finds the archives of a snapshot: in the store that its labels
 // name, unless the user has named one.
-func (e *Engine) at(ctx context.Context, s Snapshot) (*Engine, error) {
+func (e *Engine) at(ctx context.Context, s catalog.Snapshot) (*Engine, error) {
 	if e.volumes == nil || e.given || s.Store == "" || s.ArchivedVolumes() == 0 {
 		return e, nil
 	}
 	if s.StoreID == "" && s.Store != e.volumes.Store() {
 		// Any volume can be meant, and a worker may write to it: only a snapshot of this engine is believed.
-		key, err := e.knownKey(ctx)
+		key, err := e.catalog.KnownKey(ctx)
 		if err != nil || !labels.IsSealed(s.Record, key) {
 			return e, err
 		}
@@ -83,7 +84,7 @@ func (e *Engine) atWorker(w worker) *Engine {
 
 // markGone marks the snapshots whose archives went with their store, and warns of
 // that: the store was removed, or the volume of that name is another one.
-func (e *Engine) markGone(ctx context.Context, list []Snapshot, stores knownStores, p plan.Progress) error {
+func (e *Engine) markGone(ctx context.Context, list []catalog.Snapshot, stores knownStores, p plan.Progress) error {
 	lost := map[string]int{}
 	for i := range list {
 		s := &list[i]

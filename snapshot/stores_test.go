@@ -11,6 +11,7 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -39,7 +40,7 @@ func TestListMarksSnapshotsWhoseStoreIsGone(t *testing.T) {
 			tc.change(docker, docker.findVolume(service.Store()))
 
 			var got events
-			list, err := docker.engine().List(t.Context(), ListOptions{}, got.progress)
+			list, err := docker.engine().List(t.Context(), catalog.ListOptions{}, got.progress)
 			assert.NilError(t, err)
 			assert.Assert(t, is.Len(list, 1))
 			assert.Equal(t, list[0].Gone, tc.gone)
@@ -111,7 +112,7 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 		"files": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
 			e := docker.engine()
-			s, err := e.Resolve(t.Context(), "one")
+			s, err := e.catalog.Resolve(t.Context(), "one")
 			assert.NilError(t, err)
 			assert.NilError(t, e.Entries(t.Context(), s, s.Mounts[0], nil))
 		},
@@ -134,7 +135,7 @@ func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
 	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "one"}, nil)
 	none, ok := errors.AsType[*volumebackup.NoStoreError](err)
 	assert.Assert(t, ok, "%v", err)
-	s, err := docker.engine().Resolve(t.Context(), "one")
+	s, err := docker.engine().catalog.Resolve(t.Context(), "one")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, none, &volumebackup.NoStoreError{Store: "mine", Snapshot: string(s.ID)})
 
@@ -151,7 +152,7 @@ func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
 func TestTheStoreOfAForeignSnapshotIsBelievedByItsIDOnly(t *testing.T) {
 	for id, want := range map[string]string{"": volumebackup.DefaultStore, "id": "mine"} {
 		docker := withMine(t, id)
-		s, err := docker.engine().Resolve(t.Context(), "one")
+		s, err := docker.engine().catalog.Resolve(t.Context(), "one")
 		assert.NilError(t, err)
 		s.Seal = ""
 		e, err := docker.engine().at(t.Context(), s)

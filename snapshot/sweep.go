@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
@@ -22,10 +23,6 @@ import (
 // orphanAge is how old an unfinished image must be before it is taken for one
 // that nobody will finish.
 const orphanAge = time.Hour
-
-// comment marks the image that a commit makes. Unlike labels it is not passed
-// on to images that are built FROM it.
-func comment(id labels.ID) string { return "docker snapshot " + string(id) }
 
 // Sweep frees, in the store of new snapshots, the archives of snapshots whose images were
 // removed long ago, with docker image prune for one, and removes what interrupted
@@ -97,10 +94,10 @@ func (e *Engine) sweep(ctx context.Context, engine dockerop.Info, p plan.Progres
 
 func (e *Engine) sweepScratch(ctx context.Context, now time.Time) error {
 	scratch, err := e.docker.ContainerList(ctx, container.ListOptions{
-		All: true, Filters: filters.NewArgs(filters.Arg("name", scratchPrefix), filters.Arg("label", labels.KeyVersion)),
+		All: true, Filters: filters.NewArgs(filters.Arg("name", catalog.ScratchPrefix), filters.Arg("label", labels.KeyVersion)),
 	})
 	for _, c := range scratch {
-		if isOld(c.Created, now) && strings.HasPrefix(dockerop.SummaryName(c), scratchPrefix) {
+		if isOld(c.Created, now) && strings.HasPrefix(dockerop.SummaryName(c), catalog.ScratchPrefix) {
 			err = errors.Join(err, e.docker.RemoveContainer(ctx, c.ID))
 		}
 	}
@@ -128,7 +125,7 @@ func (e *Engine) removeOrphan(ctx context.Context, id string) error {
 	if err != nil || len(found.RepoTags) > 0 || found.Config == nil {
 		return err
 	}
-	if found.Comment != comment(labels.ID(found.Config.Labels[labels.KeyID])) {
+	if found.Comment != catalog.CommitComment(labels.ID(found.Config.Labels[labels.KeyID])) {
 		return nil // somebody's image that was built FROM a snapshot
 	}
 	_, err = e.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true})

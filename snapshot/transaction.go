@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -23,11 +24,11 @@ type transaction struct {
 	watch   *plan.Stopwatch
 
 	journal journal
-	lock    VolumeWorker // holds the lock and the journal
-	worker  VolumeWorker // reads and writes the volumes
-	release func()       // tells who watches over this process that all is done
-	when    occasion     // of the safety snapshot
-	safety  *Snapshot    // once it is taken
+	lock    VolumeWorker      // holds the lock and the journal
+	worker  VolumeWorker      // reads and writes the volumes
+	release func()            // tells who watches over this process that all is done
+	when    occasion          // of the safety snapshot
+	safety  *catalog.Snapshot // once it is taken
 
 	stopping bool // the engine may still be stopping something
 
@@ -169,7 +170,7 @@ func (t *transaction) secure(ctx context.Context, targets []volumebackup.Target)
 	if t.safety == nil {
 		return nil
 	}
-	return t.worker.Secure(ctx, string(t.safety.ID), t.safety.archivesOf(t.journal.Volumes), string(t.plan.snapshot.ID), targets)
+	return t.worker.Secure(ctx, string(t.safety.ID), archivesOf(*t.safety, t.journal.Volumes), string(t.plan.snapshot.ID), targets)
 }
 
 // make creates the new container, and sees to it that it comes up.

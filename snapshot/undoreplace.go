@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
@@ -123,11 +124,11 @@ func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.Ins
 }
 
 // findSafety finds the safety snapshot; nil: none was taken, or it is gone.
-func (e *Engine) findSafety(ctx context.Context, j journal) (*Snapshot, error) {
+func (e *Engine) findSafety(ctx context.Context, j journal) (*catalog.Snapshot, error) {
 	if j.Safety == "" {
 		return nil, nil
 	}
-	safety, err := e.Resolve(ctx, string(j.Safety))
+	safety, err := e.catalog.Resolve(ctx, string(j.Safety))
 	if cerrdefs.IsNotFound(err) {
 		return nil, nil
 	}
@@ -223,9 +224,9 @@ func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectRespo
 	case safety == nil && (old == nil || j.Dead):
 		return nil // it was not captured yet: it ended by itself, or steps aside first. They were not touched
 	case safety == nil:
-		return fmt.Errorf("safety snapshot: %w", &NotFoundError{Word: string(j.Safety)})
+		return fmt.Errorf("safety snapshot: %w", &catalog.NotFoundError{Word: string(j.Safety)})
 	}
-	targets := safety.archivesOf(j.Volumes)
+	targets := archivesOf(*safety, j.Volumes)
 	if len(targets) == 0 {
 		return nil
 	}
@@ -234,7 +235,7 @@ func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectRespo
 }
 
 // archivesOf are the archives that a snapshot holds of some volumes, one for each.
-func (s *Snapshot) archivesOf(volumes []string) []volumebackup.Target {
+func archivesOf(s catalog.Snapshot, volumes []string) []volumebackup.Target {
 	var targets []volumebackup.Target
 	for _, m := range s.Mounts {
 		known := slices.ContainsFunc(targets, func(t volumebackup.Target) bool { return t.Volume == m.Name })

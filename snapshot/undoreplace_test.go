@@ -75,7 +75,7 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		web := docker.findContainer("web")
 		assert.Equal(t, web.state, "running")
 		assert.Equal(t, web.files, "files of web")
-		_, err = docker.engine().Resolve(t.Context(), string(j.Safety))
+		_, err = docker.engine().catalog.Resolve(t.Context(), string(j.Safety))
 		if !removed {
 			assert.Equal(t, web.id, j.Old)
 			assert.Assert(t, err != nil)

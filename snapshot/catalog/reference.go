@@ -1,4 +1,4 @@
-package snapshot
+package catalog
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// namespace is the part of every snapshot's repository before the container.
-const namespace = "cua-snapshot/"
+// Namespace is the part of every snapshot's repository before the container.
+const Namespace = "cua-snapshot/"
 
 // legal is what repositories may be called, and illegal every run of characters
 // that is not a part of a word: the grammar knows '.', '_', '__' and any number
@@ -32,7 +32,7 @@ var (
 // Engines take container names of any length, but repositories of 255 characters,
 // docker.io/ included.
 const (
-	maxRepository = 255 - len("docker.io/") - len(namespace)
+	maxRepository = 255 - len("docker.io/") - len(Namespace)
 	digestMark    = "--"
 	digestDigits  = 16
 )
@@ -45,7 +45,7 @@ const (
 func Repository(containerName string) string {
 	name := strings.TrimPrefix(containerName, "/")
 	if len(name) <= maxRepository && legal.MatchString(name) && !hasDigest(name) {
-		return namespace + name
+		return Namespace + name
 	}
 	digest := sha256.Sum256([]byte(name))
 	shown := illegal.ReplaceAllStringFunc(strings.ToLower(name), func(separator string) string {
@@ -55,7 +55,7 @@ func Repository(containerName string) string {
 		return "-"
 	})
 	shown = shown[:min(len(shown), maxRepository-len(digestMark)-digestDigits)]
-	return fmt.Sprintf("%s%s%s%x", namespace, strings.Trim(shown, "._-"), digestMark, digest[:digestDigits/2])
+	return fmt.Sprintf("%s%s%s%x", Namespace, strings.Trim(shown, "._-"), digestMark, digest[:digestDigits/2])
 }
 
 // hasDigest tells whether a name ends as the repositories do that have a digest.
@@ -64,35 +64,38 @@ func hasDigest(name string) bool {
 	return at >= 0 && strings.HasPrefix(name[at:], digestMark) && labels.IsDigits(name[at+len(digestMark):], digestDigits, digestDigits)
 }
 
-// tagged is a reference to one tag, as the user or the engine writes it.
-type tagged struct{ repository, tag string }
+// Tag is a reference to one tag, as the user or the engine writes it.
+type Tag struct{ repository, tag string }
 
-func (t tagged) String() string { return t.repository + ":" + t.tag }
+// TagOf is a tag in the repository of a container.
+func TagOf(container, tag string) Tag { return Tag{Repository(container), tag} }
+
+func (t Tag) String() string { return t.repository + ":" + t.tag }
 
 // parseReference reads "web:name", in which web is a container, and
 // "cua-snapshot/web:name", which is a tag as the engine shows it. It fails for a
 // word without a tag.
-func parseReference(word string) (tagged, bool) {
+func parseReference(word string) (Tag, bool) {
 	container, tag, found := strings.Cut(word, ":")
 	if !found || !labels.IsTag(tag) {
-		return tagged{}, false
+		return Tag{}, false
 	}
-	if repository, ok := strings.CutPrefix(container, namespace); ok {
-		return tagged{container, tag}, legal.MatchString(repository)
+	if repository, ok := strings.CutPrefix(container, Namespace); ok {
+		return Tag{container, tag}, legal.MatchString(repository)
 	}
-	return tagged{Repository(container), tag}, labels.IsContainerName(container)
+	return Tag{Repository(container), tag}, labels.IsContainerName(container)
 }
 
 // Resolve finds the snapshot that word means: container:name, container:latest,
 // container:ID, container@age, a container, which means its latest, a full ID, a
 // unique prefix of one, or a name that is unique on the engine. It asks the engine for
 // what can match only: listing every image takes seconds on a containerd image store.
-func (e *Engine) Resolve(ctx context.Context, word string) (Snapshot, error) {
+func (e *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) {
 	if container, when, ok := strings.Cut(word, "@"); ok {
 		return e.asOf(ctx, word, container, when)
 	}
 	if ref, ok := parseReference(word); ok {
-		return e.lookup(ctx, word, ref)
+		return e.Lookup(ctx, word, ref)
 	}
 	if !labels.IsTag(word) && !labels.IsContainerName(word) {
 		return Snapshot{}, &NotFoundError{Word: word}
@@ -130,9 +133,9 @@ func (e *Engine) Resolve(ctx context.Context, word string) (Snapshot, error) {
 // beginningWith finds the snapshots that have a tag which begins with word,
 // newest first. Of each image the engine lists only the tags that match, so
 // they are looked at one by one.
-func (e *Engine) beginningWith(ctx context.Context, word string) ([]Snapshot, error) {
-	pattern := namespace + "*:" + word + "*"
-	images, err := e.listImages(ctx, pattern)
+func (e *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot, error) {
+	pattern := Namespace + "*:" + word + "*"
+	images, err := e.ListImages(ctx, pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -159,9 +162,9 @@ func (e *Engine) beginningWith(ctx context.Context, word string) ([]Snapshot, er
 	return found, nil
 }
 
-// lookup finds the snapshot behind one tag, which is what word means. An image
+// Lookup finds the snapshot behind one tag, which is what word means. An image
 // that has the tag but belongs to another container is not found there.
-func (e *Engine) lookup(ctx context.Context, word string, ref tagged) (Snapshot, error) {
+func (e *Catalog) Lookup(ctx context.Context, word string, ref Tag) (Snapshot, error) {
 	found, err := e.docker.ImageInspect(ctx, ref.String())
 	if cerrdefs.IsNotFound(err) {
 		return Snapshot{}, &NotFoundError{Word: word}
@@ -258,4 +261,10 @@ func decode(imageID string, refs []string, imageLabels map[string]string) (Snaps
 		s.Name = ""
 	}
 	return s, nil
+}
+
+// RefOf is a reference that this program has made.
+func RefOf(ref string) Tag {
+	repository, tag, _ := strings.Cut(ref, ":")
+	return Tag{repository, tag}
 }

@@ -1,4 +1,4 @@
-package snapshot
+package catalog
 
 import (
 	"cmp"
@@ -10,40 +10,26 @@ import (
 
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// List returns the snapshots that match, in one engine call, and beside it one look
-// for the store that holds what their volumes had. An image that has
-// our labels but cannot be read is warned about; one that only inherited them is
-// not a snapshot.
-func (e *Engine) List(ctx context.Context, o ListOptions, p plan.Progress) ([]Snapshot, error) {
-	pattern := namespace + "*"
+// List returns the snapshots that match, in one engine call. An image that has our labels
+// but cannot be read is warned about; one that only inherited them is not a snapshot.
+func (e *Catalog) List(ctx context.Context, o ListOptions, p plan.Progress) ([]Snapshot, error) {
+	pattern := Namespace + "*"
 	if o.Container != "" {
 		if !labels.IsContainerName(o.Container) {
 			return nil, fmt.Errorf("invalid container name %q", o.Container)
 		}
-		if !isContainerID(o.Container) {
+		if !IsContainerID(o.Container) {
 			pattern = Repository(o.Container)
 		}
 	}
-	var all []Snapshot
-	var stores knownStores
-	calls, callsCtx := errgroup.WithContext(ctx)
-	calls.Go(func() (err error) {
-		all, err = e.list(callsCtx, p, pattern)
-		return err
-	})
-	calls.Go(func() (err error) {
-		stores, err = e.ownStore(callsCtx)
-		return err
-	})
-	if err := calls.Wait(); err != nil {
+	all, err := e.Find(ctx, p, pattern)
+	if err != nil {
 		return nil, err
 	}
 	if err := e.checkListed(ctx, o.Container, all); err != nil {
@@ -60,11 +46,11 @@ func (e *Engine) List(ctx context.Context, o ListOptions, p plan.Progress) ([]Sn
 	if o.Last > 0 && len(found) > o.Last {
 		found = found[:o.Last]
 	}
-	return found, e.markGone(ctx, found, stores, p)
+	return found, nil
 }
 
 // checkListed fails for a container that is neither there nor has snapshots among all.
-func (e *Engine) checkListed(ctx context.Context, name string, all []Snapshot) error {
+func (e *Catalog) checkListed(ctx context.Context, name string, all []Snapshot) error {
 	if name == "" || slices.ContainsFunc(all, func(s Snapshot) bool { return isContainer(s.Container, name) }) {
 		return nil
 	}
@@ -74,9 +60,9 @@ func (e *Engine) checkListed(ctx context.Context, name string, all []Snapshot) e
 	return &NotFoundError{Word: name, Reason: fmt.Sprintf("no container %s, and no snapshot of one", name)}
 }
 
-// isContainerID tells whether a word may be the ID of a container, or the beginning
+// IsContainerID tells whether a word may be the ID of a container, or the beginning
 // that docker ps shows. Its snapshots are found by their labels, whatever its name was.
-func isContainerID(word string) bool { return labels.IsDigits(word, dockerop.ShortID, dockerop.FullID) }
+func IsContainerID(word string) bool { return labels.IsDigits(word, dockerop.ShortID, dockerop.FullID) }
 
 // contains looks for text in what people wrote, in any case.
 func (s Snapshot) contains(text string) bool {
@@ -101,10 +87,10 @@ func (o ListOptions) sort(list []Snapshot) {
 	}
 }
 
-// list returns the snapshots among the images whose references match one of the
+// Find returns the snapshots among the images whose references match one of the
 // patterns, newest first. It is one engine call.
-func (e *Engine) list(ctx context.Context, p plan.Progress, patterns ...string) ([]Snapshot, error) {
-	images, err := e.listImages(ctx, patterns...)
+func (e *Catalog) Find(ctx context.Context, p plan.Progress, patterns ...string) ([]Snapshot, error) {
+	images, err := e.ListImages(ctx, patterns...)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +108,8 @@ func (e *Engine) list(ctx context.Context, p plan.Progress, patterns ...string) 
 	return snapshots, nil
 }
 
-// listImages returns the images whose references match one of the patterns.
-func (e *Engine) listImages(ctx context.Context, patterns ...string) ([]image.Summary, error) {
+// ListImages returns the images whose references match one of the patterns.
+func (e *Catalog) ListImages(ctx context.Context, patterns ...string) ([]image.Summary, error) {
 	args := filters.NewArgs()
 	for _, pattern := range patterns {
 		args.Add("reference", pattern)
@@ -137,16 +123,4 @@ func (e *Engine) listImages(ctx context.Context, patterns ...string) ([]image.Su
 
 func newestFirst(a, b Snapshot) int {
 	return cmp.Or(b.Created.Compare(a.Created), strings.Compare(string(b.ID), string(a.ID)))
-}
-
-// Entries hands every entry of an archived volume to visit, sorted by path.
-func (e *Engine) Entries(ctx context.Context, s Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
-	if e.volumes == nil || m.Archive == nil {
-		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, s.ID)
-	}
-	e, err := e.at(ctx, s)
-	if err != nil {
-		return err
-	}
-	return e.volumes.Entries(ctx, string(s.ID), m.Archive.Index, m.Archive.Root, visit)
 }

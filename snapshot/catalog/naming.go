@@ -1,4 +1,4 @@
-package snapshot
+package catalog
 
 import (
 	"context"
@@ -20,10 +20,10 @@ import (
 // sees that another one has the name gives way. Who has it waits for those that have
 // looked but not taken it yet, and then it stays.
 type naming struct {
-	engine   *Engine
+	engine   *Catalog
 	snapshot Snapshot
-	name     tagged
-	before   holder // who had the name when the snapshot was begun, and is replaced
+	name     Tag
+	before   Holder // who had the name when the snapshot was begun, and is replaced
 	late     bool   // whoever was to wait may have stopped waiting before the name was taken
 }
 
@@ -32,18 +32,18 @@ type naming struct {
 // was killed before it took it.
 const (
 	namesakeGrace = 3 * time.Second
-	namesakeAge   = 10 * time.Minute
+	NamesakeAge   = 10 * time.Minute
 )
 
 // take sets the tag, if it is free, or its holder is to be replaced.
 func (n *naming) take(ctx context.Context, u *dockerop.Undo) error {
 	e, began := n.engine, n.engine.now()
-	now, err := e.holder(ctx, n.name)
+	now, err := e.Holder(ctx, n.name)
 	if err != nil {
 		return err
 	}
 	if now.imageID != "" && now.imageID != n.before.imageID {
-		return n.taken(now.snapshot != nil)
+		return n.taken(now.Snapshot != nil)
 	}
 	u.Add(n.giveBack)
 	if err := e.docker.Tag(ctx, n.snapshot.ImageID, n.name.String()); err != nil {
@@ -55,7 +55,7 @@ func (n *naming) take(ctx context.Context, u *dockerop.Undo) error {
 
 // giveBack makes the tag what it was, unless somebody else has it by now.
 func (n *naming) giveBack(ctx context.Context) error {
-	now, err := n.engine.holder(ctx, n.name)
+	now, err := n.engine.Holder(ctx, n.name)
 	if err != nil || now.imageID != n.snapshot.ImageID {
 		return err
 	}
@@ -66,7 +66,7 @@ func (n *naming) giveBack(ctx context.Context) error {
 func (n *naming) keep(ctx context.Context) error {
 	patience := n.engine.now().Add(namesakeGrace)
 	return dockerop.Poll(ctx, func() (bool, error) {
-		images, err := n.engine.listImages(ctx, n.name.repository)
+		images, err := n.engine.ListImages(ctx, n.name.repository)
 		if err != nil {
 			return false, err
 		}
@@ -86,12 +86,12 @@ func (n *naming) keep(ctx context.Context) error {
 func (n *naming) rivals(images []image.Summary) []image.Summary {
 	own := slices.IndexFunc(images, func(i image.Summary) bool { return i.ID == n.snapshot.ImageID })
 	return slices.DeleteFunc(slices.Clone(images), func(i image.Summary) bool {
-		isSnapshot := slices.Contains(i.RepoTags, tagged{n.name.repository, i.Labels[labels.KeyID]}.String())
+		isSnapshot := slices.Contains(i.RepoTags, Tag{n.name.repository, i.Labels[labels.KeyID]}.String())
 		if !isSnapshot || i.Labels[labels.KeyName] != n.name.tag || i.ID == n.snapshot.ImageID || i.ID == n.before.imageID {
 			return true
 		}
 		has := slices.Contains(i.RepoTags, n.name.String())
-		return !has && own >= 0 && i.Created < images[own].Created-int64(namesakeAge.Seconds())
+		return !has && own >= 0 && i.Created < images[own].Created-int64(NamesakeAge.Seconds())
 	})
 }
 

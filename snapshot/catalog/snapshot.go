@@ -1,6 +1,7 @@
-package snapshot
+package catalog
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -46,4 +47,14 @@ func (s Snapshot) ArchivedVolumes() int {
 // Expired tells whether the snapshot's time is over at now.
 func (s Snapshot) Expired(now time.Time) bool {
 	return !s.Expires.IsZero() && !s.Expires.After(now)
+}
+
+// ContainerLabels are the labels that the captured container had, as it was
+// configured. They are nil if the configuration cannot be read.
+func (s Snapshot) ContainerLabels() map[string]string {
+	var c struct{ Labels map[string]string }
+	if err := json.Unmarshal(s.Config.Config, &c); err != nil {
+		return nil
+	}
+	return c.Labels
 }

@@ -1,4 +1,4 @@
-package snapshot
+package catalog
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// latestOf is the tag that the newest snapshot of a container has.
-func latestOf(container string) string { return tagged{Repository(container), labels.Latest}.String() }
+// LatestOf is the tag that the newest snapshot of a container has.
+func LatestOf(container string) string { return Tag{Repository(container), labels.Latest}.String() }
 
 // giveLatest gives a snapshot the tag latest, unless one is there that is newer. Whoever
 // moves the tag looks for those afterwards, so of several clients that do so at once the
 // last one sees all. It returns who has the tag then.
-func (e *Engine) giveLatest(ctx context.Context, s Snapshot, except idSet) (Snapshot, error) {
-	latest := latestOf(s.Container.Name)
+func (e *Catalog) giveLatest(ctx context.Context, s Snapshot, except IDSet) (Snapshot, error) {
+	latest := LatestOf(s.Container.Name)
 	holder := s
 	for range dockerop.TagTries {
 		err := e.docker.Tag(ctx, holder.ImageID, latest)
@@ -45,12 +45,12 @@ func (e *Engine) giveLatest(ctx context.Context, s Snapshot, except idSet) (Snap
 // newerThan finds the newest snapshot of the same container, if it is newer than s. Only
 // those that were made since are listed: every image in a list costs milliseconds on a
 // containerd image store.
-func (e *Engine) newerThan(ctx context.Context, s Snapshot, except idSet) (*Snapshot, error) {
+func (e *Catalog) newerThan(ctx context.Context, s Snapshot, except IDSet) (*Snapshot, error) {
 	var patterns []string
 	for _, pattern := range madeSince(s, e.now()) {
-		patterns = append(patterns, tagged{Repository(s.Container.Name), pattern}.String())
+		patterns = append(patterns, Tag{Repository(s.Container.Name), pattern}.String())
 	}
-	found, err := e.list(ctx, nil, patterns...)
+	found, err := e.Find(ctx, nil, patterns...)
 	if err != nil {
 		return nil, err
 	}
@@ -100,26 +100,26 @@ func madeSince(s Snapshot, now time.Time) []string {
 	return []string{"*"}
 }
 
-// idSet is a set of snapshots.
-type idSet map[labels.ID]bool
+// IDSet is a set of snapshots.
+type IDSet map[labels.ID]bool
 
-// passLatest gives the tag latest to the newest snapshot of a container but some, if s,
+// PassLatest gives the tag latest to the newest snapshot of a container but some, if s,
 // which is one of them, has the tag. It says whether there is another.
-func (e *Engine) passLatest(ctx context.Context, s Snapshot, except idSet) (passed bool, err error) {
-	held, err := e.holder(ctx, tagged{Repository(s.Container.Name), labels.Latest})
+func (e *Catalog) PassLatest(ctx context.Context, s Snapshot, except IDSet) (passed bool, err error) {
+	held, err := e.Holder(ctx, Tag{Repository(s.Container.Name), labels.Latest})
 	if err != nil {
 		return false, err
 	}
 	if held.imageID != s.ImageID {
 		return true, nil
 	}
-	return e.restoreLatest(ctx, s.Container.Name, except)
+	return e.RestoreLatest(ctx, s.Container.Name, except)
 }
 
-// restoreLatest gives the tag latest to the newest snapshot of a container but some, and
+// RestoreLatest gives the tag latest to the newest snapshot of a container but some, and
 // says whether there is any.
-func (e *Engine) restoreLatest(ctx context.Context, container string, except idSet) (bool, error) {
-	all, err := e.list(ctx, nil, Repository(container))
+func (e *Catalog) RestoreLatest(ctx context.Context, container string, except IDSet) (bool, error) {
+	all, err := e.Find(ctx, nil, Repository(container))
 	if err != nil {
 		return false, err
 	}

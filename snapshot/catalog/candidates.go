@@ -1,4 +1,4 @@
-package snapshot
+package catalog
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 type Candidate struct{ Word, About string }
 
 // Containers lists the names of all containers.
-func (e *Engine) Containers(ctx context.Context) ([]Candidate, error) {
+func (e *Catalog) Containers(ctx context.Context) ([]Candidate, error) {
 	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list containers")
@@ -34,7 +34,7 @@ func (e *Engine) Containers(ctx context.Context) ([]Candidate, error) {
 }
 
 // VolumeNames lists volumes: those that a container mounts, if one is named.
-func (e *Engine) VolumeNames(ctx context.Context, mountedBy string) ([]Candidate, error) {
+func (e *Catalog) VolumeNames(ctx context.Context, mountedBy string) ([]Candidate, error) {
 	if mountedBy != "" {
 		c, err := e.docker.InspectIfThere(ctx, mountedBy)
 		if err != nil || c == nil {
@@ -52,11 +52,11 @@ func (e *Engine) VolumeNames(ctx context.Context, mountedBy string) ([]Candidate
 }
 
 // Stores lists the volumes that were made to keep the content of volumes.
-func (e *Engine) Stores(ctx context.Context) ([]Candidate, error) {
+func (e *Catalog) Stores(ctx context.Context) ([]Candidate, error) {
 	return e.volumeNames(ctx, filters.NewArgs(filters.Arg("label", labels.KeyVersion)))
 }
 
-func (e *Engine) volumeNames(ctx context.Context, args filters.Args) ([]Candidate, error) {
+func (e *Catalog) volumeNames(ctx context.Context, args filters.Args) ([]Candidate, error) {
 	list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: args})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list volumes")
@@ -72,7 +72,7 @@ func (e *Engine) volumeNames(ctx context.Context, args filters.Args) ([]Candidat
 }
 
 // NetworkNames lists networks.
-func (e *Engine) NetworkNames(ctx context.Context) ([]Candidate, error) {
+func (e *Catalog) NetworkNames(ctx context.Context) ([]Candidate, error) {
 	list, err := e.docker.NetworkList(ctx, network.ListOptions{})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list networks")
@@ -86,8 +86,8 @@ func (e *Engine) NetworkNames(ctx context.Context) ([]Candidate, error) {
 
 // References lists a word that begins with prefix for each snapshot that has one: its
 // name, else its ID, else a tag.
-func (e *Engine) References(ctx context.Context, prefix string) ([]Candidate, error) {
-	all, err := e.list(ctx, nil, namespace+"*")
+func (e *Catalog) References(ctx context.Context, prefix string) ([]Candidate, error) {
+	all, err := e.Find(ctx, nil, Namespace+"*")
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +109,9 @@ func (e *Engine) References(ctx context.Context, prefix string) ([]Candidate, er
 
 // Compose's labels on the containers of services.
 const (
-	labelService   = composePrefix + "service"
-	labelProject   = composePrefix + "project"
-	labelDirectory = composePrefix + "project.working_dir"
+	LabelService   = ComposePrefix + "service"
+	LabelProject   = ComposePrefix + "project"
+	LabelDirectory = ComposePrefix + "project.working_dir"
 )
 
 // Service is a container that Compose made for a service.
@@ -123,8 +123,8 @@ type Service struct {
 }
 
 // Services lists the containers of the services of that name; of all, if it is empty.
-func (e *Engine) Services(ctx context.Context, name string) ([]Service, error) {
-	label := labelService
+func (e *Catalog) Services(ctx context.Context, name string) ([]Service, error) {
+	label := LabelService
 	if name != "" {
 		label += "=" + name
 	}
@@ -134,7 +134,7 @@ func (e *Engine) Services(ctx context.Context, name string) ([]Service, error) {
 	}
 	services := make([]Service, len(list))
 	for i, c := range list {
-		services[i] = Service{Name: c.Labels[labelService], Container: dockerop.SummaryName(c), Project: c.Labels[labelProject], Directory: c.Labels[labelDirectory]}
+		services[i] = Service{Name: c.Labels[LabelService], Container: dockerop.SummaryName(c), Project: c.Labels[LabelProject], Directory: c.Labels[LabelDirectory]}
 	}
 	return services, nil
 }

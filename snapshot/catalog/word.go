@@ -1,4 +1,4 @@
-package snapshot
+package catalog
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 
 // latestOfContainer finds what a word means if it is the name of a container: its
 // latest snapshot, also if somebody has removed that tag; nil: it has none.
-func (e *Engine) latestOfContainer(ctx context.Context, container string) (*Snapshot, error) {
-	held, err := e.holder(ctx, tagged{Repository(container), labels.Latest})
-	if err != nil || held.snapshot != nil {
-		return held.snapshot, err
+func (e *Catalog) latestOfContainer(ctx context.Context, container string) (*Snapshot, error) {
+	held, err := e.Holder(ctx, Tag{Repository(container), labels.Latest})
+	if err != nil || held.Snapshot != nil {
+		return held.Snapshot, err
 	}
-	all, err := e.list(ctx, nil, Repository(container))
+	all, err := e.Find(ctx, nil, Repository(container))
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -27,12 +27,12 @@ func (e *Engine) latestOfContainer(ctx context.Context, container string) (*Snap
 
 // asOf finds the newest snapshot of a container that is at least as old as when says: a
 // time, or how long ago.
-func (e *Engine) asOf(ctx context.Context, word, container, when string) (Snapshot, error) {
+func (e *Catalog) asOf(ctx context.Context, word, container, when string) (Snapshot, error) {
 	limit, ok := parsePast(when, e.now())
 	if !ok || !labels.IsContainerName(container) {
 		return Snapshot{}, fmt.Errorf("invalid snapshot %q: after @ use something like 5m, 2026-03-14T09:26 or 2026-03-14", word)
 	}
-	all, err := e.list(ctx, nil, Repository(container))
+	all, err := e.Find(ctx, nil, Repository(container))
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -49,7 +49,7 @@ func (e *Engine) asOf(ctx context.Context, word, container, when string) (Snapsh
 }
 
 // nothingOf is why a word that is no snapshot, but may be a container, means nothing.
-func (e *Engine) nothingOf(ctx context.Context, word string) error {
+func (e *Catalog) nothingOf(ctx context.Context, word string) error {
 	c, err := e.docker.InspectIfThere(ctx, word)
 	if err != nil || c == nil || dockerop.ContainerName(*c) != word {
 		return &NotFoundError{Word: word}
@@ -59,7 +59,7 @@ func (e *Engine) nothingOf(ctx context.Context, word string) error {
 
 // parsePast reads a duration before now, or a time; without a zone it is that of now.
 func parsePast(value string, now time.Time) (time.Time, bool) {
-	if limit, ok := parseAge(value, now); ok {
+	if limit, ok := ParseAge(value, now); ok {
 		return limit.In(now.Location()), true
 	}
 	value = strings.Replace(value, " ", "T", 1)

@@ -1,4 +1,4 @@
-package snapshot
+package catalog
 
 import (
 	"errors"
@@ -120,7 +120,7 @@ func boolTerm(value string, get func(Snapshot) bool) (predicate, error) {
 }
 
 func ageTerm(value string, now time.Time, compare func(t, u time.Time) bool) predicate {
-	if limit, ok := parseAge(value, now); ok {
+	if limit, ok := ParseAge(value, now); ok {
 		return func(s Snapshot, _ []Snapshot) (bool, error) { return compare(s.Created, limit), nil }
 	}
 	return func(s Snapshot, all []Snapshot) (bool, error) {
@@ -132,8 +132,8 @@ func ageTerm(value string, now time.Time, compare func(t, u time.Time) bool) pre
 	}
 }
 
-// parseAge reads a time, or a duration before now.
-func parseAge(value string, now time.Time) (time.Time, bool) {
+// ParseAge reads a time, or a duration before now.
+func ParseAge(value string, now time.Time) (time.Time, bool) {
 	if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
 		return t, true
 	}

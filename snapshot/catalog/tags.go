@@ -1,0 +1,117 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+)
+
+// Publish tags the image. The ID tag comes first: from then on it is a snapshot.
+func (e *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, named Holder, u *dockerop.Undo) error {
+	if !slices.Contains(s.Refs, s.Ref()) { // the commit has not set it
+		u.Add(func(ctx context.Context) error { return e.docker.RemoveImage(ctx, s.Ref()) })
+		if err := e.docker.Tag(ctx, s.ImageID, s.Ref()); err != nil {
+			return fmt.Errorf("tag image %s: %w", s.Ref(), err)
+		}
+		s.Refs = append(s.Refs, s.Ref())
+	}
+	name := naming{engine: e, snapshot: *s, name: TagOf(s.Container.Name, s.Name), before: named}
+	if s.Name != "" {
+		if err := name.take(ctx, u); err != nil {
+			return err
+		}
+	}
+	latest := LatestOf(s.Container.Name)
+	u.Add(func(ctx context.Context) error { return e.giveBackLatest(ctx, *s, latestBefore) })
+	calls, callsCtx := errgroup.WithContext(ctx)
+	if s.Name != "" {
+		calls.Go(func() error { return name.keep(callsCtx) })
+	}
+	var holder Snapshot
+	calls.Go(func() (err error) {
+		holder, err = e.giveLatest(callsCtx, *s, nil)
+		return err
+	})
+	if err := calls.Wait(); err != nil {
+		return err
+	}
+	if holder.ID == s.ID {
+		s.Refs = append(s.Refs, latest)
+	}
+	if s.Name != "" {
+		s.Refs = append(s.Refs, name.name.String())
+	}
+	slices.Sort(s.Refs)
+	return nil
+}
+
+// giveBackLatest takes the tag latest from a snapshot that there will not be.
+func (e *Catalog) giveBackLatest(ctx context.Context, s Snapshot, before Holder) error {
+	passed, err := e.PassLatest(ctx, s, IDSet{s.ID: true})
+	if err != nil || passed {
+		return err
+	}
+	return e.docker.Retag(ctx, LatestOf(s.Container.Name), before.imageID)
+}
+
+// Holder is the image that has a tag now.
+type Holder struct {
+	imageID  string    // empty: nothing has it
+	Snapshot *Snapshot // nil: the image is no snapshot of the tag's container
+}
+
+// ObserveName finds out who has the name, and refuses what may not be replaced.
+func (e *Catalog) ObserveName(ctx context.Context, ref Tag, container string, reuse bool) (Holder, error) {
+	h, err := e.Holder(ctx, ref)
+	switch {
+	case err != nil:
+		return Holder{}, err
+	case h.imageID == "":
+		return h, nil
+	}
+	isSnapshot := h.Snapshot != nil
+	switch {
+	case !reuse, !isSnapshot:
+		return Holder{}, &NameTakenError{Ref: container + ":" + ref.tag, Reuse: isSnapshot}
+	case h.Snapshot.Pinned:
+		return Holder{}, &PinnedError{ID: h.Snapshot.ID, Replaced: true}
+	}
+	return h, nil
+}
+
+// Holder looks up the image behind a tag.
+func (e *Catalog) Holder(ctx context.Context, ref Tag) (Holder, error) {
+	found, err := e.docker.ImageInspect(ctx, ref.String())
+	if cerrdefs.IsNotFound(err) {
+		return Holder{}, nil
+	}
+	if err != nil {
+		return Holder{}, fmt.Errorf("inspect image %s: %w", ref, err)
+	}
+	h := Holder{imageID: found.ID}
+	if s, err := decodeImage(found); err == nil && slices.Contains(s.Refs, ref.String()) {
+		h.Snapshot = &s
+	}
+	return h, nil
+}
+
+// FindParent is the ID of the previous snapshot in this line: the newest of
+// this very container, else the one that the container was made from.
+func FindParent(latest *Snapshot, c container.InspectResponse) labels.ID {
+	if latest != nil && latest.Container.ID == c.ID {
+		return latest.ID
+	}
+	for _, key := range []string{labels.KeyRestoredFrom, labels.KeyID} {
+		if id, err := labels.ParseID(c.Config.Labels[key]); err == nil {
+			return id
+		}
+	}
+	return ""
+}

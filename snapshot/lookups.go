@@ -1,0 +1,44 @@
+package snapshot
+
+import (
+	"context"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+)
+
+// Resolve finds the snapshot that word means: container:name, container:latest,
+// container:ID, container@age, a container, which means its latest, a full ID, a
+// unique prefix of one, or a name that is unique on the engine.
+func (e *Engine) Resolve(ctx context.Context, word string) (catalog.Snapshot, error) {
+	return e.catalog.Resolve(ctx, word)
+}
+
+// References lists a word that begins with prefix for each snapshot that has one.
+func (e *Engine) References(ctx context.Context, prefix string) ([]catalog.Candidate, error) {
+	return e.catalog.References(ctx, prefix)
+}
+
+// Containers lists the names of all containers.
+func (e *Engine) Containers(ctx context.Context) ([]catalog.Candidate, error) {
+	return e.catalog.Containers(ctx)
+}
+
+// VolumeNames lists volumes: those that a container mounts, if one is named.
+func (e *Engine) VolumeNames(ctx context.Context, mountedBy string) ([]catalog.Candidate, error) {
+	return e.catalog.VolumeNames(ctx, mountedBy)
+}
+
+// Stores lists the volumes that were made to keep the content of volumes.
+func (e *Engine) Stores(ctx context.Context) ([]catalog.Candidate, error) {
+	return e.catalog.Stores(ctx)
+}
+
+// NetworkNames lists networks.
+func (e *Engine) NetworkNames(ctx context.Context) ([]catalog.Candidate, error) {
+	return e.catalog.NetworkNames(ctx)
+}
+
+// Services lists the containers of the services of that name; of all, if it is empty.
+func (e *Engine) Services(ctx context.Context, name string) ([]catalog.Service, error) {
+	return e.catalog.Services(ctx, name)
+}
