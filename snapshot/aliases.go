@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -81,3 +82,12 @@ var FilterKeys = catalog.FilterKeys
 var ParseDuration = catalog.ParseDuration
 var ParseFilter = catalog.ParseFilter
 var Repository = catalog.Repository
+
+type VolumeBackup = archives.Backup
+type VolumeLock = archives.Lock
+type VolumeStore = archives.Store
+type VolumeWorker = archives.Worker
+type VolumeWorkers = archives.Workers
+type Volumes = archives.Service
+
+var Archives = archives.Of

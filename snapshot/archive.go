@@ -15,7 +15,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 // VolumeChoice says which volumes are captured. The zero value takes all.
@@ -113,51 +112,4 @@ func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, paus
 		}
 		a.p.Status("volumes", errJoined.Error()+": reading them again")
 	}
-}
-
-// maxWarnings is how many entries that could not be kept exactly are named.
-const maxWarnings = 20
-
-// volumeEvents passes on what a worker tells.
-func volumeEvents(p plan.Progress) volumebackup.Progress {
-	warned := 0
-	return func(e protocol.Event) {
-		switch {
-		case p == nil:
-		case e.Progress != nil:
-			p(plan.Event{Phase: "volumes", Text: workerPhase(e.Progress.Phase), Current: e.Progress.Bytes, Total: e.Progress.Total, Files: e.Progress.Files})
-		case e.Warning != nil:
-			warned++
-			switch {
-			case warned <= maxWarnings:
-				p.Warn("volumes", describeWarning(*e.Warning))
-			case warned == maxWarnings+1:
-				p.Warn("volumes", "there are more of these")
-			}
-		}
-	}
-}
-
-// workerPhase says in words what a worker does. What it says in words itself stays.
-func workerPhase(phase string) string {
-	switch protocol.Op(phase) {
-	case protocol.OpPass:
-		return "reading volumes"
-	case protocol.OpPublish:
-		return "writing to the store"
-	case protocol.OpRestore:
-		return "restoring volumes"
-	default:
-		return phase
-	}
-}
-
-func describeWarning(w protocol.Warning) string {
-	if w.Volume == "" { // it is about none
-		return w.Message
-	}
-	if w.Path == "" {
-		return fmt.Sprintf("volume %s: %s", w.Volume, w.Message)
-	}
-	return fmt.Sprintf("volume %s: %s: %s", w.Volume, w.Path, w.Message)
 }

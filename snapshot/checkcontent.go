@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -24,14 +25,14 @@ func (e *Engine) checkContent(ctx context.Context, r restore, p plan.Progress) (
 	if len(targets) == 0 || e.volumes == nil {
 		return nil
 	}
-	worker, err := e.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{Purpose: "check " + string(r.id), ReadOnly: true}, volumeEvents(p))
+	worker, err := e.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{Purpose: "check " + string(r.id), ReadOnly: true}, archives.Progress(p))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, worker.Close()) }()
 	var problems []plan.Problem
 	for _, target := range targets {
-		found, err := archiveProblem(target.Origin, worker.Check(ctx, string(r.id), target))
+		found, err := archives.Problem(target.Origin, worker.Check(ctx, string(r.id), target))
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -169,7 +170,7 @@ func (sp *spec) mountVolume(m labels.Mount, v newVolume) {
 
 // filled are volumes in which something was restored.
 type filled struct {
-	worker VolumeWorker
+	worker archives.Worker
 	lost   bool // something could not be brought back
 }
 
@@ -227,7 +228,7 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, p
 	if o.Journal, err = (halfMade{Operation: r.operation, Volumes: o.Volumes}).labels(); err != nil {
 		return nil, err
 	}
-	worker, err := e.volumes.OpenRestore(ctx, o, volumeEvents(p))
+	worker, err := e.volumes.OpenRestore(ctx, o, archives.Progress(p))
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +246,7 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, p
 func (e *Engine) fillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.RestoreOptions, p plan.Progress) (*filled, error) {
 	p.Status("volumes", "restoring volumes")
 	o.Purpose, o.Volumes = "restore "+string(id), volumeNames(targets)
-	worker, err := e.volumes.OpenRestore(ctx, o, volumeEvents(p))
+	worker, err := e.volumes.OpenRestore(ctx, o, archives.Progress(p))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -77,7 +78,7 @@ type occasion struct {
 	id      labels.ID
 	created time.Time
 	// begin opens a backup of the volumes; nil: in a worker of its own.
-	begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (VolumeBackup, error)
+	begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (archives.Backup, error)
 	// settle ends all writing; nil: who writes is frozen, and thawed again.
 	settle func(context.Context) error
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
@@ -12,24 +13,25 @@ import (
 // Engine creates, lists, restores and removes snapshots on one Docker engine.
 // It keeps no state and may be used by several goroutines.
 type Engine struct {
-	docker  *dockerop.Engine
-	catalog *catalog.Catalog
-	volumes Volumes // nil: volumes are recorded, not archived
-	given   bool    // the user has named the store: labels are not asked for it
-	guard   Guard   // nil: nobody watches over frozen containers
-	now     func() time.Time
-	random  io.Reader
+	docker   *dockerop.Engine
+	catalog  *catalog.Catalog
+	archives *archives.Archives
+	volumes  archives.Service // nil: volumes are recorded, not archived
+	given    bool             // the user has named the store: labels are not asked for it
+	guard    Guard            // nil: nobody watches over frozen containers
+	now      func() time.Time
+	random   io.Reader
 }
 
 // Option changes how an [Engine] works.
 type Option func(*Engine)
 
 // WithVolumes has an engine archive the content of volumes.
-func WithVolumes(v Volumes) Option { return func(e *Engine) { e.volumes = v } }
+func WithVolumes(v archives.Service) Option { return func(e *Engine) { e.use(v) } }
 
 // WithGivenStore has an engine look for archives in the store of its volumes only, and
 // not in the one that the labels of a snapshot name.
-func WithGivenStore() Option { return func(e *Engine) { e.given = true } }
+func WithGivenStore() Option { return func(e *Engine) { e.given = true; e.use(e.volumes) } }
 
 // WithGuard has frozen containers watched over.
 func WithGuard(g Guard) Option { return func(e *Engine) { e.guard = g } }
@@ -43,7 +45,22 @@ func New(docker dockerop.Docker, options ...Option) *Engine {
 	return e
 }
 
+// on is the same engine with other volumes.
+func (e *Engine) on(volumes archives.Service) *Engine {
+	other := *e
+	other.use(volumes)
+	return &other
+}
+
+// use has the engine and all its rooms work with volumes through v.
+func (e *Engine) use(v archives.Service) {
+	e.volumes = v
+	e.archives = archives.New(e.docker, e.catalog, v, e.given)
+}
+
 func newEngine(docker dockerop.Docker, now func() time.Time, random io.Reader) *Engine {
 	calls := dockerop.New(docker)
-	return &Engine{docker: calls, catalog: catalog.New(calls, now, random), now: now, random: random}
+	e := &Engine{docker: calls, catalog: catalog.New(calls, now, random), now: now, random: random}
+	e.use(nil)
+	return e
 }

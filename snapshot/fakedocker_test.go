@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -191,9 +190,9 @@ func (f *fakeDocker) newID() string {
 // engine is the code under test on top of the fake, with a clock that moves a
 // second at each look and random numbers that count.
 func (f *fakeDocker) engine() *Engine {
-	e := &Engine{docker: dockerop.New(f), now: f.tick, random: &counter{last: f.randomness}}
+	e := newEngine(f, f.tick, &counter{last: f.randomness})
 	if f.service != nil {
-		e.volumes = f.service
+		e.use(f.service)
 	}
 	return e
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
@@ -54,7 +55,7 @@ func (v *fakeVolumes) after(do func()) *fakeVolumes {
 	return &other
 }
 
-func (v *fakeVolumes) At(store volumebackup.StoreRef) Volumes {
+func (v *fakeVolumes) At(store volumebackup.StoreRef) archives.Service {
 	other := *v
 	other.store = store
 	return &other
@@ -131,7 +132,7 @@ func (v *fakeVolumes) worker(name string, journal map[string]string, volumes []s
 	for i, volume := range volumes {
 		c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeVolume, Name: volume, Destination: fmt.Sprint("/mnt/", i), RW: !readOnly})
 	}
-	c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeVolume, Name: v.store.Name, Destination: storeMount, RW: true})
+	c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeVolume, Name: v.store.Name, Destination: archives.StoreMount, RW: true})
 	f.containers = append(f.containers, c)
 	return c
 }
@@ -189,7 +190,7 @@ func (v *fakeVolumes) Await(_ context.Context, workerID string) error {
 	return v.wait(holder)
 }
 
-func (v *fakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (VolumeBackup, error) {
+func (v *fakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (archives.Backup, error) {
 	var names []string
 	for _, volume := range o.Volumes {
 		names = append(names, volume.Name)
@@ -203,7 +204,7 @@ func (v *fakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, _
 	return &fakeBackup{worker: w, o: o}, nil
 }
 
-func (v *fakeVolumes) OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, _ volumebackup.Progress) (VolumeWorker, error) {
+func (v *fakeVolumes) OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, _ volumebackup.Progress) (archives.Worker, error) {
 	name := o.Worker
 	if o.Lock != "" {
 		name = volumebackup.LockName(o.Lock)
@@ -286,7 +287,7 @@ func (w *fakeWorker) request(ctx context.Context, what string, effect func() err
 	})
 }
 
-func (w *fakeWorker) Begin(_ context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (VolumeBackup, error) {
+func (w *fakeWorker) Begin(_ context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (archives.Backup, error) {
 	return &fakeBackup{worker: w, o: o, borrowed: true}, nil
 }
 

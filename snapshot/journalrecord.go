@@ -62,9 +62,6 @@ func (e *Engine) isSettled(ctx context.Context, worker string) (bool, error) {
 	return now == nil || volumebackup.IsSettled(dockerop.ContainerName(*now)), nil
 }
 
-// storeMount is where workers have the store.
-const storeMount = "/store"
-
 // isUntouched tells whether a container is as it was when the journal was written.
 func (e *Engine) isUntouched(ctx context.Context, j journal) (bool, error) {
 	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)

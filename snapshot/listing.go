@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
@@ -13,18 +14,18 @@ import (
 // for the store that holds what their volumes had.
 func (e *Engine) List(ctx context.Context, o catalog.ListOptions, p plan.Progress) ([]catalog.Snapshot, error) {
 	var found []catalog.Snapshot
-	var stores knownStores
+	var stores archives.KnownStores
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
 		found, err = e.catalog.List(callsCtx, o, p)
 		return err
 	})
 	calls.Go(func() (err error) {
-		stores, err = e.ownStore(callsCtx)
+		stores, err = e.archives.OwnStore(callsCtx)
 		return err
 	})
 	if err := calls.Wait(); err != nil {
 		return nil, err
 	}
-	return found, e.markGone(ctx, found, stores, p)
+	return found, e.archives.MarkGone(ctx, found, stores, p)
 }

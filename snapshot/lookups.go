@@ -3,7 +3,9 @@ package snapshot
 import (
 	"context"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // Resolve finds the snapshot that word means: container:name, container:latest,
@@ -41,4 +43,9 @@ func (e *Engine) NetworkNames(ctx context.Context) ([]catalog.Candidate, error) 
 // Services lists the containers of the services of that name; of all, if it is empty.
 func (e *Engine) Services(ctx context.Context, name string) ([]catalog.Service, error) {
 	return e.catalog.Services(ctx, name)
+}
+
+// Entries hands every entry of an archived volume to visit, sorted by path.
+func (e *Engine) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
+	return e.archives.Entries(ctx, s, m, visit)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -43,7 +44,7 @@ func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Probl
 	}
 	t.worker, err = t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
 		Purpose: "look at " + string(t.plan.snapshot.ID), Volumes: names, ReadOnly: true,
-	}, volumeEvents(t.p))
+	}, archives.Progress(t.p))
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Probl
 		if err == nil {
 			results[i] = planned[0]
 		}
-		found, err := archiveProblem(target.Volume, err)
+		found, err := archives.Problem(target.Volume, err)
 		if err != nil {
 			return problems, err
 		}

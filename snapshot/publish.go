@@ -19,7 +19,7 @@ func (e *Engine) retire(ctx context.Context, old *catalog.Snapshot, engine docke
 	defer cancel()
 	err := e.docker.RemoveImage(ctx, old.Ref())
 	if err == nil {
-		err = e.removeArchives(ctx, []catalog.Snapshot{*old}, &engine, p)[old.ID]
+		err = e.archives.Remove(ctx, []catalog.Snapshot{*old}, &engine, p)[old.ID]
 	}
 	if err != nil {
 		p.Warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.ID, err))

@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -19,7 +20,7 @@ type reading struct {
 	pause   Pause
 	options container.CommitOptions
 	last    bool // who joins now is not waited for
-	backup  VolumeBackup
+	backup  archives.Backup
 	before  writers  // when the reading began: whoever is frozen is in the journal
 	leave   []string // containers that turned out to be paused by their users
 	stuck   bool     // containers could not be thawed
@@ -51,7 +52,7 @@ func (r *reading) run(ctx context.Context, u *dockerop.Undo) (imageID string, er
 	}
 	r.backup, err = begin(ctx, volumebackup.BackupOptions{
 		Container: r.from.container.ID, Snapshot: string(r.id), Freezes: r.before.running, Volumes: r.volumes,
-	}, volumeEvents(r.p))
+	}, archives.Progress(r.p))
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +105,7 @@ func (r *reading) finish(ctx context.Context, u *dockerop.Undo) (string, error) 
 		if !stored {
 			return nil
 		}
-		_, err := r.engine.volumes.Remove(ctx, volumebackup.RemoveOptions{Claims: []volumebackup.Claim{claimOf(*r.record)}})
+		_, err := r.engine.volumes.Remove(ctx, volumebackup.RemoveOptions{Claims: []volumebackup.Claim{archives.ClaimOf(*r.record)}})
 		return err
 	})
 	made, err := r.readUndisturbed(ctx)

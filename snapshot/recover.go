@@ -225,7 +225,7 @@ func (e *Engine) recoverWorker(ctx context.Context, w worker, about concern, p p
 // recoverReplace takes an interrupted restore in place back, or finishes it if its
 // container has been at work since. It returns nil if somebody else was faster.
 func (e *Engine) recoverReplace(ctx context.Context, r replacing, p plan.Progress) (*Recovery, error) {
-	e = e.atWorker(r.worker)
+	e = e.on(e.archives.AtWorker(r.worker.Summary))
 	recorded, err := e.isRecorded(ctx, r)
 	switch {
 	case err != nil:

@@ -183,7 +183,7 @@ func (e *Engine) freeRemoved(ctx context.Context, gone removals, ahead inquiry, 
 	if err == nil {
 		known = &engine
 	}
-	failed := e.removeArchives(ctx, gone.snapshots(), known, p)
+	failed := e.archives.Remove(ctx, gone.snapshots(), known, p)
 	var busy []string
 	var inUse error
 	for _, r := range gone {

@@ -54,9 +54,11 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *plan.S
 		plan.noteKept(p)
 	}
 	if len(plan.written()) > 0 { // else only the safety snapshot needs a store: the one of new snapshots
-		if e, err = e.at(ctx, s); err != nil {
+		volumes, err := e.archives.At(ctx, s)
+		if err != nil {
 			return Replaced{}, err
 		}
+		e = e.on(volumes)
 	}
 	t := &transaction{engine: e, plan: plan, options: o, p: p, watch: watch}
 	defer t.close()

@@ -24,9 +24,11 @@ func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p plan.Progress)
 	if err != nil {
 		return Restored{}, err
 	}
-	if e, err = e.at(ctx, s); err != nil {
+	volumes, err := e.archives.At(ctx, s)
+	if err != nil {
 		return Restored{}, err
 	}
+	e = e.on(volumes)
 	p.Status("check", "checking what "+string(s.ID)+" needs")
 	r, err := e.planRestore(ctx, s, o, p)
 	if err != nil {

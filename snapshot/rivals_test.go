@@ -33,7 +33,7 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 			docker := withTwo(t)
 			old := docker.findContainer("web").id
 			engine := docker.engine()
-			engine.volumes = docker.service.after(func() { docker.killedAt(t, moment.call, moment.skip) })
+			engine.use(docker.service.after(func() { docker.killedAt(t, moment.call, moment.skip) }))
 			replaced, err := engine.Replace(t.Context(), replaceOptions(), nil)
 			assert.NilError(t, err)
 			assertReplaced(t, docker, old)
@@ -43,7 +43,7 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 			docker := withTwo(t)
 			old := docker.findContainer("web").id
 			engine := docker.engine()
-			engine.volumes = docker.service.after(func() { docker.killedAt(t, moment.call, moment.skip) })
+			engine.use(docker.service.after(func() { docker.killedAt(t, moment.call, moment.skip) }))
 			created, err := engine.Create(t.Context(), CreateOptions{Container: "web"}, nil)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
@@ -68,7 +68,7 @@ func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
 	for name, prepare := range map[string]func(*testing.T, *fakeDocker, *Engine, func()){
 		"seen before": func(_ *testing.T, _ *fakeDocker, _ *Engine, begin func()) { begin() },
 		"begun meanwhile": func(_ *testing.T, docker *fakeDocker, e *Engine, begin func()) {
-			e.volumes = docker.service.after(begin)
+			e.use(docker.service.after(begin))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
 				assert.NilError(t, err)
 			}
 			engine := docker.engine()
-			engine.volumes = docker.service.after(func() {})
+			engine.use(docker.service.after(func() {}))
 			prepare(t, docker, engine, func() { docker.replaceUntil(t, "apply data", 1) })
 			created, err := engine.Create(t.Context(), CreateOptions{Container: "peer"}, nil)
 			assert.NilError(t, err)
@@ -146,7 +146,7 @@ func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
 		docker.clientDies()
 	}
 	engine := docker.engine()
-	engine.volumes = docker.service.after(func() {})
+	engine.use(docker.service.after(func() {}))
 	engine.volumes = engine.volumes.(*fakeVolumes).after(func() { docker.replaceUntil(t, "apply data", 1) })
 	o := replaceOptions()
 	o.Snapshot, o.StopOthers = "peer:latest", true

@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -33,7 +34,7 @@ func (t *transaction) stopSafely(ctx context.Context) error {
 	if t.options.NoSafety {
 		return stop(ctx)
 	}
-	t.when.begin = func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error) {
+	t.when.begin = func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (archives.Backup, error) {
 		return t.worker.Begin(ctx, o, p)
 	}
 	if t.journal.OneShot { // the engine removes it when it stops

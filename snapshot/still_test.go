@@ -10,6 +10,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -178,7 +179,7 @@ func TestCreateObservesAgainWhatWasPausedForAMoment(t *testing.T) {
 }
 
 // peerSnapshot is a snapshot of peer that is being taken: it has frozen both.
-func peerSnapshot(t *testing.T, docker *fakeDocker) VolumeBackup {
+func peerSnapshot(t *testing.T, docker *fakeDocker) archives.Backup {
 	t.Helper()
 	backup, err := docker.service.Begin(t.Context(), volumebackup.BackupOptions{
 		Container: docker.findContainer("peer").id, Volumes: []volumebackup.Volume{{Name: "data"}},

@@ -114,7 +114,7 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 			e := docker.engine()
 			s, err := e.catalog.Resolve(t.Context(), "one")
 			assert.NilError(t, err)
-			assert.NilError(t, e.Entries(t.Context(), s, s.Mounts[0], nil))
+			assert.NilError(t, e.archives.Entries(t.Context(), s, s.Mounts[0], nil))
 		},
 		"removed": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
@@ -155,9 +155,9 @@ func TestTheStoreOfAForeignSnapshotIsBelievedByItsIDOnly(t *testing.T) {
 		s, err := docker.engine().catalog.Resolve(t.Context(), "one")
 		assert.NilError(t, err)
 		s.Seal = ""
-		e, err := docker.engine().at(t.Context(), s)
+		found, err := docker.engine().archives.At(t.Context(), s)
 		assert.NilError(t, err)
-		assert.Equal(t, e.volumes.Store(), want)
+		assert.Equal(t, found.Store(), want)
 	}
 }
 

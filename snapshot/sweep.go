@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -29,7 +30,7 @@ const orphanAge = time.Hour
 // commands have left. Whoever uses the store meanwhile comes first.
 func (e *Engine) Sweep(ctx context.Context, p plan.Progress) {
 	if e.volumes != nil {
-		e.sweepAt(ctx, []Volumes{e.volumes}, p)
+		e.sweepAt(ctx, []archives.Service{e.volumes}, p)
 	}
 }
 
@@ -38,7 +39,7 @@ func (e *Engine) sweepStores(ctx context.Context, p plan.Progress) {
 	if e.volumes == nil {
 		return
 	}
-	stores := []Volumes{e.volumes}
+	stores := []archives.Service{e.volumes}
 	known, err := e.storeVolumes(ctx)
 	if err != nil {
 		p.Warn("sweep", "archives without an image are only looked for in store "+e.volumes.Store()+": "+err.Error())
@@ -57,13 +58,13 @@ func (e *Engine) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
 	return list.Volumes, dockerop.Describe(err, "list stores")
 }
 
-func (e *Engine) sweepAt(ctx context.Context, stores []Volumes, p plan.Progress) {
+func (e *Engine) sweepAt(ctx context.Context, stores []archives.Service, p plan.Progress) {
 	engine, err := e.docker.Identify(ctx)
 	if err != nil {
 		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
 		return
 	}
-	seen, err := e.seen(ctx, &engine)
+	seen, err := e.archives.Seen(ctx, &engine)
 	for _, store := range stores {
 		if err != nil || ctx.Err() != nil {
 			break

@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -24,8 +25,8 @@ type transaction struct {
 	watch   *plan.Stopwatch
 
 	journal journal
-	lock    VolumeWorker      // holds the lock and the journal
-	worker  VolumeWorker      // reads and writes the volumes
+	lock    archives.Worker   // holds the lock and the journal
+	worker  archives.Worker   // reads and writes the volumes
 	release func()            // tells who watches over this process that all is done
 	when    occasion          // of the safety snapshot
 	safety  *catalog.Snapshot // once it is taken

@@ -2,15 +2,11 @@ package snapshot
 
 import (
 	"context"
-	"errors"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-
-	cerrdefs "github.com/containerd/errdefs"
-
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 // check looks again, now that nobody else can change the container, and at what
@@ -71,30 +67,13 @@ func (t *transaction) waitForRivals(ctx context.Context) error {
 func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]plan.Problem, error) {
 	var problems []plan.Problem
 	for _, target := range targets {
-		found, err := archiveProblem(target.Volume, t.worker.Check(ctx, string(t.plan.snapshot.ID), target))
+		found, err := archives.Problem(target.Volume, t.worker.Check(ctx, string(t.plan.snapshot.ID), target))
 		if err != nil {
 			return nil, err
 		}
 		problems = append(problems, found...)
 	}
 	return problems, nil
-}
-
-// archiveProblem makes a problem of what a worker says about an archive. Other
-// errors are returned.
-func archiveProblem(volume string, err error) ([]plan.Problem, error) {
-	kind := plan.ProblemArchive
-	switch {
-	case err == nil:
-		return nil, nil
-	case cerrdefs.IsResourceExhausted(err):
-		kind = plan.ProblemNoSpace
-	case errors.Is(err, protocol.NotFound):
-		kind = plan.ProblemNoArchive
-	case !errors.Is(err, protocol.Damaged):
-		return nil, err
-	}
-	return []plan.Problem{{Kind: kind, Subject: volume, Text: err.Error()}}, nil
 }
 
 // targets are the volumes that have an archive.

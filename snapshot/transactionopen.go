@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -114,7 +115,7 @@ func (r *replacement) running() []string {
 }
 
 // openWorker starts the worker that reads and writes volumes, if there are any.
-func (t *transaction) openWorker(ctx context.Context) (VolumeWorker, error) {
+func (t *transaction) openWorker(ctx context.Context) (archives.Worker, error) {
 	volumes := dockerop.Distinct(t.journal.Holds, t.journal.Volumes, t.journal.Made)
 	if len(volumes)+len(t.targets()) == 0 {
 		return nil, nil
@@ -122,7 +123,7 @@ func (t *transaction) openWorker(ctx context.Context) (VolumeWorker, error) {
 	return t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
 		Worker: t.journal.Worker, Purpose: "restore " + string(t.plan.snapshot.ID), Volumes: volumes,
 		MakeStore: len(t.targets()) == 0,
-	}, volumeEvents(t.p))
+	}, archives.Progress(t.p))
 }
 
 // watchOver has somebody take everything back should this process be killed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -249,7 +250,7 @@ func archivesOf(s catalog.Snapshot, volumes []string) []volumebackup.Target {
 // abandon ends the worker that holds the lock, but leaves its container: the
 // journal. It waits until that can be seen, or who comes next would take the
 // operation to be under way.
-func (e *Engine) abandon(ctx context.Context, lock VolumeWorker) {
+func (e *Engine) abandon(ctx context.Context, lock archives.Worker) {
 	_ = lock.Abandon()
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()

@@ -1,4 +1,4 @@
-package snapshot
+package archives
 
 import (
 	"context"
@@ -9,34 +9,34 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Volumes archives what is inside Docker volumes; [Archives] does.
-type Volumes interface {
-	VolumeStore
-	VolumeWorkers
+// Service archives what is inside Docker volumes; [Archives] does.
+type Service interface {
+	Store
+	Workers
 }
 
-// VolumeStore is the part about what is in a store.
-type VolumeStore interface {
+// Store is the part about what is in a store.
+type Store interface {
 	Store() string                          // the volume in which archives are kept
-	At(store volumebackup.StoreRef) Volumes // the same, with another store
+	At(store volumebackup.StoreRef) Service // the same, with another store
 	Prepare(ctx context.Context)
-	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error)
-	OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (VolumeWorker, error)
+	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (Backup, error)
+	OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (Worker, error)
 	Remove(ctx context.Context, o volumebackup.RemoveOptions) (volumebackup.Removed, error)
 	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
 	CheckJournal(ctx context.Context, workerID, text string) error
 	ForgetJournal(ctx context.Context, workerID string) error
 }
 
-// VolumeWorkers is the part about workers, whatever store they have.
-type VolumeWorkers interface {
+// Workers is the part about workers, whatever store they have.
+type Workers interface {
 	IsWorker(ctx context.Context, c container.Summary) (bool, error)
 	Images(ctx context.Context) ([]image.Summary, error)
 	Await(ctx context.Context, workerID string) error
 }
 
-// VolumeBackup is a backup under way; [volumebackup.Backup] is one.
-type VolumeBackup interface {
+// Backup is a backup under way; [volumebackup.Backup] is one.
+type Backup interface {
 	Store() (name, id string)
 	Pass(ctx context.Context, mode volumebackup.Mode) ([]volumebackup.Archive, error)
 	Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error)
@@ -45,19 +45,19 @@ type VolumeBackup interface {
 	Close() error
 }
 
-// VolumeWorker sees the volumes that it may restore, and may hold a lock;
+// Worker sees the volumes that it may restore, and may hold a lock;
 // [volumebackup.Restore] is one.
-type VolumeWorker interface {
-	VolumeLock
-	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error)
+type Worker interface {
+	Lock
+	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (Backup, error)
 	Check(ctx context.Context, snapshot string, t volumebackup.Target) error
 	Plan(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
 	Secure(ctx context.Context, safety string, now []volumebackup.Target, snapshot string, targets []volumebackup.Target) error
 	Apply(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
 }
 
-// VolumeLock is the part of a worker that holds a lock and a journal.
-type VolumeLock interface {
+// Lock is the part of a worker that holds a lock and a journal.
+type Lock interface {
 	ID() string // of its container
 	RecordJournal(ctx context.Context, text string) error
 	ForgetJournal(ctx context.Context) error
@@ -67,14 +67,14 @@ type VolumeLock interface {
 	Close() error
 }
 
-// Archives makes [Volumes] of a service.
-func Archives(s *volumebackup.Service) Volumes { return archives{s} }
+// Of makes [Volumes] of a service.
+func Of(s *volumebackup.Service) Service { return service{s} }
 
-type archives struct{ *volumebackup.Service }
+type service struct{ *volumebackup.Service }
 
-func (a archives) At(store volumebackup.StoreRef) Volumes { return archives{a.Service.At(store)} }
+func (a service) At(store volumebackup.StoreRef) Service { return service{a.Service.At(store)} }
 
-func (a archives) Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error) {
+func (a service) Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (Backup, error) {
 	backup, err := a.Service.Begin(ctx, o, p)
 	if err != nil {
 		return nil, err
@@ -82,17 +82,17 @@ func (a archives) Begin(ctx context.Context, o volumebackup.BackupOptions, p vol
 	return backup, nil
 }
 
-func (a archives) OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (VolumeWorker, error) {
-	worker, err := a.Service.OpenRestore(ctx, o, p)
+func (a service) OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (Worker, error) {
+	opened, err := a.Service.OpenRestore(ctx, o, p)
 	if err != nil {
 		return nil, err
 	}
-	return volumeWorker{worker}, nil
+	return worker{opened}, nil
 }
 
-type volumeWorker struct{ *volumebackup.Restore }
+type worker struct{ *volumebackup.Restore }
 
-func (w volumeWorker) Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (VolumeBackup, error) {
+func (w worker) Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (Backup, error) {
 	backup, err := w.Restore.Begin(ctx, o, p)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package snapshot
+package archives
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 )
 
 // Entries hands every entry of an archived volume to visit, sorted by path.
-func (e *Engine) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
+func (e *Archives) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
 	if e.volumes == nil || m.Archive == nil {
 		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, s.ID)
 	}
-	e, err := e.at(ctx, s)
+	volumes, err := e.At(ctx, s)
 	if err != nil {
 		return err
 	}
-	return e.volumes.Entries(ctx, string(s.ID), m.Archive.Index, m.Archive.Root, visit)
+	return volumes.Entries(ctx, string(s.ID), m.Archive.Index, m.Archive.Root, visit)
 }

@@ -1,10 +1,12 @@
-package snapshot
+package archives
 
 import (
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/docker/docker/api/types/container"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -15,8 +17,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// knownStores are the volumes of stores that were looked for, by name.
-type knownStores map[string]storeVolume
+// KnownStores are the volumes of stores that were looked for, by name.
+type KnownStores map[string]storeVolume
 
 // storeVolume is what is known of a store without reading it.
 type storeVolume struct {
@@ -24,9 +26,9 @@ type storeVolume struct {
 	id    string // tells it from others of its name; empty: it has none
 }
 
-// ownStore looks for the store that this program uses now: mostly there is no other.
-func (e *Engine) ownStore(ctx context.Context) (knownStores, error) {
-	stores := knownStores{}
+// OwnStore looks for the store that this program uses now: mostly there is no other.
+func (e *Archives) OwnStore(ctx context.Context) (KnownStores, error) {
+	stores := KnownStores{}
 	if e.volumes == nil {
 		return stores, nil
 	}
@@ -35,7 +37,7 @@ func (e *Engine) ownStore(ctx context.Context) (knownStores, error) {
 }
 
 // findStore looks for a store, once.
-func (e *Engine) findStore(ctx context.Context, stores knownStores, name string) (storeVolume, error) {
+func (e *Archives) findStore(ctx context.Context, stores KnownStores, name string) (storeVolume, error) {
 	if found, known := stores[name]; known {
 		return found, nil
 	}
@@ -47,44 +49,40 @@ func (e *Engine) findStore(ctx context.Context, stores knownStores, name string)
 	return stores[name], nil
 }
 
-// on is the same engine with other volumes.
-func (e *Engine) on(volumes Volumes) *Engine {
-	other := *e
-	other.volumes = volumes
-	return &other
-}
-
-// at is the engine that finds the archives of a snapshot: in the store that its labels
+// At is the service that finds the archives of a snapshot: in the store that its labels
 // name, unless the user has named one.
-func (e *Engine) at(ctx context.Context, s catalog.Snapshot) (*Engine, error) {
+func (e *Archives) At(ctx context.Context, s catalog.Snapshot) (Service, error) {
 	if e.volumes == nil || e.given || s.Store == "" || s.ArchivedVolumes() == 0 {
-		return e, nil
+		return e.volumes, nil
 	}
 	if s.StoreID == "" && s.Store != e.volumes.Store() {
 		// Any volume can be meant, and a worker may write to it: only a snapshot of this engine is believed.
 		key, err := e.catalog.KnownKey(ctx)
 		if err != nil || !labels.IsSealed(s.Record, key) {
-			return e, err
+			return e.volumes, err
 		}
 	}
-	return e.on(e.volumes.At(volumebackup.StoreRef{Name: s.Store, ID: s.StoreID, Snapshot: string(s.ID)})), nil
+	return e.volumes.At(volumebackup.StoreRef{Name: s.Store, ID: s.StoreID, Snapshot: string(s.ID)}), nil
 }
 
-// atWorker is the engine that finds the archives, and the journals, which a worker has
+// AtWorker is the service that finds the archives, and the journals, which a worker has
 // worked on: in the store that it has mounted. The engine keeps that store for as long as
 // the worker's container is there.
-func (e *Engine) atWorker(w worker) *Engine {
-	for _, m := range w.Mounts {
-		if m.Destination == storeMount && m.Name != "" && m.Name != e.volumes.Store() {
-			return e.on(e.volumes.At(volumebackup.StoreRef{Name: m.Name}))
+func (e *Archives) AtWorker(worker container.Summary) Service {
+	for _, m := range worker.Mounts {
+		if m.Destination == StoreMount && m.Name != "" && m.Name != e.volumes.Store() {
+			return e.volumes.At(volumebackup.StoreRef{Name: m.Name})
 		}
 	}
-	return e
+	return e.volumes
 }
 
-// markGone marks the snapshots whose archives went with their store, and warns of
+// StoreMount is where workers have the store.
+const StoreMount = "/store"
+
+// MarkGone marks the snapshots whose archives went with their store, and warns of
 // that: the store was removed, or the volume of that name is another one.
-func (e *Engine) markGone(ctx context.Context, list []catalog.Snapshot, stores knownStores, p plan.Progress) error {
+func (e *Archives) MarkGone(ctx context.Context, list []catalog.Snapshot, stores KnownStores, p plan.Progress) error {
 	lost := map[string]int{}
 	for i := range list {
 		s := &list[i]

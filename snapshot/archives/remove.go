@@ -1,4 +1,4 @@
-package snapshot
+package archives
 
 import (
 	"context"
@@ -12,25 +12,25 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// removeArchives frees what the stores keep for snapshots whose images are gone, each
+// Remove frees what the stores keep for snapshots whose images are gone, each
 // store in one go, and for others of this engine whose images were removed long ago, with
 // docker image prune for one. If the engine is not known, those stay. It returns which
 // snapshots that failed for.
-func (e *Engine) removeArchives(ctx context.Context, gone []catalog.Snapshot, engine *dockerop.Info, p plan.Progress) map[labels.ID]error {
+func (e *Archives) Remove(ctx context.Context, gone []catalog.Snapshot, engine *dockerop.Info, p plan.Progress) map[labels.ID]error {
 	failed := map[labels.ID]error{}
 	type store struct{ name, id string }
 	var stores []store // in the order of the snapshots
-	claims, in := map[store][]catalog.Snapshot{}, map[store]*Engine{}
+	claims, in := map[store][]catalog.Snapshot{}, map[store]Service{}
 	for _, s := range gone {
 		if e.volumes == nil || s.ArchivedVolumes() == 0 {
 			continue
 		}
-		its, err := e.at(ctx, s)
+		its, err := e.At(ctx, s)
 		if err != nil {
 			failed[s.ID] = err
 			continue
 		}
-		at := store{its.volumes.Store(), s.StoreID}
+		at := store{its.Store(), s.StoreID}
 		if claims[at] == nil {
 			stores, in[at] = append(stores, at), its
 		}
@@ -39,11 +39,11 @@ func (e *Engine) removeArchives(ctx context.Context, gone []catalog.Snapshot, en
 	if len(stores) == 0 {
 		return failed
 	}
-	seen, err := e.seen(ctx, engine)
+	seen, err := e.Seen(ctx, engine)
 	for _, at := range stores {
 		failure := err
 		if failure == nil {
-			failure = in[at].removeClaimed(ctx, claims[at], seen, p)
+			failure = removeClaimed(ctx, in[at], claims[at], seen, p)
 		}
 		for _, s := range claims[at] {
 			failed[s.ID] = failure
@@ -53,20 +53,20 @@ func (e *Engine) removeArchives(ctx context.Context, gone []catalog.Snapshot, en
 }
 
 // removeClaimed frees what one store keeps for snapshots.
-func (e *Engine) removeClaimed(ctx context.Context, gone []catalog.Snapshot, seen *volumebackup.Seen, p plan.Progress) error {
+func removeClaimed(ctx context.Context, volumes Service, gone []catalog.Snapshot, seen *volumebackup.Seen, p plan.Progress) error {
 	o := volumebackup.RemoveOptions{Seen: seen}
 	for _, s := range gone {
-		o.Claims = append(o.Claims, claimOf(s.Record))
+		o.Claims = append(o.Claims, ClaimOf(s.Record))
 	}
-	removed, err := e.volumes.Remove(ctx, o)
+	removed, err := volumes.Remove(ctx, o)
 	for _, id := range removed.Foreign {
 		p.Warn("remove", fmt.Sprintf("the archives of %s stay: they belong to a snapshot of another container", id))
 	}
 	return err
 }
 
-// seen is what there is on the engine; nil if that one is not known.
-func (e *Engine) seen(ctx context.Context, engine *dockerop.Info) (*volumebackup.Seen, error) {
+// Seen is what there is on the engine; nil if that one is not known.
+func (e *Archives) Seen(ctx context.Context, engine *dockerop.Info) (*volumebackup.Seen, error) {
 	if engine == nil {
 		return nil, nil
 	}
@@ -77,8 +77,8 @@ func (e *Engine) seen(ctx context.Context, engine *dockerop.Info) (*volumebackup
 	return &volumebackup.Seen{Engine: engine.Id, ImageStore: engine.ImageStore, Snapshots: existing}, nil
 }
 
-// claimOf is what a snapshot knows of its archives. Any image can have its ID.
-func claimOf(r labels.Record) volumebackup.Claim {
+// ClaimOf is what a snapshot knows of its archives. Any image can have its ID.
+func ClaimOf(r labels.Record) volumebackup.Claim {
 	claim := volumebackup.Claim{Snapshot: string(r.ID), Container: r.Container.ID, ContainerName: r.Container.Name, Roots: map[int]string{}}
 	for _, m := range r.Mounts {
 		if m.Archive != nil {
@@ -90,7 +90,7 @@ func claimOf(r labels.Record) volumebackup.Claim {
 
 // existing lists the IDs of all snapshots that have an image. It goes by the
 // tags: labels that cannot be read are no reason to lose what belongs to them.
-func (e *Engine) existing(ctx context.Context) ([]string, error) {
+func (e *Archives) existing(ctx context.Context) ([]string, error) {
 	images, err := e.catalog.ListImages(ctx, catalog.Namespace+"*")
 	if err != nil {
 		return nil, err
