@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 )
 
 // dataState says what volumes hold after a restore in place that could not be
@@ -60,7 +61,7 @@ func (e *UndoError) Unwrap() error { return e.Err }
 
 // account describes exactly what there is after undoing has failed, as it is
 // observed now.
-func (e *Engine) account(ctx context.Context, j journal, data dataState) string {
+func (e *Engine) account(ctx context.Context, j pending.Journal, data dataState) string {
 	lines := []string{"Nothing was deleted. What there is now:"}
 	say := func(format string, args ...any) { lines = append(lines, "  - "+fmt.Sprintf(format, args...)) }
 	if j.Old != "" {
@@ -70,7 +71,7 @@ func (e *Engine) account(ctx context.Context, j journal, data dataState) string 
 	if err == nil && made != nil {
 		say("the new container (%s) %s", made.ID[:dockerop.ShortID], describeState(*made))
 	}
-	if volumes := j.written(); len(volumes) > 0 {
+	if volumes := j.Written(); len(volumes) > 0 {
 		say("its volumes %s: %s", data, strings.Join(volumes, ", "))
 	}
 	for _, o := range j.Others {
@@ -86,14 +87,6 @@ func (e *Engine) account(ctx context.Context, j journal, data dataState) string 
 		say("there is no snapshot of what there was")
 	}
 	return strings.Join(lines, "\n")
-}
-
-// written are the volumes that existed and may have been written.
-func (j journal) written() []string {
-	if len(j.Volumes) == 0 {
-		return j.Holds
-	}
-	return j.Volumes
 }
 
 // situation says how a container is called now, and what it does.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -17,7 +18,7 @@ import (
 //
 // Stopping is not cancelled midway: an engine goes on with it, and would stop
 // what was started again meanwhile.
-func (e *Engine) stopAll(ctx context.Context, j journal, timeout *int, p plan.Progress) error {
+func (e *Engine) stopAll(ctx context.Context, j pending.Journal, timeout *int, p plan.Progress) error {
 	detached := context.WithoutCancel(ctx)
 	for _, o := range slices.Backward(j.Others) { // who depends on others goes first
 		p.Status("stop", "stopping container "+o.Name)
@@ -44,7 +45,7 @@ func (e *Engine) stopAll(ctx context.Context, j journal, timeout *int, p plan.Pr
 }
 
 // stepAside gives the old container's name free.
-func (e *Engine) stepAside(ctx context.Context, j journal) error {
+func (e *Engine) stepAside(ctx context.Context, j pending.Journal) error {
 	switch {
 	case j.Old == "":
 		return nil
@@ -60,7 +61,7 @@ func (e *Engine) stepAside(ctx context.Context, j journal) error {
 // startOthers lets those run again that were stopped for their volumes, and returns
 // why some do not. That is no reason to roll anything back, but the journal has to
 // stay until they run. One that somebody has removed is only told.
-func (e *Engine) startOthers(ctx context.Context, others []other, p plan.Progress) error {
+func (e *Engine) startOthers(ctx context.Context, others []pending.Other, p plan.Progress) error {
 	var failed error
 	for _, o := range others {
 		err := e.startOther(ctx, o)
@@ -78,7 +79,7 @@ func (e *Engine) startOthers(ctx context.Context, others []other, p plan.Progres
 // errGone means that somebody has removed a container.
 var errGone = errors.New("the container was removed")
 
-func (e *Engine) startOther(ctx context.Context, o other) error {
+func (e *Engine) startOther(ctx context.Context, o pending.Other) error {
 	err := e.docker.ContainerStart(ctx, o.ID, container.StartOptions{})
 	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) { // it is paused, or about to be removed, or gone
 		c, inspectErr := e.docker.InspectIfThere(ctx, o.ID)

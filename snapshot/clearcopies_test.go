@@ -9,6 +9,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -24,7 +25,7 @@ func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	}
 	docker.create(t, "copy", &container.Config{}, &container.HostConfig{Binds: []string{"whole:/data"}})
 	worker := func(name, state, made string) {
-		journal := map[string]string{volumebackup.LabelPurpose: "restore", labelMade: made, "cua.snapshot.worker.frozen": "null"}
+		journal := map[string]string{volumebackup.LabelPurpose: "restore", pending.LabelMade: made, "cua.snapshot.worker.frozen": "null"}
 		maps.Copy(journal, volumebackup.JournalLabels("v1"))
 		docker.create(t, "cua-snapshot-"+name, &container.Config{Image: workerImage, Labels: journal}, &container.HostConfig{}).state = state
 	}

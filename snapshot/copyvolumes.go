@@ -14,6 +14,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -225,7 +226,7 @@ func (e *Engine) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, p
 	}
 	o.Idle = len(targets) == 0
 	var err error
-	if o.Journal, err = (halfMade{Operation: r.operation, Volumes: o.Volumes}).labels(); err != nil {
+	if o.Journal, err = (pending.HalfMade{Operation: r.operation, Volumes: o.Volumes}).Labels(); err != nil {
 		return nil, err
 	}
 	worker, err := e.volumes.OpenRestore(ctx, o, archives.Progress(p))

@@ -10,6 +10,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -50,7 +51,7 @@ func (e *Engine) Create(ctx context.Context, o CreateOptions, p plan.Progress) (
 		if err == nil {
 			created, err = e.capture(ctx, from, when, o, p)
 		}
-		if moved < movedAttempts && errors.Is(err, errMoved) {
+		if moved < movedAttempts && errors.Is(err, pending.ErrMoved) {
 			attempt--
 			moved++
 			continue
@@ -262,7 +263,7 @@ func (a *archiving) watchCommit(ctx context.Context, o container.CommitOptions) 
 		case err != nil:
 			return err
 		case state == labels.StatePaused && (ran || slices.Contains(heard.Paused, id)):
-			return errMoved
+			return pending.ErrMoved
 		case ran:
 			return errThawed
 		}

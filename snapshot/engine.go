@@ -8,6 +8,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 )
 
 // Engine creates, lists, restores and removes snapshots on one Docker engine.
@@ -16,6 +17,7 @@ type Engine struct {
 	docker   *dockerop.Engine
 	catalog  *catalog.Catalog
 	archives *archives.Archives
+	pending  *pending.Finder
 	volumes  archives.Service // nil: volumes are recorded, not archived
 	given    bool             // the user has named the store: labels are not asked for it
 	guard    Guard            // nil: nobody watches over frozen containers
@@ -55,6 +57,7 @@ func (e *Engine) on(volumes archives.Service) *Engine {
 // use has the engine and all its rooms work with volumes through v.
 func (e *Engine) use(v archives.Service) {
 	e.volumes = v
+	e.pending = pending.New(e.docker, v)
 	e.archives = archives.New(e.docker, e.catalog, v, e.given)
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
@@ -142,7 +143,7 @@ func (v *fakeVolumes) repair(ctx context.Context, holder *fakeContainer) error {
 	if holder.state == "running" || holder.state == "created" {
 		return v.wait(holder)
 	}
-	if holder.config.Labels[labelJournal] != "" {
+	if holder.config.Labels[pending.LabelJournal] != "" {
 		return v.docker.ContainerRename(ctx, holder.id, holder.name+"-"+holder.id[:6])
 	}
 	return v.docker.ContainerRemove(ctx, holder.id, container.RemoveOptions{Force: true})

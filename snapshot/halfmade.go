@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -21,26 +22,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
-
-// labelMade stands on the worker that makes and fills the volumes of a copy, and
-// holds a [halfMade]. The worker lives until the copy mounts them. One that is dead
-// says that the copy was never finished.
-const labelMade = labels.Prefix + "worker.made"
-
-// halfMade is what there may be of a copy whose restore was interrupted.
-type halfMade struct {
-	Operation string   `json:"operation"`           // what all of it is labelled with, but the anonymous volumes
-	Volumes   []string `json:"volumes,omitempty"`   // that the worker makes
-	Anonymous []string `json:"anonymous,omitempty"` // that the engine has made together with the copy
-}
-
-func (h halfMade) labels() (map[string]string, error) {
-	text, err := json.Marshal(h)
-	if err != nil {
-		return nil, fmt.Errorf("write journal: %w", err)
-	}
-	return map[string]string{labelMade: string(text)}, nil
-}
 
 // newOperation names one restore, for what it makes.
 func (e *Engine) newOperation() (string, error) {
@@ -88,11 +69,11 @@ func (e *Engine) checkOwnVolumes(ctx context.Context, names []string, operation 
 // removeMade removes what a dead worker says that its restore has made, unless the
 // restore was over.
 func (e *Engine) removeMade(ctx context.Context, worker container.Summary) error {
-	text, ok := worker.Labels[labelMade]
+	text, ok := worker.Labels[pending.LabelMade]
 	if !ok || volumebackup.IsSettled(dockerop.SummaryName(worker)) {
 		return nil
 	}
-	var made halfMade
+	var made pending.HalfMade
 	if err := json.Unmarshal([]byte(text), &made); err != nil {
 		return fmt.Errorf("read journal %.200q: %w", text, err)
 	}
@@ -171,11 +152,11 @@ func (e *Engine) removeUnfinished(ctx context.Context, operation string, age tim
 
 // fillingOperations are the operations for which a worker fills volumes right now.
 func (e *Engine) fillingOperations(ctx context.Context) (map[string]bool, error) {
-	workers, err := e.workers(ctx, labelMade)
+	workers, err := e.pending.Workers(ctx, pending.LabelMade)
 	filling := map[string]bool{}
 	for _, w := range workers {
-		var made halfMade
-		if w.alive && json.Unmarshal([]byte(w.Labels[labelMade]), &made) == nil {
+		var made pending.HalfMade
+		if w.Alive && json.Unmarshal([]byte(w.Labels[pending.LabelMade]), &made) == nil {
 			filling[made.Operation] = true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -49,7 +50,7 @@ func TestWhoIsNeededMustRun(t *testing.T) {
 func TestOnlyThoseThatAreNeededAreStartedBefore(t *testing.T) {
 	r := replacement{
 		spec:   &spec{host: container.HostConfig{IpcMode: "container:2"}},
-		others: []other{{ID: "1", Name: "base"}, {ID: "2", Name: "side"}, {ID: "3", Name: "reader"}},
+		others: []pending.Other{{ID: "1", Name: "base"}, {ID: "2", Name: "side"}, {ID: "3", Name: "reader"}},
 	}
 	assert.DeepEqual(t, r.peers(), r.others[:2])
 	r.spec.host.IpcMode = ""

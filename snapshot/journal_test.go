@@ -8,19 +8,20 @@ import (
 
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // soundJournal is one with a value for everything.
-func soundJournal() journal {
+func soundJournal() pending.Journal {
 	id := strings.Repeat("ab", 32)
-	j := journal{
+	j := pending.Journal{
 		Name: "web", Old: id, OldName: "web", Aside: "web-replaced-ababab", Running: true, Policy: "always", Timeout: 10,
 		Snapshot: "20260131-120000-000001", Safety: "20260131-120100-0000ff",
 		Volumes: []string{"data", "nfs"}, Found: []string{"nfs"}, Made: []string{"gone"}, Holds: []string{"data"},
-		Others: []other{{ID: strings.Repeat("cd", 32), Name: "reader", Timeout: 3}},
+		Others: []pending.Other{{ID: strings.Repeat("cd", 32), Name: "reader", Timeout: 3}},
 	}
-	j.Worker = j.workerName(j.Safety)
+	j.Worker = j.WorkerName(j.Safety)
 	return j
 }
 
@@ -28,10 +29,11 @@ func soundJournal() journal {
 func forgedJournal(docker *fakeDocker) string {
 	j := soundJournal()
 	j.Old, j.Worker, j.Volumes = docker.findContainer("web").id, "precious", []string{"data"}
-	return j.text()
+	return journalText(j)
 }
 
-func (j journal) text() string {
+// journalText is the journal as a worker bears it.
+func journalText(j pending.Journal) string {
 	text, err := json.Marshal(j)
 	if err != nil {
 		panic(err)
@@ -42,71 +44,71 @@ func (j journal) text() string {
 // journalLabels are those of a worker with that journal.
 func journalLabels(text string) map[string]string {
 	journal := volumebackup.JournalLabels("v1")
-	journal[labelJournal] = text
+	journal[pending.LabelJournal] = text
 	return journal
 }
 
 func TestJournalComesBackAsItWasWritten(t *testing.T) {
 	j := soundJournal()
-	read, err := readJournal(journalLabels(j.text()))
+	read, err := pending.ReadJournal(journalLabels(journalText(j)))
 	assert.NilError(t, err)
-	assert.DeepEqual(t, read.text(), j.text())
-	options, err := j.options()
+	assert.DeepEqual(t, journalText(read), journalText(j))
+	options, err := lockOptions(j)
 	assert.NilError(t, err)
-	assert.Equal(t, options.Journal[labelJournal], j.text())
+	assert.Equal(t, options.Journal[pending.LabelJournal], journalText(j))
 }
 
 // Who rolls back removes and renames what the journal names, so it may only name what a
 // restore in place can have made or touched.
 func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
 	id := strings.Repeat("ef", 32)
-	for name, spoil := range map[string]func(*journal){
-		"a stranger as worker":             func(j *journal) { j.Worker = "precious" },
-		"a worker of another lock":         func(j *journal) { j.Worker = volumebackup.LockName(id) + "-0000ff" },
-		"a worker of another operation":    func(j *journal) { j.Worker = volumebackup.LockName(j.Old) + "-abcdef" },
-		"a name as ID":                     func(j *journal) { j.Old = "precious" },
-		"the beginning of an ID":           func(j *journal) { j.Old = j.Old[:12] },
-		"another name aside":               func(j *journal) { j.Aside = "precious" },
-		"no name":                          func(j *journal) { j.Name = "" },
-		"a path as name":                   func(j *journal) { j.Name = "../x" },
-		"a long name":                      func(j *journal) { j.Name = strings.Repeat("x", maxJournalName+1) },
-		"no snapshot":                      func(j *journal) { j.Snapshot = "" },
-		"a name as safety snapshot":        func(j *journal) { j.Safety = "latest" },
-		"a policy that is none":            func(j *journal) { j.Policy = "sometimes" },
-		"a negative timeout":               func(j *journal) { j.Timeout = -1 },
-		"a path as volume":                 func(j *journal) { j.Volumes = []string{"/etc", "nfs"} },
-		"a volume without a name":          func(j *journal) { j.Made = []string{""} },
-		"a volume with control characters": func(j *journal) { j.Holds = []string{"a\x1b[2J"} },
-		"a volume that was there as made":  func(j *journal) { j.Made = []string{"data"} },
-		"storage of a volume not written":  func(j *journal) { j.Found = []string{"other"} },
-		"a name as another's ID":           func(j *journal) { j.Others[0].ID = "reader" },
-		"itself as another":                func(j *journal) { j.Others[0].ID = j.Old },
-		"many volumes":                     func(j *journal) { j.Holds = make([]string, maxJournalItems+1) },
-		"a container that was gone": func(j *journal) {
+	for name, spoil := range map[string]func(*pending.Journal){
+		"a stranger as worker":             func(j *pending.Journal) { j.Worker = "precious" },
+		"a worker of another lock":         func(j *pending.Journal) { j.Worker = volumebackup.LockName(id) + "-0000ff" },
+		"a worker of another operation":    func(j *pending.Journal) { j.Worker = volumebackup.LockName(j.Old) + "-abcdef" },
+		"a name as ID":                     func(j *pending.Journal) { j.Old = "precious" },
+		"the beginning of an ID":           func(j *pending.Journal) { j.Old = j.Old[:12] },
+		"another name aside":               func(j *pending.Journal) { j.Aside = "precious" },
+		"no name":                          func(j *pending.Journal) { j.Name = "" },
+		"a path as name":                   func(j *pending.Journal) { j.Name = "../x" },
+		"a long name":                      func(j *pending.Journal) { j.Name = strings.Repeat("x", pending.MaxJournalName+1) },
+		"no snapshot":                      func(j *pending.Journal) { j.Snapshot = "" },
+		"a name as safety snapshot":        func(j *pending.Journal) { j.Safety = "latest" },
+		"a policy that is none":            func(j *pending.Journal) { j.Policy = "sometimes" },
+		"a negative timeout":               func(j *pending.Journal) { j.Timeout = -1 },
+		"a path as volume":                 func(j *pending.Journal) { j.Volumes = []string{"/etc", "nfs"} },
+		"a volume without a name":          func(j *pending.Journal) { j.Made = []string{""} },
+		"a volume with control characters": func(j *pending.Journal) { j.Holds = []string{"a\x1b[2J"} },
+		"a volume that was there as made":  func(j *pending.Journal) { j.Made = []string{"data"} },
+		"storage of a volume not written":  func(j *pending.Journal) { j.Found = []string{"other"} },
+		"a name as another's ID":           func(j *pending.Journal) { j.Others[0].ID = "reader" },
+		"itself as another":                func(j *pending.Journal) { j.Others[0].ID = j.Old },
+		"many volumes":                     func(j *pending.Journal) { j.Holds = make([]string, pending.MaxJournalItems+1) },
+		"a container that was gone": func(j *pending.Journal) {
 			j.Old = ""
-			j.Worker = j.workerName(j.Safety)
+			j.Worker = j.WorkerName(j.Safety)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := soundJournal()
 			spoil(&j)
-			_, err := readJournal(journalLabels(j.text()))
+			_, err := pending.ReadJournal(journalLabels(journalText(j)))
 			assert.ErrorContains(t, err, "read journal")
-			_, err = j.options()
+			_, err = lockOptions(j)
 			assert.ErrorContains(t, err, "write journal")
 		})
 	}
-	sound := soundJournal().text()
+	sound := journalText(soundJournal())
 	for name, text := range map[string]string{
 		"a field that nobody knows": strings.Replace(sound, `{"name"`, `{"later":1,"name"`, 1),
 		"a field of another that":   strings.Replace(sound, `{"id"`, `{"later":1,"id"`, 1),
 		"something after it":        sound + "{}",
 		"nothing":                   "",
-		"too much":                  sound + strings.Repeat(" ", maxJournal),
+		"too much":                  sound + strings.Repeat(" ", pending.MaxJournal),
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Assert(t, name != "a field" || text != sound)
-			_, err := readJournal(journalLabels(text))
+			_, err := pending.ReadJournal(journalLabels(text))
 			assert.ErrorContains(t, err, "read journal")
 		})
 	}
@@ -117,9 +119,9 @@ func TestAJournalOfAnotherVersionIsRefused(t *testing.T) {
 		"later": {"cua.snapshot.worker.journal": "2"}, "none": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			worker := map[string]string{labelJournal: soundJournal().text(), "cua.snapshot.worker.frozen": `["a"]`}
+			worker := map[string]string{pending.LabelJournal: journalText(soundJournal()), "cua.snapshot.worker.frozen": `["a"]`}
 			maps.Copy(worker, version)
-			_, err := readJournal(worker)
+			_, err := pending.ReadJournal(worker)
 			assert.ErrorContains(t, err, "this plugin understands only version 1")
 			_, err = volumebackup.FrozenBy(worker)
 			assert.ErrorContains(t, err, "this plugin understands only version 1")
@@ -128,24 +130,24 @@ func TestAJournalOfAnotherVersionIsRefused(t *testing.T) {
 }
 
 func TestAJournalOnAnotherWorkerIsRefused(t *testing.T) {
-	var w worker
-	w.Labels, w.Names = journalLabels(soundJournal().text()), []string{"/" + volumebackup.LockName("0123456789ab")}
-	_, err := journalOf(w)
+	var w pending.Worker
+	w.Labels, w.Names = journalLabels(journalText(soundJournal())), []string{"/" + volumebackup.LockName("0123456789ab")}
+	_, err := pending.JournalOf(w)
 	assert.ErrorContains(t, err, "does not lock container")
 }
 
 func FuzzReadJournal(f *testing.F) {
-	f.Add(soundJournal().text())
-	f.Add(journal{Name: "gone", Snapshot: "20260131-120000-000001"}.text())
+	f.Add(journalText(soundJournal()))
+	f.Add(journalText(pending.Journal{Name: "gone", Snapshot: "20260131-120000-000001"}))
 	f.Add(`{"name":"web","old":"x","worker":"precious","volumes":["data"]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		j, err := readJournal(journalLabels(text))
+		j, err := pending.ReadJournal(journalLabels(text))
 		if err != nil {
 			return
 		}
-		again, err := readJournal(journalLabels(j.text()))
+		again, err := pending.ReadJournal(journalLabels(journalText(j)))
 		assert.NilError(t, err)
-		assert.DeepEqual(t, again.text(), j.text())
+		assert.DeepEqual(t, journalText(again), journalText(j))
 		if j.Old != "" {
 			assert.Assert(t, strings.HasPrefix(j.Aside, j.OldName+"-replaced-"))
 		}

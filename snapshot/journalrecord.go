@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 
 	cerrdefs "github.com/containerd/errdefs"
 
@@ -30,9 +31,9 @@ func (e *UnknownJournalError) Unwrap() error { return cerrdefs.ErrFailedPrecondi
 // isRecorded tells whether the store has recorded a dead worker's journal. It fails if
 // the journal is not the recorded one, or if without a record something was changed: an
 // operation records its journal before it changes anything.
-func (e *Engine) isRecorded(ctx context.Context, r replacing) (bool, error) {
-	unknown := &UnknownJournalError{Worker: dockerop.SummaryName(r.worker.Summary), Container: r.journal.Name}
-	err := e.volumes.CheckJournal(ctx, r.worker.ID, r.worker.Labels[labelJournal])
+func (e *Engine) isRecorded(ctx context.Context, r pending.Operation) (bool, error) {
+	unknown := &UnknownJournalError{Worker: dockerop.SummaryName(r.Worker.Summary), Container: r.Journal.Name}
+	err := e.volumes.CheckJournal(ctx, r.Worker.ID, r.Worker.Labels[pending.LabelJournal])
 	switch {
 	case err == nil:
 		return true, nil
@@ -41,11 +42,11 @@ func (e *Engine) isRecorded(ctx context.Context, r replacing) (bool, error) {
 	case !errors.Is(err, protocol.NotFound):
 		return false, err
 	}
-	over, err := e.isSettled(ctx, r.worker.ID)
+	over, err := e.isSettled(ctx, r.Worker.ID)
 	if err != nil || over {
 		return false, err
 	}
-	untouched, err := e.isUntouched(ctx, r.journal)
+	untouched, err := e.isUntouched(ctx, r.Journal)
 	if err == nil && !untouched {
 		err = unknown
 	}
@@ -63,7 +64,7 @@ func (e *Engine) isSettled(ctx context.Context, worker string) (bool, error) {
 }
 
 // isUntouched tells whether a container is as it was when the journal was written.
-func (e *Engine) isUntouched(ctx context.Context, j journal) (bool, error) {
+func (e *Engine) isUntouched(ctx context.Context, j pending.Journal) (bool, error) {
 	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
 	if err != nil || made != nil {
 		return false, err
@@ -81,10 +82,10 @@ func (e *Engine) isUntouched(ctx context.Context, j journal) (bool, error) {
 
 // discardUnrecorded removes the workers of an operation that had not changed anything, or
 // of one that is over.
-func (e *Engine) discardUnrecorded(ctx context.Context, r replacing) error {
+func (e *Engine) discardUnrecorded(ctx context.Context, r pending.Operation) error {
 	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	return errors.Join(e.docker.Discard(after, r.journal.Worker), e.docker.Discard(after, r.worker.ID))
+	return errors.Join(e.docker.Discard(after, r.Journal.Worker), e.docker.Discard(after, r.Worker.ID))
 }
 
 // discardRecorded removes a dead worker, and the record of its journal.

@@ -7,6 +7,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -15,7 +16,7 @@ func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
 	for name, forge := range map[string]func(docker *fakeDocker, dead *fakeContainer){
 		"never recorded": func(docker *fakeDocker, dead *fakeContainer) { delete(docker.records, dead.id) },
 		"of another journal": func(docker *fakeDocker, dead *fakeContainer) {
-			docker.records[dead.id] = soundJournal().text()
+			docker.records[dead.id] = journalText(soundJournal())
 		},
 		"of another worker": func(docker *fakeDocker, dead *fakeContainer) {
 			docker.records[docker.newID()] = docker.records[dead.id]
@@ -99,7 +100,7 @@ func TestAnOperationThatIsOverByNowIsNotUnknown(t *testing.T) {
 			docker := withTwo(t)
 			lock := volumebackup.LockName(docker.findContainer("web").id)
 			docker.killedAt(t, "apply data", 1)
-			listed, err := docker.engine().pendingReplacements(t.Context(), concern{words: []string{"web"}}, nil)
+			listed, err := docker.engine().pending.Replacements(t.Context(), pending.Scope{Words: []string{"web"}}, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, len(listed), 1)
 			dead := docker.findContainer(lock)

@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -136,7 +137,7 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 			assertReplaced(t, docker, old.id)
 		}
 		for _, c := range docker.containers {
-			_, isJournal := c.config.Labels[labelJournal]
+			_, isJournal := c.config.Labels[pending.LabelJournal]
 			assert.Assert(t, !isJournal, "%s\n%s", docker.world(), volumebackup.LockName(old.id))
 		}
 	})

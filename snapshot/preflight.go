@@ -56,7 +56,7 @@ func (e *Engine) look(ctx context.Context, s catalog.Snapshot, sp *spec, volumes
 		if err != nil {
 			return fmt.Errorf("list containers: %w", err)
 		}
-		found.containers, err = e.withoutWorkers(ctx, all)
+		found.containers, err = e.pending.WithoutWorkers(ctx, all)
 		return err
 	})
 	calls.Go(func() (err error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -114,17 +115,17 @@ func (e *Engine) storesOfUsers(ctx context.Context, snapshots []catalog.Snapshot
 // deadWorkers lists the workers' containers, of which none is at work and none holds
 // something that would have to be put right.
 func (e *Engine) deadWorkers(ctx context.Context) ([]Purgeable, error) {
-	workers, err := e.workers(ctx, volumebackup.LabelPurpose)
+	workers, err := e.pending.Workers(ctx, volumebackup.LabelPurpose)
 	if err != nil {
 		return nil, err
 	}
 	var dead []Purgeable
 	for _, w := range workers {
 		name, purpose := dockerop.SummaryName(w.Summary), w.Labels[volumebackup.LabelPurpose]
-		if w.alive {
+		if w.Alive {
 			return nil, &volumebackup.LockedError{Holder: name, Purpose: purpose}
 		}
-		if !holdsNothing(w) {
+		if !pending.HoldsNothing(w) {
 			return nil, &InterruptedError{Worker: name, Purpose: purpose}
 		}
 		dead = append(dead, Purgeable{Kind: PurgeWorker, Name: name, id: w.ID})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -29,11 +30,11 @@ type Recovery struct {
 // all if its name is empty. Operations that are under way are left alone. If nothing of them
 // is left, it sweeps the store of new snapshots; for all containers, all stores.
 func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]Recovery, error) {
-	about := concern{words: []string{name}}
+	about := pending.Scope{Words: []string{name}}
 	if c, err := e.docker.InspectIfThere(ctx, name); err != nil {
 		return nil, err
 	} else if c != nil {
-		about = about.of(*c)
+		about = about.Of(*c)
 	}
 	workers, err := e.restingWorkers(ctx, about, p)
 	if err != nil {
@@ -45,7 +46,7 @@ func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]R
 		done, failed = e.recoverUnfinished(ctx)
 	}
 	for _, w := range workers {
-		if w.alive {
+		if w.Alive {
 			continue
 		}
 		r, err := e.recoverWorker(ctx, w, about, p)
@@ -70,11 +71,11 @@ const endingPatience = 3 * time.Second
 
 // restingWorkers lists the workers. Those that work for one of these containers may be
 // about to end, and are waited for, but not for long: they may as well be at work.
-func (e *Engine) restingWorkers(ctx context.Context, about concern, p plan.Progress) (workers []worker, err error) {
+func (e *Engine) restingWorkers(ctx context.Context, about pending.Scope, p plan.Progress) (workers []pending.Worker, err error) {
 	deadline := e.now().Add(endingPatience)
 	err = dockerop.Poll(ctx, func() (bool, error) {
-		workers, err = e.workers(ctx, volumebackup.LabelPurpose)
-		at := slices.IndexFunc(workers, func(w worker) bool { return w.alive && about.isServedBy(w) })
+		workers, err = e.pending.Workers(ctx, volumebackup.LabelPurpose)
+		at := slices.IndexFunc(workers, func(w pending.Worker) bool { return w.Alive && about.IsServedBy(w) })
 		if err != nil || at < 0 || e.now().After(deadline) {
 			return true, err
 		}
@@ -88,7 +89,7 @@ func (e *Engine) restingWorkers(ctx context.Context, about concern, p plan.Progr
 // waits first for what is under way.
 func (e *Engine) Settle(ctx context.Context, name string, p plan.Progress) error {
 	for {
-		pending, err := e.pendingReplacements(ctx, concern{words: []string{name}}, p)
+		pending, err := e.pending.Replacements(ctx, pending.Scope{Words: []string{name}}, p)
 		if err != nil || len(pending) == 0 {
 			return err
 		}
@@ -104,12 +105,12 @@ func (e *Engine) Settle(ctx context.Context, name string, p plan.Progress) error
 func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inquiry, p plan.Progress) (source, error) {
 	tried, looked := leftovers{}, false
 	for {
-		var workers []worker
+		var workers []pending.Worker
 		var from source
 		var failed error
 		calls, callsCtx := errgroup.WithContext(ctx)
 		calls.Go(func() (err error) {
-			workers, err = e.workers(callsCtx, volumebackup.LabelPurpose)
+			workers, err = e.pending.Workers(callsCtx, volumebackup.LabelPurpose)
 			return err
 		})
 		calls.Go(func() error {
@@ -119,13 +120,13 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inqu
 		if err := calls.Wait(); err != nil {
 			return source{}, err
 		}
-		e.clearDead(ctx, workers, p)
-		about := concern{words: []string{o.Container}}
+		e.pending.ClearDead(ctx, workers, p)
+		about := pending.Scope{Words: []string{o.Container}}
 		if failed == nil {
-			about = about.of(from.container)
-			about.volumes = volumesOf(from.mounts)
+			about = about.Of(from.container)
+			about.Volumes = pending.VolumesOf(from.mounts)
 		}
-		pending, err := about.choose(workers, p)
+		pending, err := about.Choose(workers, p)
 		if err != nil {
 			return source{}, err
 		}
@@ -149,18 +150,18 @@ func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inqu
 // settlePause finds out whether a container that was found paused is so because of
 // another snapshot: it waits for one that is being taken, and thaws what an interrupted
 // one has left. Then the container has to be observed again.
-func (e *Engine) settlePause(ctx context.Context, from source, workers []worker, p plan.Progress) (again bool, err error) {
+func (e *Engine) settlePause(ctx context.Context, from source, workers []pending.Worker, p plan.Progress) (again bool, err error) {
 	if from.container.ContainerJSONBase == nil || !from.container.State.Paused {
 		return false, nil
 	}
 	ids := []string{from.container.ID}
-	for _, w := range freezersOf(workers, ids, true) {
+	for _, w := range pending.FreezersOf(workers, ids, true) {
 		again = true
-		if err := e.await(ctx, w, dockerop.ContainerName(from.container), p); err != nil {
+		if err := e.pending.Await(ctx, w, dockerop.ContainerName(from.container), p); err != nil {
 			return false, err
 		}
 	}
-	if err := e.recoverWriters(ctx, workers, ids); err != nil && !errors.Is(err, errMoved) {
+	if err := e.recoverWriters(ctx, workers, ids); err != nil && !errors.Is(err, pending.ErrMoved) {
 		return false, err
 	} else if err != nil {
 		again = true
@@ -174,20 +175,20 @@ func (e *Engine) clearCopies(ctx context.Context, p plan.Progress) {
 	if e.volumes == nil {
 		return
 	}
-	var workers []worker
+	var workers []pending.Worker
 	var calls errgroup.Group
 	calls.Go(func() (err error) {
 		_, err = e.removeUnfinished(ctx, "", unfinishedAge)
 		return err
 	})
 	calls.Go(func() (err error) {
-		workers, err = e.workers(ctx, labelMade)
+		workers, err = e.pending.Workers(ctx, pending.LabelMade)
 		return err
 	})
 	err := calls.Wait()
 	for _, w := range workers {
-		if !w.alive {
-			_, clearErr := e.recoverFrozen(ctx, w, concern{words: []string{""}})
+		if !w.Alive {
+			_, clearErr := e.recoverFrozen(ctx, w, pending.Scope{Words: []string{""}})
 			err = errors.Join(err, clearErr)
 		}
 	}
@@ -208,34 +209,34 @@ func (e *Engine) recoverUnfinished(ctx context.Context) ([]Recovery, error) {
 
 // recoverWorker puts right what one dead worker stands for. It returns nil if
 // that is another container's business.
-func (e *Engine) recoverWorker(ctx context.Context, w worker, about concern, p plan.Progress) (*Recovery, error) {
-	if _, isReplace := w.Labels[labelJournal]; !isReplace {
+func (e *Engine) recoverWorker(ctx context.Context, w pending.Worker, about pending.Scope, p plan.Progress) (*Recovery, error) {
+	if _, isReplace := w.Labels[pending.LabelJournal]; !isReplace {
 		return e.recoverFrozen(ctx, w, about)
 	}
-	j, err := journalOf(w)
-	if err != nil && (about.words[0] == "" || about.locks(w)) {
+	j, err := pending.JournalOf(w)
+	if err != nil && (about.Words[0] == "" || about.Locks(w)) {
 		return nil, err
 	}
-	if err != nil || about.words[0] != "" && !j.isAbout(about.words) {
+	if err != nil || about.Words[0] != "" && !j.IsAbout(about.Words) {
 		return nil, nil //nolint:nilerr // nobody has asked for this one
 	}
-	return e.recoverReplace(ctx, replacing{w, j}, p)
+	return e.recoverReplace(ctx, pending.Operation{Worker: w, Journal: j}, p)
 }
 
 // recoverReplace takes an interrupted restore in place back, or finishes it if its
 // container has been at work since. It returns nil if somebody else was faster.
-func (e *Engine) recoverReplace(ctx context.Context, r replacing, p plan.Progress) (*Recovery, error) {
-	e = e.on(e.archives.AtWorker(r.worker.Summary))
+func (e *Engine) recoverReplace(ctx context.Context, r pending.Operation, p plan.Progress) (*Recovery, error) {
+	e = e.on(e.archives.AtWorker(r.Worker.Summary))
 	recorded, err := e.isRecorded(ctx, r)
 	switch {
 	case err != nil:
 		return nil, err
 	case !recorded:
 		return nil, e.discardUnrecorded(ctx, r)
-	case r.isLeftover():
+	case r.IsLeftover():
 		return e.finishSettled(ctx, r, p)
 	}
-	options, err := r.journal.options()
+	options, err := lockOptions(r.Journal)
 	if err != nil {
 		return nil, err
 	}
@@ -244,20 +245,20 @@ func (e *Engine) recoverReplace(ctx context.Context, r replacing, p plan.Progres
 	if err != nil {
 		return nil, err
 	}
-	dead, err := e.docker.InspectIfThere(ctx, r.worker.ID)
+	dead, err := e.docker.InspectIfThere(ctx, r.Worker.ID)
 	if dead == nil || err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	text, err := e.concludeReplace(ctx, r.journal, *dead, p)
+	text, err := e.concludeReplace(ctx, r.Journal, *dead, p)
 	if text == "" { // its journal says the same as the one that is there
 		return nil, errors.Join(err, lock.Close())
 	}
 	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	if err == nil { // else something is left to do
-		err = e.discardRecorded(after, r.worker.ID)
+		err = e.discardRecorded(after, r.Worker.ID)
 	}
-	return &Recovery{Container: r.journal.Name, Text: text}, errors.Join(err, lock.Close())
+	return &Recovery{Container: r.Journal.Name, Text: text}, errors.Join(err, lock.Close())
 }
 
 // markSettled has a dead worker's journal say that its operation is settled.
@@ -267,21 +268,21 @@ func (e *Engine) markSettled(ctx context.Context, worker string) error {
 }
 
 // finishSettled does what is left of a settled restore in place.
-func (e *Engine) finishSettled(ctx context.Context, r replacing, p plan.Progress) (*Recovery, error) {
-	if err := e.finishReplace(ctx, r.journal, p); err != nil {
+func (e *Engine) finishSettled(ctx context.Context, r pending.Operation, p plan.Progress) (*Recovery, error) {
+	if err := e.finishReplace(ctx, r.Journal, p); err != nil {
 		return nil, err
 	}
 	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	if err := e.discardRecorded(after, r.worker.ID); err != nil {
+	if err := e.discardRecorded(after, r.Worker.ID); err != nil {
 		return nil, err
 	}
-	return &Recovery{Container: r.journal.Name, Text: fmt.Sprintf("what the restore of %s had left to do was done", r.journal.Snapshot)}, nil
+	return &Recovery{Container: r.Journal.Name, Text: fmt.Sprintf("what the restore of %s had left to do was done", r.Journal.Snapshot)}, nil
 }
 
 // concludeReplace does what a dead worker's journal calls for. It returns what there
 // is now, unless that failed; an error beside it is a [NotStartedError].
-func (e *Engine) concludeReplace(ctx context.Context, j journal, dead container.InspectResponse, p plan.Progress) (string, error) {
+func (e *Engine) concludeReplace(ctx context.Context, j pending.Journal, dead container.InspectResponse, p plan.Progress) (string, error) {
 	made, err := e.goneOn(ctx, j, dead)
 	if err != nil {
 		return "", err
@@ -289,8 +290,7 @@ func (e *Engine) concludeReplace(ctx context.Context, j journal, dead container.
 	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	if made == "" {
-		j.late = true
-		text, err := e.undoCrashed(ctx, j, p)
+		text, err := e.undoCrashed(ctx, j, later, p)
 		if text == "" {
 			return "", err
 		}
@@ -312,7 +312,7 @@ const goneOnFor = 2 * time.Minute
 
 // goneOn returns the ID of the new container if it was running for long after the
 // restore that made it was interrupted: what it has written since is not to be lost.
-func (e *Engine) goneOn(ctx context.Context, j journal, dead container.InspectResponse) (string, error) {
+func (e *Engine) goneOn(ctx context.Context, j pending.Journal, dead container.InspectResponse) (string, error) {
 	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
 	if err != nil || made == nil {
 		return "", err
@@ -335,9 +335,9 @@ func (e *Engine) goneOn(ctx context.Context, j journal, dead container.InspectRe
 
 // recoverFrozen thaws what stood still for a snapshot that was not finished. A
 // worker for which nothing does is removed, whoever it worked for.
-func (e *Engine) recoverFrozen(ctx context.Context, w worker, about concern) (*Recovery, error) {
+func (e *Engine) recoverFrozen(ctx context.Context, w pending.Worker, about pending.Scope) (*Recovery, error) {
 	frozen, err := volumebackup.FrozenBy(w.Labels)
-	isMine := slices.ContainsFunc(about.words, func(word string) bool {
+	isMine := slices.ContainsFunc(about.Words, func(word string) bool {
 		return word == "" || slices.Contains(frozen, word) || dockerop.SummaryName(w.Summary) == volumebackup.LockName(word)
 	})
 	if err != nil {
@@ -368,7 +368,7 @@ func (e *Engine) recoverFrozen(ctx context.Context, w worker, about concern) (*R
 
 // lockedName is the name of the container that a worker locks, or its own name if it
 // locks none.
-func (e *Engine) lockedName(ctx context.Context, w worker) string {
+func (e *Engine) lockedName(ctx context.Context, w pending.Worker) string {
 	name := dockerop.SummaryName(w.Summary)
 	id, ok := strings.CutPrefix(name, volumebackup.LockName(""))
 	if !ok || !labels.IsDigits(id, dockerop.ShortID, dockerop.ShortID) {

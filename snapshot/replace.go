@@ -9,6 +9,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -23,7 +24,7 @@ func (e *Engine) Replace(ctx context.Context, o ReplaceOptions, p plan.Progress)
 	watch, tried := plan.StartWatch(e.now), leftovers{}
 	for {
 		replaced, err := e.tryReplace(ctx, o, watch, tried, p)
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, pending.ErrMoved) {
 			return replaced, err
 		}
 	}
@@ -72,28 +73,28 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *plan.S
 // shares a volume, and takes back one that was interrupted. A dry run changes
 // nothing, so there it is an error.
 func (e *Engine) makeWay(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o ReplaceOptions, tried leftovers, p plan.Progress) error {
-	about := concern{words: []string{o.Name}, volumes: volumesOf(s.Mounts)}
+	about := pending.Scope{Words: []string{o.Name}, Volumes: pending.VolumesOf(s.Mounts)}
 	if o.Name == "" {
-		about.words = []string{s.Container.Name}
+		about.Words = []string{s.Container.Name}
 	}
 	if old != nil {
-		about = about.of(*old)
-		about.volumes = dockerop.Distinct(about.volumes, dockerop.MountedVolumes(*old))
+		about = about.Of(*old)
+		about.Volumes = dockerop.Distinct(about.Volumes, dockerop.MountedVolumes(*old))
 	}
-	pending, err := e.pendingReplacements(ctx, about, p)
-	if pending = tried.untried(pending); o.DryRun {
-		pending = slices.DeleteFunc(pending, replacing.isLeftover)
+	pendingX, err := e.pending.Replacements(ctx, about, p)
+	if pendingX = tried.untried(pendingX); o.DryRun {
+		pendingX = slices.DeleteFunc(pendingX, pending.Operation.IsLeftover)
 	}
-	if err != nil || len(pending) == 0 {
+	if err != nil || len(pendingX) == 0 {
 		return err
 	}
 	if o.DryRun {
-		return &PendingError{Container: pending[0].journal.Name}
+		return &PendingError{Container: pendingX[0].Journal.Name}
 	}
-	if err := tried.conclude(ctx, e, pending, p); err != nil {
+	if err := tried.conclude(ctx, e, pendingX, p); err != nil {
 		return err
 	}
-	return errMoved
+	return pending.ErrMoved
 }
 
 // saves tells whether there will be a safety snapshot: of a container that is

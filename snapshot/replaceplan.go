@@ -7,6 +7,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -24,7 +25,7 @@ type replacement struct {
 	spec     *spec
 	foreign  bool
 	volumes  []placedVolume
-	others   []other // running containers that hold the volumes, to be stopped meanwhile
+	others   []pending.Other // running containers that hold the volumes, to be stopped meanwhile
 	start    bool
 	pause    bool           // it was paused
 	storage  storage        // of the engine's volumes, and of those that will be made
@@ -100,7 +101,7 @@ func (e *Engine) planReplace(ctx context.Context, s catalog.Snapshot, old *conta
 // which they can be started: one after those that it depends on.
 func (e *Engine) lookAtOthers(ctx context.Context, r *replacement) error {
 	peers := make(map[string][]string, len(r.others))
-	var others []other
+	var others []pending.Other
 	for _, o := range r.others {
 		c, err := e.docker.InspectIfThere(ctx, o.ID)
 		if err != nil {
@@ -123,22 +124,17 @@ func (e *Engine) lookAtOthers(ctx context.Context, r *replacement) error {
 }
 
 // inOrder sorts containers so that each comes after those that it depends on.
-func inOrder(others []other, peers map[string][]string) []other {
-	var sorted []other
+func inOrder(others []pending.Other, peers map[string][]string) []pending.Other {
+	var sorted []pending.Other
 	for len(others) > 0 {
-		at := slices.IndexFunc(others, func(o other) bool {
-			return !slices.ContainsFunc(others, func(p other) bool { return p.isOneOf(peers[o.ID]) })
+		at := slices.IndexFunc(others, func(o pending.Other) bool {
+			return !slices.ContainsFunc(others, func(p pending.Other) bool { return p.IsOneOf(peers[o.ID]) })
 		})
 		at = max(at, 0) // a circle cannot be, and would be no reason to hang
 		sorted = append(sorted, others[at])
 		others = slices.Delete(slices.Clone(others), at, at+1)
 	}
 	return sorted
-}
-
-// isOneOf tells whether one of the words names the container.
-func (o other) isOneOf(words []string) bool {
-	return slices.Contains(words, o.ID) || slices.Contains(words, o.Name)
 }
 
 // peersOf are the containers that have to run for this one to start.
@@ -243,7 +239,7 @@ func (r *replacement) holders(around surroundings, stopThem bool) []plan.Problem
 			continue
 		}
 		if stopThem {
-			r.others = append(r.others, other{ID: c.ID, Name: dockerop.SummaryName(c), Paused: paused})
+			r.others = append(r.others, pending.Other{ID: c.ID, Name: dockerop.SummaryName(c), Paused: paused})
 			continue
 		}
 		problems = append(problems, plan.Problem{
@@ -256,10 +252,10 @@ func (r *replacement) holders(around surroundings, stopThem bool) []plan.Problem
 
 // peers are those of the others that have to run before the container can start,
 // and what they themselves need.
-func (r *replacement) peers() []other {
+func (r *replacement) peers() []pending.Other {
 	words := r.spec.peers()
 	for i, o := range slices.Backward(r.others) {
-		if o.isOneOf(words) {
+		if o.IsOneOf(words) {
 			return r.others[:i+1]
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -244,7 +245,7 @@ func (e *Engine) makeCopy(ctx context.Context, r restore, p plan.Progress) (made
 	if made.id, err = e.makeContainer(ctx, r, p); err != nil {
 		return made, err
 	}
-	journal := halfMade{Operation: r.operation}
+	journal := pending.HalfMade{Operation: r.operation}
 	u.Add(func(ctx context.Context) error { return e.docker.RemoveVolumes(ctx, journal.Anonymous) })
 	u.Add(func(ctx context.Context) error { return e.docker.RemoveContainer(ctx, made.id) })
 	u.Add(func(context.Context) error { return made.volumes.close() })
@@ -253,7 +254,7 @@ func (e *Engine) makeCopy(ctx context.Context, r restore, p plan.Progress) (made
 			return made, err
 		}
 		o := volumebackup.RestoreOptions{}
-		if o.Journal, err = journal.labels(); err != nil {
+		if o.Journal, err = journal.Labels(); err != nil {
 			return made, err
 		}
 		if made.volumes, err = e.fillAnonymous(ctx, r.id, anonymous, journal.Anonymous, o, p); err != nil {

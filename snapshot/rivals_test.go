@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -164,10 +165,10 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 	docker.create(t, "precious", &container.Config{}, &container.HostConfig{})
 	docker.volumes = append(docker.volumes, &fakeVolume{name: "kept"})
 	for i, journal := range []map[string]string{
-		{labelMade: `["kept"]`},
-		{labelMade: `nonsense`},
-		{labelJournal: `nonsense`},
-		{labelJournal: forgedJournal(docker)},
+		{pending.LabelMade: `["kept"]`},
+		{pending.LabelMade: `nonsense`},
+		{pending.LabelJournal: `nonsense`},
+		{pending.LabelJournal: forgedJournal(docker)},
 	} {
 		maps.Copy(journal, volumebackup.JournalLabels("v1"))
 		journal[volumebackup.LabelPurpose] = "create"
@@ -194,7 +195,7 @@ func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 	docker := withPeer(t)
 	web := docker.findContainer("web")
 	docker.service.worker(volumebackup.LockName(web.id)+"-123456", map[string]string{
-		volumebackup.LabelPurpose: "restore", labelJournal: "later", "cua.snapshot.worker.frozen": "null",
+		volumebackup.LabelPurpose: "restore", pending.LabelJournal: "later", "cua.snapshot.worker.frozen": "null",
 		"cua.snapshot.worker.journal": "2", "cua.snapshot.worker.plugin": "v9",
 	}, nil, false).state = "exited"
 	var got events
@@ -428,7 +429,7 @@ func (f *fakeDocker) lock(name string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.containers {
-		if j, err := readJournal(c.config.Labels); err == nil && j.Name == name {
+		if j, err := pending.ReadJournal(c.config.Labels); err == nil && j.Name == name {
 			return c.name
 		}
 	}

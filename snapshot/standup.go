@@ -8,6 +8,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -16,28 +17,17 @@ import (
 
 // standUp gives the old container back what it was doing. What stands in the way
 // of one thing does not keep it from the others.
-func (e *Engine) standUp(ctx context.Context, id string, j journal, p plan.Progress) (string, error) {
+func (e *Engine) standUp(ctx context.Context, id string, j pending.Journal, p plan.Progress) (string, error) {
 	err := errors.Join(e.docker.RemoveVolumes(ctx, j.Made), e.restorePolicy(ctx, id, j), e.resume(ctx, id, j))
 	if err != nil {
 		return "", err
 	}
 	e.removeSafety(ctx, j, p)
-	return fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", j.OldName, id[:dockerop.ShortID], j.state()), nil
-}
-
-// state is what the old container was doing, for people.
-func (j journal) state() string {
-	switch {
-	case j.Paused:
-		return "paused"
-	case j.Running:
-		return "running"
-	}
-	return "stopped"
+	return fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", j.OldName, id[:dockerop.ShortID], j.State()), nil
 }
 
 // resume starts a container if it was running, and pauses it if it was paused.
-func (e *Engine) resume(ctx context.Context, id string, j journal) error {
+func (e *Engine) resume(ctx context.Context, id string, j pending.Journal) error {
 	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
 		return fmt.Errorf("inspect container %s: %w", j.OldName, err)
@@ -58,7 +48,7 @@ func (e *Engine) resume(ctx context.Context, id string, j journal) error {
 	return nil
 }
 
-func (e *Engine) restorePolicy(ctx context.Context, id string, j journal) error {
+func (e *Engine) restorePolicy(ctx context.Context, id string, j pending.Journal) error {
 	if j.Policy == "" {
 		return nil
 	}
@@ -70,7 +60,7 @@ func (e *Engine) restorePolicy(ctx context.Context, id string, j journal) error 
 // removeSafety removes a safety snapshot that says what is there again: nobody
 // needs it, and it would be the latest. It may be there only if the very same
 // container is back, or none was.
-func (e *Engine) removeSafety(ctx context.Context, j journal, p plan.Progress) {
+func (e *Engine) removeSafety(ctx context.Context, j pending.Journal, p plan.Progress) {
 	if j.Safety == "" {
 		return
 	}
@@ -84,7 +74,7 @@ func (e *Engine) removeSafety(ctx context.Context, j journal, p plan.Progress) {
 
 // leaveStopped gives the old container its name back, but does not start it: its
 // volumes may hold a mixture of two states.
-func (e *Engine) leaveStopped(ctx context.Context, old *container.InspectResponse, j journal) (string, error) {
+func (e *Engine) leaveStopped(ctx context.Context, old *container.InspectResponse, j pending.Journal) (string, error) {
 	text := fmt.Sprintf("the volumes may hold a mixture of what was there and of %s, because there is no safety snapshot (--no-safety)", j.Snapshot)
 	if len(j.Others) > 0 {
 		text += "; stopped because of that: " + strings.Join(otherNames(j.Others), ", ")
@@ -101,7 +91,7 @@ func (e *Engine) leaveStopped(ctx context.Context, old *container.InspectRespons
 	return fmt.Sprintf("%s; container %s (%s) is back, but stopped. Restore it: docker snapshot restore --replace %s", text, j.OldName, old.ID[:dockerop.ShortID], j.Snapshot), nil
 }
 
-func otherNames(others []other) []string {
+func otherNames(others []pending.Other) []string {
 	names := make([]string, len(others))
 	for i, o := range others {
 		names[i] = o.Name
@@ -112,7 +102,7 @@ func otherNames(others []other) []string {
 // makeAgain makes the container anew that is gone, as the safety snapshot says:
 // the engine removed it when it stopped (--rm), or somebody did. Its ID is
 // another one, and its image is the safety snapshot's, which therefore stays.
-func (e *Engine) makeAgain(ctx context.Context, j journal, p plan.Progress) (string, error) {
+func (e *Engine) makeAgain(ctx context.Context, j pending.Journal, p plan.Progress) (string, error) {
 	if err := e.docker.RemoveVolumes(ctx, j.Made); err != nil {
 		return "", err
 	}
@@ -128,7 +118,7 @@ func (e *Engine) makeAgain(ctx context.Context, j journal, p plan.Progress) (str
 		return "", err
 	}
 	if safety == nil {
-		return fmt.Sprintf("container %s %s before it was captured; its volumes are as they were", j.OldName, j.whyGone("ended", "was removed by somebody")), nil
+		return fmt.Sprintf("container %s %s before it was captured; its volumes are as they were", j.OldName, j.WhyGone("ended", "was removed by somebody")), nil
 	}
 	again, err := e.findMade(ctx, j.OldName, j.Safety, j.Old) // by another attempt to take it back
 	if err != nil {
@@ -144,20 +134,11 @@ func (e *Engine) makeAgain(ctx context.Context, j journal, p plan.Progress) (str
 		return "", err
 	}
 	return fmt.Sprintf("everything was put back: container %s, which %s, was made again as %s and is %s", j.OldName,
-		j.whyGone("removes itself when it stops (--rm)", "somebody had removed"), id[:dockerop.ShortID], j.state()), nil
-}
-
-// whyGone is one of two texts: the old container has removed itself, or somebody
-// else has.
-func (j journal) whyGone(itself, somebody string) string {
-	if j.OneShot {
-		return itself
-	}
-	return somebody
+		j.WhyGone("removes itself when it stops (--rm)", "somebody had removed"), id[:dockerop.ShortID], j.State()), nil
 }
 
 // makeOf makes the container of a safety snapshot again.
-func (e *Engine) makeOf(ctx context.Context, safety catalog.Snapshot, j journal, p plan.Progress) (string, error) {
+func (e *Engine) makeOf(ctx context.Context, safety catalog.Snapshot, j pending.Journal, p plan.Progress) (string, error) {
 	sp, _, err := decodeSpec(safety.Config)
 	if err != nil {
 		return "", fmt.Errorf("snapshot %s: %w", safety.ID, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -74,7 +75,7 @@ func (r *reading) prepareAgain(ctx context.Context, paused *dockerop.PausedError
 	case runs: // at once, before it is paused again
 		return nil
 	case paused.Container == r.from.container.ID:
-		return errMoved // its snapshot is that of a paused container
+		return pending.ErrMoved // its snapshot is that of a paused container
 	}
 	r.leave = append(r.leave, paused.Container)
 	return nil

@@ -3,12 +3,12 @@ package snapshot
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -35,9 +35,9 @@ func stopTimeout(c container.InspectResponse) int {
 // They are stopped one after the other, so it can only be the first that still
 // runs, and only if all after it do. Whether it is being stopped cannot be seen,
 // so it is given the time that it has.
-func (e *Engine) awaitStop(ctx context.Context, j journal, p plan.Progress) error {
-	var suspect *other // the first that runs after the last that does not
-	for _, o := range j.stopped() {
+func (e *Engine) awaitStop(ctx context.Context, j pending.Journal, p plan.Progress) error {
+	var suspect *pending.Other // the first that runs after the last that does not
+	for _, o := range j.Stopped() {
 		c, err := e.docker.InspectIfThere(ctx, o.ID)
 		switch {
 		case err != nil:
@@ -62,19 +62,9 @@ func (e *Engine) awaitStop(ctx context.Context, j journal, p plan.Progress) erro
 	})
 }
 
-// stopped are the containers that are stopped, in that order.
-func (j journal) stopped() []other {
-	all := slices.Clone(j.Others)
-	slices.Reverse(all) // who depends on others is stopped first, and started last
-	if j.Old != "" && j.Running {
-		all = append(all, other{ID: j.Old, Name: j.OldName, Paused: j.Paused, Timeout: j.Timeout})
-	}
-	return all
-}
-
 // mayBeStopping tells whether the old container may have been told to stop: its
 // restart policy is switched off before, and it steps aside afterwards.
-func mayBeStopping(old container.InspectResponse, j journal) bool {
+func mayBeStopping(old container.InspectResponse, j pending.Journal) bool {
 	if dockerop.ContainerName(old) != j.OldName {
 		return false
 	}

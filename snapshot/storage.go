@@ -160,7 +160,7 @@ func (e *Engine) usersOf(ctx context.Context, s storage, volumes []string) ([]co
 	if err != nil {
 		return nil, err
 	}
-	return e.withoutWorkers(ctx, users)
+	return e.pending.WithoutWorkers(ctx, users)
 }
 
 // usersAndWorkersOf lists our workers, too.

@@ -12,6 +12,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -24,7 +25,7 @@ type transaction struct {
 	p       plan.Progress
 	watch   *plan.Stopwatch
 
-	journal journal
+	journal pending.Journal
 	lock    archives.Worker   // holds the lock and the journal
 	worker  archives.Worker   // reads and writes the volumes
 	release func()            // tells who watches over this process that all is done
@@ -297,7 +298,7 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	if t.stopping {
 		undo = t.engine.undoCrashed
 	}
-	undone, err := undo(ctx, j, t.p)
+	undone, err := undo(ctx, j, atOnce, t.p)
 	if undone == "" {
 		t.leavePending(ctx)
 		return errors.Join(failure, err)
@@ -321,13 +322,13 @@ func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 	if !errors.Is(t.lock.Held(ctx), volumebackup.ErrLost) {
 		return false, nil
 	}
-	options, err := t.journal.options()
+	options, err := lockOptions(t.journal)
 	if err != nil {
 		return false, err
 	}
 	lock, err := t.engine.volumes.OpenRestore(ctx, options, nil)
 	if err == nil {
-		if err = lock.RecordJournal(ctx, options.Journal[labelJournal]); err != nil {
+		if err = lock.RecordJournal(ctx, options.Journal[pending.LabelJournal]); err != nil {
 			err = errors.Join(err, lock.Close())
 		}
 	}

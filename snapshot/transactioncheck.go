@@ -5,6 +5,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -19,8 +20,8 @@ func (t *transaction) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if (found == nil) != (t.plan.old == nil) || found != nil && !sameContainer(*found, *t.plan.old) {
-		return errMoved
+	if (found == nil) != (t.plan.old == nil) || found != nil && !pending.SameContainer(*found, *t.plan.old) {
+		return pending.ErrMoved
 	}
 	problems, err := t.checkArchives(ctx, t.targets())
 	if err == nil && len(problems) > 0 {
@@ -34,28 +35,28 @@ func (t *transaction) check(ctx context.Context) error {
 // sorts last gives way.
 func (t *transaction) waitForRivals(ctx context.Context) error {
 	e, j := t.engine, t.journal
-	about := concern{words: []string{t.plan.name}, volumes: t.plan.storage.aliases(dockerop.Distinct(j.Volumes, j.Made))}
+	about := pending.Scope{Words: []string{t.plan.name}, Volumes: t.plan.storage.aliases(dockerop.Distinct(j.Volumes, j.Made))}
 	if t.plan.old != nil {
-		about = about.of(*t.plan.old)
+		about = about.Of(*t.plan.old)
 	}
-	lock := volumebackup.LockName(j.lock())
-	rivals, readers, err := e.findRivals(ctx, []string{lock, j.Worker}, about, t.p)
+	lock := volumebackup.LockName(j.Lock())
+	rivals, readers, err := e.pending.Rivals(ctx, []string{lock, j.Worker}, about, t.p)
 	if err != nil {
 		return err
 	}
 	for _, r := range rivals {
-		name := dockerop.SummaryName(r.worker.Summary)
-		if r.worker.alive && (lock < name || volumebackup.IsSettled(name)) {
-			if err := e.await(ctx, r.worker, r.journal.Name, t.p); err != nil {
+		name := dockerop.SummaryName(r.Worker.Summary)
+		if r.Worker.Alive && (lock < name || volumebackup.IsSettled(name)) {
+			if err := e.pending.Await(ctx, r.Worker, r.Journal.Name, t.p); err != nil {
 				return err
 			}
 		}
 	}
 	if len(rivals) > 0 {
-		return errMoved
+		return pending.ErrMoved
 	}
 	for _, w := range readers {
-		if err := e.await(ctx, w, t.plan.name, t.p); err != nil {
+		if err := e.pending.Await(ctx, w, t.plan.name, t.p); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/volume"
@@ -29,7 +30,7 @@ func (t *transaction) open(ctx context.Context) (err error) {
 	if t.options.StopTimeout != nil {
 		t.journal.Timeout = max(0, *t.options.StopTimeout)
 	}
-	t.journal.Worker = t.journal.workerName(t.when.id)
+	t.journal.Worker = t.journal.WorkerName(t.when.id)
 	missing := t.plan.missingVolumes()
 	var workers errgroup.Group
 	workers.Go(func() error { return t.takeLock(ctx) })
@@ -54,7 +55,7 @@ func (t *transaction) open(ctx context.Context) (err error) {
 
 // takeLock takes the lock with the journal on it.
 func (t *transaction) takeLock(ctx context.Context) error {
-	options, err := t.journal.options()
+	options, err := lockOptions(t.journal)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (t *transaction) takeLock(ctx context.Context) error {
 	if t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil); err != nil {
 		return err
 	}
-	return t.lock.RecordJournal(ctx, options.Journal[labelJournal])
+	return t.lock.RecordJournal(ctx, options.Journal[pending.LabelJournal])
 }
 
 // forget drops the record of the journal, of which nothing is left to do. If it cannot,
@@ -84,7 +85,7 @@ func (t *transaction) makeVolumes(ctx context.Context, missing []volume.CreateOp
 	for _, create := range missing {
 		_, err := t.engine.docker.VolumeInspect(ctx, create.Name)
 		if err == nil {
-			return errMoved
+			return pending.ErrMoved
 		}
 		if !cerrdefs.IsNotFound(err) {
 			return fmt.Errorf("inspect volume %s: %w", create.Name, err)

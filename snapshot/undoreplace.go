@@ -9,6 +9,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -20,11 +21,11 @@ import (
 
 // undoCrashed takes a restore in place back that somebody else has begun, and of
 // which it is not known what its last call was.
-func (e *Engine) undoCrashed(ctx context.Context, j journal, p plan.Progress) (string, error) {
+func (e *Engine) undoCrashed(ctx context.Context, j pending.Journal, when timing, p plan.Progress) (string, error) {
 	if err := e.awaitStop(context.WithoutCancel(ctx), j, p); err != nil {
 		return "", err
 	}
-	return e.undoReplace(ctx, j, p)
+	return e.undoReplace(ctx, j, when, p)
 }
 
 // undoReplace takes a restore in place back, whatever of it was done: that is
@@ -33,9 +34,9 @@ func (e *Engine) undoCrashed(ctx context.Context, j journal, p plan.Progress) (s
 // It returns what was put back, for people. What it could not put back, it tells
 // in an [UndoError]; if that is only that another container does not start again, in
 // a [NotStartedError].
-func (e *Engine) undoReplace(ctx context.Context, j journal, p plan.Progress) (string, error) {
+func (e *Engine) undoReplace(ctx context.Context, j pending.Journal, when timing, p plan.Progress) (string, error) {
 	ctx = context.WithoutCancel(ctx)
-	b := rollBack{data: dataSafe}
+	b := rollBack{when: when, data: dataSafe}
 	if len(j.Volumes) > 0 {
 		b.data = dataMixed
 	}
@@ -52,14 +53,23 @@ func (e *Engine) undoReplace(ctx context.Context, j journal, p plan.Progress) (s
 	return "", &UndoError{Container: j.Name, State: e.account(ctx, j, b.data), Err: err}
 }
 
+// timing says when a restore in place is rolled back.
+type timing int
+
+const (
+	atOnce timing = iota // by the transaction that failed
+	later                // by another process, after whatever has happened meanwhile
+)
+
 // rollBack is how far putting everything back has come.
 type rollBack struct {
+	when       timing
 	data       dataState // what the volumes hold
 	notStarted error     // why others could not be started again
 }
 
 // putBack does the work of undoReplace.
-func (e *Engine) putBack(ctx context.Context, j journal, b *rollBack, p plan.Progress) (string, error) {
+func (e *Engine) putBack(ctx context.Context, j pending.Journal, b *rollBack, p plan.Progress) (string, error) {
 	old, err := e.findOld(ctx, j)
 	if err != nil {
 		return "", err
@@ -86,6 +96,11 @@ func (e *Engine) putBack(ctx context.Context, j journal, b *rollBack, p plan.Pro
 		b.notStarted = e.startOthers(ctx, j.Others, p)
 		return e.standUp(ctx, old.ID, j, p)
 	}
+	if b.when == later {
+		if err := e.checkFree(ctx, j); err != nil {
+			return "", err
+		}
+	}
 	if err := e.putVolumesBack(ctx, old, j, p); err != nil {
 		if errors.Is(err, errMixed) {
 			return e.leaveStopped(ctx, old, j)
@@ -111,7 +126,7 @@ func (e *Engine) putBack(ctx context.Context, j journal, b *rollBack, p plan.Pro
 // container is gone, and was made again by another attempt to take it back; or
 // there is nothing to make it of. Somebody must have removed it, for we remove it
 // last of all.
-func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.InspectResponse, b *rollBack, p plan.Progress) (string, error) {
+func (e *Engine) isOver(ctx context.Context, j pending.Journal, old, made *container.InspectResponse, b *rollBack, p plan.Progress) (string, error) {
 	if old != nil || j.Old == "" || made == nil {
 		return "", nil
 	}
@@ -125,7 +140,7 @@ func (e *Engine) isOver(ctx context.Context, j journal, old, made *container.Ins
 }
 
 // findSafety finds the safety snapshot; nil: none was taken, or it is gone.
-func (e *Engine) findSafety(ctx context.Context, j journal) (*catalog.Snapshot, error) {
+func (e *Engine) findSafety(ctx context.Context, j pending.Journal) (*catalog.Snapshot, error) {
 	if j.Safety == "" {
 		return nil, nil
 	}
@@ -142,7 +157,7 @@ func (e *Engine) findSafety(ctx context.Context, j journal) (*catalog.Snapshot, 
 // finishReplace does what is left when a restore in place is settled, one way or
 // the other: the others are started, and the old container is removed, unless it is
 // back under its name.
-func (e *Engine) finishReplace(ctx context.Context, j journal, p plan.Progress) error {
+func (e *Engine) finishReplace(ctx context.Context, j pending.Journal, p plan.Progress) error {
 	err := e.startOthers(ctx, j.Others, p)
 	if err != nil {
 		err = &NotStartedError{Container: j.Name, Err: err}
@@ -151,7 +166,7 @@ func (e *Engine) finishReplace(ctx context.Context, j journal, p plan.Progress) 
 }
 
 // removeReplaced removes the old container, unless it is back under its name.
-func (e *Engine) removeReplaced(ctx context.Context, j journal, p plan.Progress) error {
+func (e *Engine) removeReplaced(ctx context.Context, j pending.Journal, p plan.Progress) error {
 	old, err := e.docker.InspectIfThere(ctx, j.Old)
 	if err != nil || old == nil || j.OneShot || dockerop.ContainerName(*old) != j.Aside {
 		return err
@@ -173,7 +188,7 @@ func (e *Engine) removeReplaced(ctx context.Context, j journal, p plan.Progress)
 
 // findOld finds the container that was to be replaced. One that the engine is
 // about to remove, because it was made with --rm and has ended, is gone.
-func (e *Engine) findOld(ctx context.Context, j journal) (*container.InspectResponse, error) {
+func (e *Engine) findOld(ctx context.Context, j pending.Journal) (*container.InspectResponse, error) {
 	old, err := e.docker.InspectIfThere(ctx, j.Old)
 	if err != nil || old == nil || !j.OneShot || old.State.Running {
 		return old, err
@@ -198,10 +213,7 @@ var errMixed = errors.New("there is no safety snapshot (--no-safety)")
 // write to them is stopped: a restart of the engine may have started them. A
 // container that came in while they were being written has a mixture, so it gets
 // what was there; what one has written long after that is not overwritten.
-func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectResponse, j journal, p plan.Progress) error {
-	if err := e.checkFree(ctx, j); err != nil {
-		return err
-	}
+func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectResponse, j pending.Journal, p plan.Progress) error {
 	if old != nil && old.State.Running {
 		if err := e.docker.Stop(ctx, old.ID, old.State.Paused, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", j.Aside, err)
@@ -262,8 +274,8 @@ func (e *Engine) abandon(ctx context.Context, lock archives.Worker) {
 
 // checkFree finds whoever has begun to use a volume that is about to be put back
 // after an interruption. It is not stopped: nobody has asked for that.
-func (e *Engine) checkFree(ctx context.Context, j journal) error {
-	if !j.late || len(j.Volumes) == 0 {
+func (e *Engine) checkFree(ctx context.Context, j pending.Journal) error {
+	if len(j.Volumes) == 0 {
 		return nil
 	}
 	storage, err := e.observeStorage(ctx)
@@ -276,7 +288,7 @@ func (e *Engine) checkFree(ctx context.Context, j journal) error {
 	}
 	var failed error
 	for _, c := range users {
-		if c.ID == j.Old || slices.ContainsFunc(j.Others, func(o other) bool { return o.ID == c.ID }) {
+		if c.ID == j.Old || slices.ContainsFunc(j.Others, func(o pending.Other) bool { return o.ID == c.ID }) {
 			continue
 		}
 		for _, name := range storage.usesOf(c, j.Volumes) {

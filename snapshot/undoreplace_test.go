@@ -16,12 +16,13 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 )
 
 // interrupted is a world in which a restore in place of web has come as far as
 // that the new container runs: what is left of it is the journal. reader was
 // stopped for it.
-func interrupted(t *testing.T, docker *fakeDocker) journal {
+func interrupted(t *testing.T, docker *fakeDocker) pending.Journal {
 	t.Helper()
 	web, reader := docker.run(t, "web"), docker.run(t, "reader")
 	target := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "target"})
@@ -30,7 +31,7 @@ func interrupted(t *testing.T, docker *fakeDocker) journal {
 	safety, err := e.Create(t.Context(), CreateOptions{Container: "web"}, nil)
 	assert.NilError(t, err)
 	old := web.inspect(false)
-	j := newJournal(replacement{snapshot: target, name: "web", old: &old, others: []other{{ID: reader.id, Name: "reader"}}}, safety.ID)
+	j := newJournal(replacement{snapshot: target, name: "web", old: &old, others: []pending.Other{{ID: reader.id, Name: "reader"}}}, safety.ID)
 	web.state, web.name, reader.state = "exited", j.Aside, "exited"
 	made := docker.create(t, "web", &container.Config{Labels: map[string]string{labels.KeyRestoredFrom: string(target.ID)}}, &container.HostConfig{})
 	made.state = "running"
@@ -38,14 +39,14 @@ func interrupted(t *testing.T, docker *fakeDocker) journal {
 }
 
 func TestUndoEndsTheSameWhateverGoesWrongOnTheWay(t *testing.T) {
-	var j journal
+	var j pending.Journal
 	scene := func(t *testing.T) *fakeDocker {
 		docker := newFakeDocker()
 		j = interrupted(t, docker)
 		return docker
 	}
 	undo := func(ctx context.Context, e *Engine) error {
-		_, err := e.undoCrashed(ctx, j, nil)
+		_, err := e.undoCrashed(ctx, j, atOnce, nil)
 		return err
 	}
 	withEachFault(t, scene, undo, func(t *testing.T, o outcome) {
@@ -70,7 +71,7 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		if removed {
 			assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
 		}
-		text, err := docker.engine().undoReplace(t.Context(), j, nil)
+		text, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
 		assert.NilError(t, err)
 		web := docker.findContainer("web")
 		assert.Equal(t, web.state, "running")
@@ -84,7 +85,7 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		assert.NilError(t, err)
 		assert.Equal(t, web.config.Labels[labels.KeyRestoredFrom], string(j.Safety))
 		assert.Assert(t, is.Contains(text, "which somebody had removed, was made again"))
-		again, err := docker.engine().undoReplace(t.Context(), j, nil)
+		again, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, again, text)
 		assert.Equal(t, docker.findContainer("web").id, web.id)
@@ -97,7 +98,7 @@ func TestUndoKeepsTheNewContainerIfNothingElseIsLeft(t *testing.T) {
 	j.Safety = ""
 	assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
 	made := docker.findContainer("web").id
-	text, err := docker.engine().undoReplace(t.Context(), j, nil)
+	text, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(text, "stays"))
 	assert.Equal(t, docker.findContainer("web").id, made)
@@ -113,7 +114,7 @@ func TestUndoOfADeadContainerThatWasNotCapturedYet(t *testing.T) {
 	j := newJournal(replacement{name: "web", old: &old}, "20260131-120000-0000ff")
 	j.Volumes = []string{"data"}
 	web.name = j.Aside
-	text, err := docker.engine().undoReplace(t.Context(), j, nil)
+	text, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(text, "everything was put back"))
 	assert.Equal(t, web.name, "web")
@@ -123,7 +124,7 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 	docker := newFakeDocker()
 	j := interrupted(t, docker)
 	docker.startError = errors.New("port is already allocated")
-	_, err := docker.engine().undoReplace(t.Context(), j, nil)
+	_, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
 	stuck, ok := errors.AsType[*UndoError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, stuck.Container, "web")
@@ -132,7 +133,7 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 		"  - container reader, which shares them, is named reader and is stopped\n"+
 		"  - the snapshot "+string(j.Safety)+" holds what there was")
 	docker.startError = nil
-	_, err = docker.engine().undoReplace(t.Context(), j, nil)
+	_, err = docker.engine().undoReplace(t.Context(), j, atOnce, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, docker.findContainer("reader").state, "running")
 }
@@ -142,7 +143,7 @@ func TestUndoThatFailsBeforeTheVolumesAreBackStartsNobody(t *testing.T) {
 	docker := newFakeDocker()
 	j := interrupted(t, docker)
 	j.Volumes, j.Safety = []string{"data"}, "20260131-120000-0000ff"
-	_, err := docker.engine().undoReplace(t.Context(), j, nil)
+	_, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
 	stuck, ok := errors.AsType[*UndoError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Assert(t, is.Contains(stuck.State, "named "+j.Aside+" and is stopped"))
@@ -190,7 +191,7 @@ func TestAwaitStop(t *testing.T) {
 				web.host.RestartPolicy.Name = "always"
 			}
 			old := web.inspect(false)
-			j := newJournal(replacement{name: "web", old: &old, others: []other{{ID: reader.id, Name: "reader", Timeout: 10}}}, "")
+			j := newJournal(replacement{name: "web", old: &old, others: []pending.Other{{ID: reader.id, Name: "reader", Timeout: 10}}}, "")
 			web.state, reader.state, web.host.RestartPolicy.Name = tc.web, tc.reader, container.RestartPolicyMode(tc.policy)
 			if tc.aside {
 				web.name = j.Aside
@@ -229,7 +230,7 @@ func TestOthersThatCannotBeStartedAreTold(t *testing.T) {
 	a, b := docker.run(t, "one"), docker.run(t, "two")
 	a.state, b.state = "exited", "paused"
 	var got events
-	others := []other{{ID: "gone", Name: "gone"}, {ID: b.id, Name: "two", Paused: true}, {ID: a.id, Name: "one", Paused: true}}
+	others := []pending.Other{{ID: "gone", Name: "gone"}, {ID: b.id, Name: "two", Paused: true}, {ID: a.id, Name: "one", Paused: true}}
 	assert.NilError(t, docker.engine().startOthers(t.Context(), others, got.progress))
 	assert.Equal(t, len(got.warnings()), 1)
 	assert.Assert(t, is.Contains(got.warnings()[0], "container gone, which was stopped for its volumes, was removed meanwhile"))
@@ -241,7 +242,7 @@ func TestOthersThatCannotBeStartedAreTold(t *testing.T) {
 }
 
 func TestOthersAreInTheOrderInWhichTheyCanStart(t *testing.T) {
-	others := []other{{ID: "3", Name: "c"}, {ID: "2", Name: "b"}, {ID: "4", Name: "d"}, {ID: "1", Name: "a"}}
+	others := []pending.Other{{ID: "3", Name: "c"}, {ID: "2", Name: "b"}, {ID: "4", Name: "d"}, {ID: "1", Name: "a"}}
 	peers := map[string][]string{"3": {"2"}, "2": {"a", "outside"}, "4": {"4"}}
 	var names []string
 	for _, o := range inOrder(others, peers) {
@@ -326,11 +327,11 @@ func TestStorageThatWasFoundIsSavedAndStays(t *testing.T) {
 	}
 	r := replacement{snapshot: s, name: "web", volumes: (&spec{}).placeVolumes(s, nil)}
 	j := newJournal(r, "")
-	j.Worker = j.workerName(s.ID)
+	j.Worker = j.WorkerName(s.ID)
 	assert.DeepEqual(t, j.Volumes, []string{"nfs"})
 	assert.DeepEqual(t, j.Found, []string{"nfs"})
 	assert.DeepEqual(t, j.Made, []string{"memory", "plain"})
-	options, err := j.options()
+	options, err := lockOptions(j)
 	assert.NilError(t, err)
 	assert.Equal(t, len(options.Volumes), 0) // or the engine would make another of that name
 	assert.Assert(t, r.saves(ReplaceOptions{}))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 )
 
 // writers are the containers that can write to what is captured.
@@ -38,14 +38,14 @@ func (e *Engine) writers(ctx context.Context, from source, volumes []string, pau
 	if err != nil {
 		return w, err
 	}
-	users, held, err := e.splitWorkers(ctx, users)
+	users, held, err := e.pending.SplitWorkers(ctx, users)
 	if err != nil {
 		return w, err
 	}
 	w.idle = len(w.running) == 0
 	for _, c := range users {
 		if c.ID == target && c.State == container.StateRunning && slices.Contains(w.paused, target) {
-			return w, errMoved
+			return w, pending.ErrMoved
 		}
 		if !from.storage.writes(c, volumes) {
 			continue
@@ -71,23 +71,3 @@ func (w writers) joined(before writers) bool {
 
 // all are those who must not run while the volumes are read.
 func (w writers) all() []string { return dockerop.Distinct(w.running, w.paused) }
-
-// splitWorkers tells our own workers from the other containers. It returns the others, and
-// the IDs of the containers that the workers freeze, or will: one of these that is paused
-// is so for a moment, and not by its user.
-func (e *Engine) splitWorkers(ctx context.Context, containers []container.Summary) (others []container.Summary, held []string, err error) {
-	for _, c := range containers {
-		is, err := e.isWorker(ctx, c)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !is {
-			others = append(others, c)
-			continue
-		}
-		if frozen, err := volumebackup.FrozenBy(c.Labels); err == nil {
-			held = append(held, frozen...)
-		}
-	}
-	return others, held, nil
-}

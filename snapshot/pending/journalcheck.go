@@ -1,4 +1,4 @@
-package snapshot
+package pending
 
 import (
 	"bytes"
@@ -20,58 +20,58 @@ import (
 
 // Bounds of a journal.
 const (
-	maxJournal      = 1 << 20 // bytes
-	maxJournalItems = 10_000  // in each list
-	maxJournalName  = 1024    // bytes of a name
+	MaxJournal      = 1 << 20 // bytes
+	MaxJournalItems = 10_000  // in each list
+	MaxJournalName  = 1024    // bytes of a name
 	maxVolumeName   = 255
 	workerDigits    = 6 // at the end of a worker's name
 )
 
-// readJournal reads the journal of a restore in place from the labels of a worker. It
+// ReadJournal reads the journal of a restore in place from the labels of a worker. It
 // refuses one of another version, and whatever no restore in place writes: who
 // rolls back does what the journal says, and must understand all of it.
-func readJournal(worker map[string]string) (journal, error) {
+func ReadJournal(worker map[string]string) (Journal, error) {
 	if err := volumebackup.CheckJournal(worker); err != nil {
-		return journal{}, err
+		return Journal{}, err
 	}
-	j, err := decodeJournal(worker[labelJournal])
+	j, err := decodeJournal(worker[LabelJournal])
 	if err == nil {
-		err = j.check()
+		err = j.Check()
 	}
 	if err != nil {
-		return journal{}, fmt.Errorf("read journal %.200q: %w", worker[labelJournal], err)
+		return Journal{}, fmt.Errorf("read journal %.200q: %w", worker[LabelJournal], err)
 	}
 	return j, nil
 }
 
-// journalOf reads the journal of a worker, whose name must be one that the worker of
+// JournalOf reads the journal of a worker, whose name must be one that the worker of
 // such an operation has.
-func journalOf(w worker) (journal, error) {
-	j, err := readJournal(w.Labels)
+func JournalOf(w Worker) (Journal, error) {
+	j, err := ReadJournal(w.Labels)
 	name := dockerop.SummaryName(w.Summary)
-	if err == nil && !volumebackup.IsLockOf(name, j.lock()) && !volumebackup.IsSettled(name) {
+	if err == nil && !volumebackup.IsLockOf(name, j.Lock()) && !volumebackup.IsSettled(name) {
 		err = fmt.Errorf("read journal: worker %s does not lock container %.200q", name, j.Name)
 	}
 	return j, err
 }
 
-func decodeJournal(text string) (j journal, err error) {
-	if len(text) > maxJournal {
-		return journal{}, fmt.Errorf("it has %d bytes", len(text))
+func decodeJournal(text string) (j Journal, err error) {
+	if len(text) > MaxJournal {
+		return Journal{}, fmt.Errorf("it has %d bytes", len(text))
 	}
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&j); err != nil {
-		return journal{}, err
+		return Journal{}, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return journal{}, errors.New("something follows it")
+		return Journal{}, errors.New("something follows it")
 	}
 	return j, nil
 }
 
-// check refuses a journal that a restore in place cannot have written.
-func (j journal) check() error {
+// Check refuses a journal that a restore in place cannot have written.
+func (j Journal) Check() error {
 	if !isName(j.Name) {
 		return fmt.Errorf("name %.200q", j.Name)
 	}
@@ -93,20 +93,20 @@ func (j journal) check() error {
 }
 
 // namesItsWorker tells whether the worker is one of this very operation.
-func (j journal) namesItsWorker() bool {
-	digits, ok := strings.CutPrefix(j.Worker, volumebackup.LockName(j.lock())+"-")
+func (j Journal) namesItsWorker() bool {
+	digits, ok := strings.CutPrefix(j.Worker, volumebackup.LockName(j.Lock())+"-")
 	return ok && labels.IsDigits(digits, workerDigits, workerDigits) && (j.Safety == "" || strings.HasSuffix(string(j.Safety), digits))
 }
 
 // checkOld checks what the journal says of the container that is replaced.
-func (j journal) checkOld() error {
+func (j Journal) checkOld() error {
 	if j.Old == "" {
 		if j.OldName != "" || j.Aside != "" || j.Running || j.Paused || j.Dead || j.OneShot || j.Policy != "" || len(j.Holds) > 0 {
 			return errors.New("it describes a container that was gone")
 		}
 		return nil
 	}
-	if !isFullID(j.Old) || !isName(j.OldName) || j.Aside != asideName(j.OldName, j.Old) {
+	if !isFullID(j.Old) || !isName(j.OldName) || j.Aside != AsideName(j.OldName, j.Old) {
 		return fmt.Errorf("container %.200q, %.200q, aside as %.200q", j.Old, j.OldName, j.Aside)
 	}
 	switch container.RestartPolicyMode(j.Policy) {
@@ -116,9 +116,9 @@ func (j journal) checkOld() error {
 	return fmt.Errorf("restart policy %.200q", j.Policy)
 }
 
-func (j journal) checkVolumes() error {
+func (j Journal) checkVolumes() error {
 	for _, list := range [][]string{j.Volumes, j.Found, j.Made, j.Holds} {
-		if len(list) > maxJournalItems {
+		if len(list) > MaxJournalItems {
 			return fmt.Errorf("%d volumes", len(list))
 		}
 		for _, name := range list {
@@ -140,8 +140,8 @@ func (j journal) checkVolumes() error {
 	return nil
 }
 
-func (j journal) checkOthers() error {
-	if len(j.Others) > maxJournalItems {
+func (j Journal) checkOthers() error {
+	if len(j.Others) > MaxJournalItems {
 		return fmt.Errorf("%d containers", len(j.Others))
 	}
 	for _, o := range j.Others {
@@ -157,11 +157,11 @@ func (j journal) checkOthers() error {
 
 // checkEndpoints refuses endpoints that no engine reports.
 func checkEndpoints(e dockerop.Endpoints) error {
-	if len(e) > maxJournalItems {
+	if len(e) > MaxJournalItems {
 		return fmt.Errorf("%d networks", len(e))
 	}
 	for name := range e {
-		if name == "" || len(name) > maxJournalName {
+		if name == "" || len(name) > MaxJournalName {
 			return fmt.Errorf("network %.200q", name)
 		}
 	}
@@ -170,7 +170,7 @@ func checkEndpoints(e dockerop.Endpoints) error {
 
 func isFullID(id string) bool { return labels.IsDigits(id, dockerop.FullID, dockerop.FullID) }
 
-func isName(name string) bool { return len(name) <= maxJournalName && labels.IsContainerName(name) }
+func isName(name string) bool { return len(name) <= MaxJournalName && labels.IsContainerName(name) }
 
 // isVolumeName tells whether a volume can have that name. Drivers have ideas of their
 // own about it, but a path would be a bind mount.

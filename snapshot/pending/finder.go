@@ -1,0 +1,18 @@
+package pending
+
+import (
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+)
+
+// Finder finds the workers that an engine has, and what they were doing. It keeps no state
+// and may be used by several goroutines.
+type Finder struct {
+	docker  *dockerop.Engine
+	volumes archives.Service
+}
+
+// New returns a finder for the workers of volumes.
+func New(docker *dockerop.Engine, volumes archives.Service) *Finder {
+	return &Finder{docker: docker, volumes: volumes}
+}

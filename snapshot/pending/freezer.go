@@ -1,0 +1,66 @@
+package pending
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// FreezersOf are the live, or the dead, workers whose journals say that they freeze one
+// of the containers.
+func FreezersOf(workers []Worker, containers []string, alive bool) []Worker {
+	return slices.DeleteFunc(slices.Clone(workers), func(w Worker) bool {
+		frozen, err := volumebackup.FrozenBy(w.Labels)
+		return w.Alive != alive || err != nil || !slices.ContainsFunc(frozen, func(id string) bool { return slices.Contains(containers, id) })
+	})
+}
+
+// StartedBefore are the workers that started before the one with this name, in that order.
+func (e *Finder) StartedBefore(ctx context.Context, own string, workers []Worker) ([]Worker, error) {
+	if len(workers) == 0 {
+		return nil, nil
+	}
+	mine, err := e.startOf(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	starts := map[string]start{}
+	var before []Worker
+	for _, w := range workers {
+		other, err := e.startOf(ctx, w.ID) // the engine answers when a start that is under way is over
+		if err != nil {
+			return nil, err
+		}
+		if other.id != "" && other.compare(mine) < 0 {
+			starts[w.ID] = other
+			before = append(before, w)
+		}
+	}
+	slices.SortFunc(before, func(a, b Worker) int { return starts[a.ID].compare(starts[b.ID]) })
+	return before, nil
+}
+
+// start is when a worker started; empty if it has not.
+type start struct {
+	at time.Time
+	id string
+}
+
+func (s start) compare(other start) int {
+	if order := s.at.Compare(other.at); order != 0 {
+		return order
+	}
+	return strings.Compare(s.id, other.id)
+}
+
+func (e *Finder) startOf(ctx context.Context, worker string) (start, error) {
+	c, err := e.docker.InspectIfThere(ctx, worker)
+	if err != nil || c == nil || !c.State.Running {
+		return start{}, err
+	}
+	return start{at: dockerop.TimeOf(c.State.StartedAt), id: c.ID}, nil
+}

@@ -1,0 +1,126 @@
+package pending
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// Worker is a container of ours that works on volumes, or did.
+type Worker struct {
+	container.Summary
+	Alive bool // at work, about to be, or about to be gone
+}
+
+// Workers lists the workers with one of our labels, dead ones too, the oldest first: an
+// operation that lost its lock and could not have it again may have left two, and the
+// older one has the journal that is recorded.
+func (e *Finder) Workers(ctx context.Context, label string) ([]Worker, error) {
+	if e.volumes == nil {
+		return nil, nil
+	}
+	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	if err != nil {
+		return nil, fmt.Errorf("list workers: %w", err)
+	}
+	now := sync.OnceValues(func() (time.Time, error) { return e.docker.Time(ctx) })
+	var found []Worker
+	for _, c := range list {
+		is, err := e.isWorker(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if !is {
+			continue
+		}
+		var at time.Time
+		if c.State == container.StateCreated { // only then its age matters
+			if at, err = now(); err != nil {
+				return nil, err
+			}
+		}
+		found = append(found, Worker{c, volumebackup.IsAlive(c.State, time.Unix(c.Created, 0), at)})
+	}
+	slices.Reverse(found) // engines list the newest first
+	return found, nil
+}
+
+// isWorker tells our workers from containers that only look like one.
+func (e *Finder) isWorker(ctx context.Context, c container.Summary) (bool, error) {
+	if e.volumes == nil {
+		return false, nil
+	}
+	return e.volumes.IsWorker(ctx, c)
+}
+
+// WithoutWorkers leaves out our own workers, which come and go.
+func (e *Finder) WithoutWorkers(ctx context.Context, containers []container.Summary) ([]container.Summary, error) {
+	var others []container.Summary
+	for _, c := range containers {
+		is, err := e.isWorker(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if !is {
+			others = append(others, c)
+		}
+	}
+	return others, nil
+}
+
+// HoldsNothing tells whether there is nothing to put right after a dead worker: it has no
+// journal, and nothing was frozen for it.
+func HoldsNothing(w Worker) bool {
+	_, replaces := w.Labels[LabelJournal]
+	_, makes := w.Labels[LabelMade]
+	frozen, err := volumebackup.FrozenBy(w.Labels)
+	return !replaces && (!makes || volumebackup.IsSettled(dockerop.SummaryName(w.Summary))) && err == nil && len(frozen) == 0
+}
+
+// ClearDead removes dead workers that hold nothing. That it cannot keeps nobody from
+// anything.
+func (e *Finder) ClearDead(ctx context.Context, workers []Worker, p plan.Progress) {
+	for _, w := range workers {
+		if w.Alive || !HoldsNothing(w) {
+			continue
+		}
+		if err := e.docker.Discard(ctx, w.ID); err != nil && ctx.Err() == nil {
+			p.Warn("check", fmt.Sprintf("worker %s, which is dead, is not removed: %v", dockerop.SummaryName(w.Summary), err))
+		}
+	}
+}
+
+// otherWorkers lists the workers, dead ones too, but those with these names.
+func (e *Finder) otherWorkers(ctx context.Context, own []string) ([]Worker, error) {
+	workers, err := e.Workers(ctx, volumebackup.LabelPurpose)
+	return slices.DeleteFunc(workers, func(w Worker) bool { return slices.Contains(own, dockerop.SummaryName(w.Summary)) }), err
+}
+
+// SplitWorkers tells our own workers from the other containers. It returns the others, and
+// the IDs of the containers that the workers freeze, or will: one of these that is paused
+// is so for a moment, and not by its user.
+func (e *Finder) SplitWorkers(ctx context.Context, containers []container.Summary) (others []container.Summary, held []string, err error) {
+	for _, c := range containers {
+		is, err := e.isWorker(ctx, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !is {
+			others = append(others, c)
+			continue
+		}
+		if frozen, err := volumebackup.FrozenBy(c.Labels); err == nil {
+			held = append(held, frozen...)
+		}
+	}
+	return others, held, nil
+}
