@@ -16,6 +16,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 )
 
 // surroundings is what was observed of the engine before a restore.
@@ -23,7 +24,7 @@ type surroundings struct {
 	info       system.Info
 	networks   []network.Summary
 	containers []container.Summary // stopped ones too
-	storage    storage             // of the engine's volumes
+	storage    storage.Map         // of the engine's volumes
 	noVolume   map[string]bool     // named volumes that are gone
 	noPath     map[string]bool     // paths of the host that are not there
 	key        []byte              // of the engine; nil: it has none
@@ -60,7 +61,7 @@ func (e *Engine) look(ctx context.Context, s catalog.Snapshot, sp *spec, volumes
 		return err
 	})
 	calls.Go(func() (err error) {
-		found.storage, err = e.observeStorage(ctx)
+		found.storage, err = storage.Observe(ctx, e.docker)
 		return err
 	})
 	calls.Go(func() (err error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -28,7 +29,7 @@ type replacement struct {
 	others   []pending.Other // running containers that hold the volumes, to be stopped meanwhile
 	start    bool
 	pause    bool           // it was paused
-	storage  storage        // of the engine's volumes, and of those that will be made
+	storage  storage.Map    // of the engine's volumes, and of those that will be made
 	notes    plan.Plan      // what differs from the snapshot
 	problems []plan.Problem // why it cannot be done
 }
@@ -231,10 +232,10 @@ func (r *replacement) missingVolumes() []volume.CreateOptions {
 func (r *replacement) holders(around surroundings, stopThem bool) []plan.Problem {
 	var problems []plan.Problem
 	written := r.written()
-	r.storage = around.storage.and(r.missingVolumes())
+	r.storage = around.storage.And(r.missingVolumes())
 	for _, c := range around.containers {
 		paused := c.State == container.StatePaused
-		used := r.storage.usesOf(c, written)
+		used := r.storage.UsesOf(c, written)
 		if c.State != container.StateRunning && c.State != container.StateRestarting && !paused || len(used) == 0 {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -28,7 +29,7 @@ type source struct {
 	size      int64  // bytes in its writable layer
 	parent    labels.ID
 	mounts    []labels.Mount
-	storage   storage        // of the engine's volumes, if it mounts some
+	storage   storage.Map    // of the engine's volumes, if it mounts some
 	latest    catalog.Holder // of the tag latest
 	named     catalog.Holder // of the tag that the new snapshot's name becomes
 }
@@ -131,7 +132,7 @@ func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) 
 	})
 	if len(dockerop.MountedVolumes(s.container)) > 0 {
 		calls.Go(func() (err error) {
-			s.storage, err = e.observeStorage(ctx)
+			s.storage, err = storage.Observe(ctx, e.docker)
 			return err
 		})
 	}

@@ -35,7 +35,7 @@ func (t *transaction) check(ctx context.Context) error {
 // sorts last gives way.
 func (t *transaction) waitForRivals(ctx context.Context) error {
 	e, j := t.engine, t.journal
-	about := pending.Scope{Words: []string{t.plan.name}, Volumes: t.plan.storage.aliases(dockerop.Distinct(j.Volumes, j.Made))}
+	about := pending.Scope{Words: []string{t.plan.name}, Volumes: t.plan.storage.Aliases(dockerop.Distinct(j.Volumes, j.Made))}
 	if t.plan.old != nil {
 		about = about.Of(*t.plan.old)
 	}

@@ -17,7 +17,7 @@ import (
 // asked for afterwards: of two, the one that started later finds the other.
 func (r *reading) waitTurn(ctx context.Context) (waited bool, err error) {
 	e, c := r.engine, r.from.container
-	workers, err := e.pending.CheckUnmoved(ctx, c, r.from.storage.aliases(r.names()), r.p)
+	workers, err := e.pending.CheckUnmoved(ctx, c, r.from.storage.Aliases(r.names()), r.p)
 	if err != nil {
 		return false, err
 	}

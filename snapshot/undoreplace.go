@@ -11,6 +11,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -278,7 +279,7 @@ func (e *Engine) checkFree(ctx context.Context, j pending.Journal) error {
 	if len(j.Volumes) == 0 {
 		return nil
 	}
-	storage, err := e.observeStorage(ctx)
+	storage, err := storage.Observe(ctx, e.docker)
 	if err != nil {
 		return err
 	}
@@ -291,7 +292,7 @@ func (e *Engine) checkFree(ctx context.Context, j pending.Journal) error {
 		if c.ID == j.Old || slices.ContainsFunc(j.Others, func(o pending.Other) bool { return o.ID == c.ID }) {
 			continue
 		}
-		for _, name := range storage.usesOf(c, j.Volumes) {
+		for _, name := range storage.UsesOf(c, j.Volumes) {
 			failed = errors.Join(failed, fmt.Errorf("volume %s is in use by container %s: stop it, then type docker snapshot recover %s", name, dockerop.SummaryName(c), j.Name))
 		}
 	}

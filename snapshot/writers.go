@@ -34,7 +34,7 @@ func (e *Engine) writers(ctx context.Context, from source, volumes []string, pau
 	if pause != PauseAll || len(volumes) == 0 {
 		return w, nil
 	}
-	users, err := e.usersAndWorkersOf(ctx, from.storage, volumes)
+	users, err := from.storage.UsersAndWorkers(ctx, e.docker, volumes)
 	if err != nil {
 		return w, err
 	}
@@ -47,7 +47,7 @@ func (e *Engine) writers(ctx context.Context, from source, volumes []string, pau
 		if c.ID == target && c.State == container.StateRunning && slices.Contains(w.paused, target) {
 			return w, pending.ErrMoved
 		}
-		if !from.storage.writes(c, volumes) {
+		if !from.storage.Writes(c, volumes) {
 			continue
 		}
 		w.idle = false

@@ -1,4 +1,4 @@
-package snapshot
+package storage
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// storage knows where the content of the engine's volumes is. Different names may
+// Map knows where the content of the engine's volumes is. Different names may
 // lead to the same storage: a volume of the local driver may be a directory of the
 // host or a network share, and a container may mount that directory itself.
 //
 // It goes by the paths as they were given, symbolic links are not followed. A
 // container that has the host's root or the engine's own directories mounted sees
 // every volume; it is not taken for a user of them all.
-type storage map[string][]place // by the volume's name
+type Map map[string][]place // by the volume's name
 
 // place is where content is.
 type place struct {
@@ -31,14 +31,14 @@ type place struct {
 	chosen bool // by the user, not by the engine
 }
 
-// observeStorage asks the engine about all volumes of the local driver. Those of
+// Observe asks the engine about all volumes of the local driver. Those of
 // other drivers are known by their names only.
-func (e *Engine) observeStorage(ctx context.Context) (storage, error) {
-	list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("driver", "local"))})
+func Observe(ctx context.Context, docker *dockerop.Engine) (Map, error) {
+	list, err := docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("driver", "local"))})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list volumes")
 	}
-	s := storage{}
+	s := Map{}
 	for _, v := range list.Volumes {
 		if v != nil {
 			s[v.Name] = placesOf(*v)
@@ -58,9 +58,9 @@ func placesOf(v volume.Volume) []place {
 	return places
 }
 
-// and is the storage when these volumes have been made.
-func (s storage) and(made []volume.CreateOptions) storage {
-	all := storage{}
+// And is the storage when these volumes have been made.
+func (s Map) And(made []volume.CreateOptions) Map {
+	all := Map{}
 	maps.Copy(all, s)
 	for _, create := range made {
 		if _, known := all[create.Name]; !known && (create.Driver == "" || create.Driver == "local") {
@@ -108,9 +108,9 @@ func overlap(a, b []place) bool {
 	return slices.ContainsFunc(a, func(p place) bool { return slices.ContainsFunc(b, p.overlaps) })
 }
 
-// aliases are the names of all volumes that share storage with these, themselves
+// Aliases are the names of all volumes that share storage with these, themselves
 // included.
-func (s storage) aliases(volumes []string) []string {
+func (s Map) Aliases(volumes []string) []string {
 	names := slices.Clone(volumes)
 	for name, places := range s {
 		if slices.ContainsFunc(volumes, func(v string) bool { return overlap(places, s[v]) }) {
@@ -121,7 +121,7 @@ func (s storage) aliases(volumes []string) []string {
 }
 
 // shownBy is the one of the volumes whose content a mount shows, or nothing.
-func (s storage) shownBy(m container.MountPoint, volumes []string) string {
+func (s Map) shownBy(m container.MountPoint, volumes []string) string {
 	at := slices.IndexFunc(volumes, func(name string) bool {
 		switch m.Type {
 		case mount.TypeVolume:
@@ -137,13 +137,13 @@ func (s storage) shownBy(m container.MountPoint, volumes []string) string {
 	return volumes[at]
 }
 
-// writes tells whether a container can write to one of the volumes.
-func (s storage) writes(c container.Summary, volumes []string) bool {
+// Writes tells whether a container can write to one of the volumes.
+func (s Map) Writes(c container.Summary, volumes []string) bool {
 	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.RW && s.shownBy(m, volumes) != "" })
 }
 
-// usesOf are those of the volumes whose content a container sees.
-func (s storage) usesOf(c container.Summary, volumes []string) []string {
+// UsesOf are those of the volumes whose content a container sees.
+func (s Map) UsesOf(c container.Summary, volumes []string) []string {
 	var used []string
 	for _, m := range c.Mounts {
 		if name := s.shownBy(m, volumes); name != "" {
@@ -153,24 +153,15 @@ func (s storage) usesOf(c container.Summary, volumes []string) []string {
 	return dockerop.Distinct(used)
 }
 
-// usersOf lists the containers that run, or stand still, and see the content of one
-// of the volumes, but for our own workers.
-func (e *Engine) usersOf(ctx context.Context, s storage, volumes []string) ([]container.Summary, error) {
-	users, err := e.usersAndWorkersOf(ctx, s, volumes)
-	if err != nil {
-		return nil, err
-	}
-	return e.pending.WithoutWorkers(ctx, users)
-}
-
-// usersAndWorkersOf lists our workers, too.
+// UsersAndWorkers lists the containers that run, or stand still, and see the content of one
+// of the volumes, our own workers too.
 //
 // The engine filters by the names of volumes and the sources of binds: engine 29
 // takes a millisecond and a half for every container that it lists. Only a volume that
 // is a directory of the user's choice may be in use by its parts, so then all are listed.
-func (e *Engine) usersAndWorkersOf(ctx context.Context, s storage, volumes []string) ([]container.Summary, error) {
+func (s Map) UsersAndWorkers(ctx context.Context, docker *dockerop.Engine, volumes []string) ([]container.Summary, error) {
 	args := filters.NewArgs(filters.Arg("status", container.StateRunning), filters.Arg("status", container.StatePaused), filters.Arg("status", container.StateRestarting))
-	names := s.aliases(volumes)
+	names := s.Aliases(volumes)
 	if !s.onHostPaths(names) {
 		for _, name := range names {
 			args.Add("volume", name)
@@ -179,15 +170,15 @@ func (e *Engine) usersAndWorkersOf(ctx context.Context, s storage, volumes []str
 			}
 		}
 	}
-	list, err := e.docker.ContainerList(ctx, container.ListOptions{Filters: args})
+	list, err := docker.ContainerList(ctx, container.ListOptions{Filters: args})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list containers that share volumes")
 	}
-	return slices.DeleteFunc(list, func(c container.Summary) bool { return len(s.usesOf(c, volumes)) == 0 }), nil
+	return slices.DeleteFunc(list, func(c container.Summary) bool { return len(s.UsesOf(c, volumes)) == 0 }), nil
 }
 
 // onHostPaths tells whether one of the volumes is a directory of the user's choice.
-func (s storage) onHostPaths(volumes []string) bool {
+func (s Map) onHostPaths(volumes []string) bool {
 	return slices.ContainsFunc(volumes, func(name string) bool {
 		return slices.ContainsFunc(s[name], func(p place) bool { return p.on == "" && p.chosen })
 	})
