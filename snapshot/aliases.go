@@ -5,6 +5,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 const LevelNote = plan.LevelNote
@@ -91,3 +92,31 @@ type VolumeWorkers = archives.Workers
 type Volumes = archives.Service
 
 var Archives = archives.Of
+
+const AccessBind = runconfig.AccessBind
+const BindsNone = runconfig.BindsNone
+const BindsReadOnly = runconfig.BindsReadOnly
+const BindsShared = runconfig.BindsShared
+const ConfigEnvironment = runconfig.ConfigEnvironment
+const ConfigImage = runconfig.ConfigImage
+const ConfigMount = runconfig.ConfigMount
+const ConfigPort = runconfig.ConfigPort
+const StartAlways = runconfig.StartAlways
+const StartAsCaptured = runconfig.StartAsCaptured
+const StartNever = runconfig.StartNever
+const VolumesNew = runconfig.VolumesNew
+const VolumesNone = runconfig.VolumesNone
+const VolumesShared = runconfig.VolumesShared
+
+type Access = runconfig.Access
+type AccessKind = runconfig.AccessKind
+type AccessKindInfo = runconfig.AccessKindInfo
+type ConfigChange = runconfig.ConfigChange
+type CopyBinds = runconfig.CopyBinds
+type CopyVolumes = runconfig.CopyVolumes
+type RestoreOptions = runconfig.RestoreOptions
+type Start = runconfig.Start
+
+var AccessKinds = runconfig.AccessKinds
+var CheckVolumeName = runconfig.CheckVolumeName
+var ParseAccess = runconfig.ParseAccess

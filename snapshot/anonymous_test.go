@@ -7,75 +7,11 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/mount"
 	"gotest.tools/v3/assert"
 
-	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
-
-func TestWhatBecomesAnonymous(t *testing.T) {
-	id := strings.Repeat("0f", 32)
-	m := func(change func(*labels.Mount)) labels.Mount {
-		m := labels.Mount{Type: "volume", Name: id, Destination: "/data", Driver: "local", RW: true, Anonymous: true}
-		change(&m)
-		return m
-	}
-	tests := map[string]struct {
-		m    labels.Mount
-		host container.HostConfig
-		more []labels.Mount
-		want bool
-	}{
-		"anonymous":             {m(func(*labels.Mount) {}), container.HostConfig{}, nil, true},
-		"a volume that is gone": {m(func(m *labels.Mount) { m.Driver = "" }), container.HostConfig{VolumeDriver: "local"}, nil, true},
-		"named":                 {m(func(m *labels.Mount) { m.Anonymous = false }), container.HostConfig{}, nil, false},
-		"read-only":             {m(func(m *labels.Mount) { m.RW = false }), container.HostConfig{}, nil, false},
-		"a part of it":          {m(func(m *labels.Mount) { m.Subpath = "part" }), container.HostConfig{}, nil, false},
-		"with options":          {m(func(m *labels.Mount) { m.Options = map[string]string{"size": "1g"} }), container.HostConfig{}, nil, false},
-		"of another driver":     {m(func(m *labels.Mount) { m.Driver = "nfs" }), container.HostConfig{}, nil, false},
-		"the container's volumes are of another driver": {m(func(*labels.Mount) {}), container.HostConfig{VolumeDriver: "nfs"}, nil, false},
-		"mounted twice":          {m(func(*labels.Mount) {}), container.HostConfig{}, []labels.Mount{m(func(m *labels.Mount) { m.Destination = "/again" })}, false},
-		"of another container's": {m(func(*labels.Mount) {}), container.HostConfig{VolumesFrom: []string{"peer"}}, nil, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			sp := spec{host: test.host}
-			assert.Equal(t, sp.becomesAnonymous(test.m, append(test.more, test.m)), test.want)
-		})
-	}
-}
-
-func TestMountAnonymousTakesTheNameOut(t *testing.T) {
-	id := strings.Repeat("0f", 32)
-	declared := container.Config{Volumes: map[string]struct{}{"/data/": {}}}
-	tests := map[string]struct {
-		before spec
-		want   container.HostConfig
-	}{
-		"declared by the image": {spec{config: declared}, container.HostConfig{}},
-		"declared, and mounted by its name": {
-			spec{config: declared, host: container.HostConfig{Binds: []string{"/data:/data/sub", id + ":/data:nocopy"}}}, container.HostConfig{Binds: []string{"/data:/data/sub"}},
-		},
-		"mounted by its name": {
-			spec{host: container.HostConfig{Binds: []string{id + ":/data"}}},
-			container.HostConfig{Binds: []string{}, Mounts: []mount.Mount{{Type: mount.TypeVolume, Target: "/data"}}},
-		},
-		"a destination alone": {spec{host: container.HostConfig{Binds: []string{"/data"}}}, container.HostConfig{Binds: []string{"/data"}}},
-		"a mount with options": {
-			spec{host: container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: id, Target: "/data", VolumeOptions: &mount.VolumeOptions{
-				NoCopy: true, Labels: map[string]string{"own": "1", "com.docker.compose.project": "shop", labelAnonymous: ""}, DriverConfig: &mount.Driver{Name: "local"},
-			}}}}},
-			container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Target: "/data", VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: map[string]string{"own": "1"}}}}},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			test.before.mountAnonymous(labels.Mount{Name: id, Destination: "/data"})
-			assert.DeepEqual(t, test.before.host, test.want)
-		})
-	}
-}
 
 // withAnonymous is an engine with a container web that has a named and an anonymous
 // volume, both at one, and a snapshot of it.
@@ -107,9 +43,9 @@ func (f *fakeDocker) anonymousOf(t *testing.T, name string) *fakeVolume {
 
 // The anonymous volume of a copy has what was captured, and goes with the copy.
 func TestTheAnonymousVolumeOfACopyGoesWithIt(t *testing.T) {
-	for _, start := range []Start{StartAlways, StartNever} {
+	for _, start := range []runconfig.Start{runconfig.StartAlways, runconfig.StartNever} {
 		docker := withAnonymous(t)
-		_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
+		_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
 		assert.NilError(t, err)
 		made := docker.anonymousOf(t, "copy")
 		assert.Equal(t, made.content, "one")
@@ -126,9 +62,9 @@ func TestTheAnonymousVolumeOfACopyGoesWithIt(t *testing.T) {
 // A client that is killed leaves a whole copy, or something that the next recovery
 // removes.
 func TestACopyThatWasKilledIsWholeOrGone(t *testing.T) {
-	for _, start := range []Start{StartAlways, StartNever} {
+	for _, start := range []runconfig.Start{runconfig.StartAlways, runconfig.StartNever} {
 		operate := func(ctx context.Context, e *Engine) error {
-			_, err := e.Restore(ctx, RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
+			_, err := e.Restore(ctx, runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
 			return err
 		}
 		withFaults(t, []faultKind{faultDie}, withAnonymous, operate, func(t *testing.T, o outcome) {
@@ -161,7 +97,7 @@ func TestACopyThatIsBeingFilledStays(t *testing.T) {
 		docker.engine().clearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
 		others++
 	})
-	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one", Name: "copy", Start: StartNever}, nil)
+	_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: runconfig.StartNever}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, others, 1)
 	assert.Equal(t, docker.anonymousOf(t, "copy").content, "one")

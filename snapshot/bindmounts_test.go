@@ -9,6 +9,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 func (e *events) notes() []string {
@@ -56,7 +57,7 @@ func TestCreateSaysThatBindMountsAreNotInTheSnapshot(t *testing.T) {
 // What a copy writes must not reach the original's data.
 func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 	for _, tc := range []struct {
-		choice CopyBinds
+		choice runconfig.CopyBinds
 		binds  []string
 		mounts []bool // read-only, of the bind mounts in that form
 		notes  []string
@@ -66,12 +67,12 @@ func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 			"bind mount /srv/b on /b: its content is not in the snapshot",
 			"bind mount /srv/c on /c: its content is not in the snapshot; it is read-only in the copy (--binds shared: writable)",
 		}},
-		{BindsShared, []string{"/srv/a:/a:rw,z,rslave", "/srv/b:/b:ro,Z"}, []bool{false}, []string{
+		{runconfig.BindsShared, []string{"/srv/a:/a:rw,z,rslave", "/srv/b:/b:ro,Z"}, []bool{false}, []string{
 			"bind mount /srv/a on /a: its content is not in the snapshot; the copy writes to the same files as the original",
 			"bind mount /srv/b on /b: its content is not in the snapshot",
 			"bind mount /srv/c on /c: its content is not in the snapshot; the copy writes to the same files as the original",
 		}},
-		{BindsNone, nil, nil, []string{
+		{runconfig.BindsNone, nil, nil, []string{
 			"bind mount /srv/a on /a: its content is not in the snapshot; the copy does not have it",
 			"bind mount /srv/b on /b: its content is not in the snapshot; the copy does not have it",
 			"bind mount /srv/c on /c: its content is not in the snapshot; the copy does not have it",
@@ -80,7 +81,7 @@ func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 		t.Run("--binds "+string(tc.choice), func(t *testing.T) {
 			docker := withBinds(t, nil)
 			var got events
-			o := RestoreOptions{Snapshot: "web:one", Binds: tc.choice, DryRun: true}
+			o := runconfig.RestoreOptions{Snapshot: "web:one", Binds: tc.choice, DryRun: true}
 			_, err := docker.engine().Restore(t.Context(), o, got.progress)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, got.notes(), tc.notes)
@@ -94,10 +95,10 @@ func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 			var binds []string
 			var mounts []bool
 			for _, text := range host.Binds {
-				if b, _ := parseBind(text); b.isPath() {
+				if b, _ := runconfig.ParseBind(text); b.IsPath() {
 					binds = append(binds, text)
 				} else {
-					assert.Assert(t, b.destination == "/data" && !b.has("ro"), text)
+					assert.Assert(t, b.Destination == "/data" && !b.Has("ro"), text)
 				}
 			}
 			for _, m := range host.Mounts {
@@ -136,7 +137,7 @@ func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
 	var got events
 	_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, got.progress)
 	assert.NilError(t, err)
-	restored, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one"}, got.progress)
+	restored, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, got.progress)
 	assert.NilError(t, err)
 	_, err = docker.engine().Replace(t.Context(), replaceOptions(), got.progress)
 	assert.NilError(t, err)
@@ -146,7 +147,7 @@ func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
 	}
 
 	docker.info.ID, docker.randomness = "another", 200
-	_, err = docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one", Name: "stranger", AllowHostAccess: true}, got.progress)
+	_, err = docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "stranger", AllowHostAccess: true}, got.progress)
 	assert.NilError(t, err)
 	assert.Equal(t, len(got.notes()), 3, "a stranger silences nothing")
 }

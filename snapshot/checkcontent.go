@@ -15,10 +15,10 @@ import (
 func (e *Engine) checkContent(ctx context.Context, r restore, p plan.Progress) (err error) {
 	var targets []volumebackup.Target
 	for _, v := range r.volumes {
-		if v.archive != nil {
-			own := (v.create.Driver == "" || v.create.Driver == "local") && len(v.create.DriverOpts) == 0
+		if v.Archive != nil {
+			own := (v.Create.Driver == "" || v.Create.Driver == "local") && len(v.Create.DriverOpts) == 0
 			targets = append(targets, volumebackup.Target{
-				Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Origin: v.original, Local: own,
+				Archive: v.Archive.Index, Root: v.Archive.Root, Volume: v.Create.Name, Origin: v.Original, Local: own,
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -96,7 +97,7 @@ func createBehaviours() map[string]func(*testing.T, contractEngine) {
 			id := c.container(t, "c", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{})
 			mounts := c.inspect(t, id).Mounts
 			assert.Equal(t, len(mounts), 1)
-			assert.Assert(t, isAnonymousName(mounts[0].Name))
+			assert.Assert(t, runconfig.IsAnonymousName(mounts[0].Name))
 			assert.NilError(t, c.forceRemoveContainer(t.Context(), id))
 			_, err := c.VolumeInspect(t.Context(), mounts[0].Name)
 			assert.Assert(t, cerrdefs.IsNotFound(err))
@@ -104,7 +105,7 @@ func createBehaviours() map[string]func(*testing.T, contractEngine) {
 		"a mount without a source is an anonymous volume": func(t *testing.T, c contractEngine) {
 			id := c.container(t, "c", &container.Config{}, &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Target: "/data"}}})
 			name := c.inspect(t, id).Mounts[0].Name
-			assert.Assert(t, isAnonymousName(name))
+			assert.Assert(t, runconfig.IsAnonymousName(name))
 			assert.NilError(t, c.ContainerRename(t.Context(), id, contractPrefix+"renamed"))
 			assert.NilError(t, c.forceRemoveContainer(t.Context(), id))
 			_, err := c.VolumeInspect(t.Context(), name)
@@ -189,10 +190,10 @@ func runBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.NilError(t, c.ContainerStart(t.Context(), holder, container.StartOptions{}))
 			err := c.ContainerStart(t.Context(), late, container.StartOptions{})
 			assert.ErrorContains(t, err, "port is already allocated")
-			assert.Equal(t, len((&spec{host: *publish()}).freeFailedPort(err, nil)), 1)
+			assert.Equal(t, len((&runconfig.Spec{Host: *publish()}).FreeFailedPort(err, nil)), 1)
 			list, err := c.ContainerList(t.Context(), container.ListOptions{All: true})
 			assert.NilError(t, err)
-			assert.Equal(t, heldPorts(list)[hostPort{parseIP("127.0.0.1"), 48193, "tcp"}], contractPrefix+"holder")
+			assert.Equal(t, runconfig.HeldPorts(list)[runconfig.HostPort{IP: runconfig.ParseIP("127.0.0.1"), Port: 48193, Proto: "tcp"}], contractPrefix+"holder")
 		},
 		"a container that removes itself does so, too, when it cannot be started": func(t *testing.T, c contractEngine) {
 			publish := func() *container.HostConfig {

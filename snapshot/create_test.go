@@ -12,6 +12,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -170,7 +171,7 @@ func TestParentIsThePreviousSnapshotInTheLine(t *testing.T) {
 	assert.Equal(t, first.Parent, labels.ID(""))
 	assert.Equal(t, second.Parent, first.ID)
 
-	restored, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: string(first.ID), Name: "copy"}, nil)
+	restored, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: string(first.ID), Name: "copy"}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: restored.ContainerID}).Parent, first.ID)
 
@@ -209,10 +210,10 @@ func TestCapturedConfigurationIsTheEnginesOwn(t *testing.T) {
 
 func TestCaptureConfigRefusesWhatIsNotAnInspectAnswer(t *testing.T) {
 	for _, raw := range []string{``, `[]`, `{"Config":{"Labels":7}}`, `{"Config":[]}`, `{"NetworkSettings":[]}`} {
-		_, err := captureConfig([]byte(raw))
+		_, err := runconfig.Capture([]byte(raw))
 		assert.Assert(t, err != nil, raw)
 	}
-	bare, err := captureConfig([]byte(`{"Config":{"Image":"x"},"HostConfig":{"A":1}}`))
+	bare, err := runconfig.Capture([]byte(`{"Config":{"Image":"x"},"HostConfig":{"A":1}}`))
 	assert.NilError(t, err)
 	assert.Equal(t, string(bare.Config), `{"Image":"x"}`)
 	assert.Equal(t, string(bare.NetworkingConfig), `{"EndpointsConfig":null}`)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	eventtypes "github.com/docker/docker/api/types/events"
@@ -172,7 +174,7 @@ func (c *fakeContainer) summary() container.Summary {
 	}
 	if c.state == "running" || c.state == "paused" {
 		for _, held := range c.ports() {
-			s.Ports = append(s.Ports, container.Port{IP: held.ip.String(), PublicPort: held.port, Type: held.proto})
+			s.Ports = append(s.Ports, container.Port{IP: held.Ip.String(), PublicPort: held.Port, Type: held.Proto})
 		}
 	}
 	return s
@@ -252,7 +254,7 @@ func (f *fakeDocker) newContainer(config *container.Config, host *container.Host
 			return nil, fmt.Errorf("invalid mount config for type \"bind\": bind source path does not exist: %s: %w", m.Source, cerrdefs.ErrInvalidArgument)
 		}
 	}
-	if networking != nil && len(networking.EndpointsConfig) > 1 && f.apiVersion < apiAllEndpoints {
+	if networking != nil && len(networking.EndpointsConfig) > 1 && f.apiVersion < runconfig.AllEndpointsVersion {
 		return nil, fmt.Errorf("container cannot be created with several network endpoints: %w", cerrdefs.ErrInvalidArgument)
 	}
 	img := f.findImage(config.Image)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -133,13 +134,13 @@ func (f *fakeDocker) mountVolumes(c *fakeContainer) {
 	}
 	covered := map[string]bool{}
 	for _, text := range c.host.Binds {
-		b, _ := parseBind(text)
-		covered[b.destination] = true
-		if b.isPath() {
-			c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeBind, Source: b.source, Destination: b.destination, RW: !b.has("ro")})
+		b, _ := runconfig.ParseBind(text)
+		covered[b.Destination] = true
+		if b.IsPath() {
+			c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeBind, Source: b.Source, Destination: b.Destination, RW: !b.Has("ro")})
 			continue
 		}
-		add(b.source, b.destination, !b.has("ro"), false)
+		add(b.Source, b.Destination, !b.Has("ro"), false)
 	}
 	for _, m := range c.host.Mounts {
 		covered[m.Target] = true
@@ -165,19 +166,19 @@ func (f *fakeDocker) findVolume(name string) *fakeVolume {
 }
 
 // ports are those of the host that a container holds while it runs.
-func (c *fakeContainer) ports() []hostPort {
-	var ports []hostPort
+func (c *fakeContainer) ports() []runconfig.HostPort {
+	var ports []runconfig.HostPort
 	for port, bindings := range c.host.PortBindings {
 		for _, b := range bindings {
 			number, err := strconv.ParseUint(b.HostPort, 10, 16)
 			if err != nil {
 				continue // the engine chooses one that is free
 			}
-			ip := parseIP(b.HostIP)
+			ip := runconfig.ParseIP(b.HostIP)
 			if !ip.IsValid() {
 				ip = netip.IPv4Unspecified()
 			}
-			ports = append(ports, hostPort{ip, uint16(number), port.Proto()})
+			ports = append(ports, runconfig.HostPort{IP: ip, Port: uint16(number), Proto: port.Proto()})
 		}
 	}
 	return ports

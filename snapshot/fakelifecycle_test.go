@@ -53,12 +53,12 @@ func (f *fakeDocker) startable(c *fakeContainer) error {
 		}
 	}
 	for _, wanted := range c.ports() {
-		if f.hostPorts[fmt.Sprint(wanted.port)] {
-			return fmt.Errorf("listen tcp4 0.0.0.0:%d: bind: address already in use: %w", wanted.port, cerrdefs.ErrInternal)
+		if f.hostPorts[fmt.Sprint(wanted.Port)] {
+			return fmt.Errorf("listen tcp4 0.0.0.0:%d: bind: address already in use: %w", wanted.Port, cerrdefs.ErrInternal)
 		}
 		for _, other := range f.containers {
-			if other.state == "running" && slices.ContainsFunc(other.ports(), wanted.holds) {
-				return fmt.Errorf("bind for 0.0.0.0:%d failed: port is already allocated: %w", wanted.port, cerrdefs.ErrInternal)
+			if other.state == "running" && slices.ContainsFunc(other.ports(), wanted.Holds) {
+				return fmt.Errorf("bind for 0.0.0.0:%d failed: port is already allocated: %w", wanted.Port, cerrdefs.ErrInternal)
 			}
 		}
 	}

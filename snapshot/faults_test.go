@@ -17,6 +17,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // outcome is how an operation ended in which one call went wrong.
@@ -208,15 +209,15 @@ func assertWhole(t *testing.T, docker *fakeDocker, o CreateOptions) {
 
 func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 	scenes := map[string]struct {
-		options RestoreOptions
+		options runconfig.RestoreOptions
 		prepare func(*testing.T, *fakeDocker)
 	}{
-		"running, with volumes": {RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *fakeDocker) {
+		"running, with volumes": {runconfig.RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *fakeDocker) {
 			docker.withVolumes()
 			c := docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Binds: []string{"data:/data"}})
 			assert.NilError(t, docker.ContainerStart(t.Context(), c.id, container.StartOptions{}))
 		}},
-		"several networks, an engine that takes one at a time": {RestoreOptions{Snapshot: "web:latest", Name: "copy"}, func(t *testing.T, docker *fakeDocker) {
+		"several networks, an engine that takes one at a time": {runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy"}, func(t *testing.T, docker *fakeDocker) {
 			docker.apiVersion = "1.43"
 			c := docker.run(t, "web")
 			for _, name := range []string{"back", "front"} {
@@ -225,22 +226,22 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 				assert.NilError(t, docker.NetworkConnect(t.Context(), name, c.id, nil))
 			}
 		}},
-		"a container that removes itself, and a port that is taken": {RestoreOptions{Snapshot: "web:latest", Start: StartAlways}, func(t *testing.T, docker *fakeDocker) {
+		"a container that removes itself, and a port that is taken": {runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartAlways}, func(t *testing.T, docker *fakeDocker) {
 			docker.withVolumes()
 			docker.hostPorts["8080"] = true
 			docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{
 				AutoRemove: true, PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}},
 			})
 		}},
-		"an anonymous volume, not to be started": {RestoreOptions{Snapshot: "web:latest", Start: StartNever}, func(t *testing.T, docker *fakeDocker) {
+		"an anonymous volume, not to be started": {runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartNever}, func(t *testing.T, docker *fakeDocker) {
 			docker.withVolumes()
 			docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{})
 		}},
-		"made elsewhere": {RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *fakeDocker) {
+		"made elsewhere": {runconfig.RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *fakeDocker) {
 			docker.info.ID = "engine-2"
 			docker.run(t, "web")
 		}},
-		"a dry run": {RestoreOptions{Snapshot: "web:latest", DryRun: true}, func(t *testing.T, docker *fakeDocker) {
+		"a dry run": {runconfig.RestoreOptions{Snapshot: "web:latest", DryRun: true}, func(t *testing.T, docker *fakeDocker) {
 			docker.run(t, "web")
 		}},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // hostileHost is an engine on which a stranger's snapshot web:evil claims to be from here.
@@ -231,7 +232,7 @@ func (h hostile) wanted(inPlace bool) string {
 }
 
 // restoreEvil restores web:evil, as a copy or in place.
-func restoreEvil(t *testing.T, docker *fakeDocker, o RestoreOptions, inPlace bool) error {
+func restoreEvil(t *testing.T, docker *fakeDocker, o runconfig.RestoreOptions, inPlace bool) error {
 	t.Helper()
 	o.Snapshot = "web:evil"
 	if inPlace {
@@ -249,10 +250,10 @@ func TestNoStrangerGetsAnythingUnasked(t *testing.T) {
 			t.Run(name+map[bool]string{true: ", in place"}[inPlace], func(t *testing.T) {
 				docker := hostileHost(t, h)
 				before := docker.world()
-				err := restoreEvil(t, docker, RestoreOptions{DryRun: true}, inPlace)
+				err := restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, inPlace)
 				assert.Equal(t, asksOf(t, err), h.wanted(inPlace), "%v", err)
 				assert.Equal(t, docker.world(), before)
-				err = restoreEvil(t, docker, RestoreOptions{}, inPlace)
+				err = restoreEvil(t, docker, runconfig.RestoreOptions{}, inPlace)
 				if h.wanted(inPlace) != nothing {
 					assert.Equal(t, asksOf(t, err), h.wanted(inPlace))
 					assert.Equal(t, docker.world(), before)
@@ -267,25 +268,25 @@ func TestWhatTheUserAllowsIsNotAskedForAgain(t *testing.T) {
 	for name, h := range hostiles {
 		for _, inPlace := range []bool{false, true} {
 			docker := hostileHost(t, h)
-			problems, ok := errors.AsType[*plan.ProblemsError](restoreEvil(t, docker, RestoreOptions{DryRun: true}, inPlace))
+			problems, ok := errors.AsType[*plan.ProblemsError](restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, inPlace))
 			if !ok {
 				continue
 			}
-			var allow []Access
+			var allow []runconfig.Access
 			for _, p := range problems.Problems {
 				if p.Kind != plan.ProblemHostAccess {
 					continue
 				}
-				a, err := ParseAccess(p.Subject)
+				a, err := runconfig.ParseAccess(p.Subject)
 				assert.NilError(t, err)
 				allow = append(allow, a)
 			}
 			for i := range allow {
-				asked := strings.Fields(asksOf(t, restoreEvil(t, docker, RestoreOptions{DryRun: true, Allow: slices.Delete(slices.Clone(allow), i, i+1)}, inPlace)))
+				asked := strings.Fields(asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true, Allow: slices.Delete(slices.Clone(allow), i, i+1)}, inPlace)))
 				assert.DeepEqual(t, asked, strings.Fields(allow[i].String()))
 			}
-			assert.Equal(t, asksOf(t, restoreEvil(t, docker, RestoreOptions{DryRun: true, Allow: allow}, inPlace)), nothing, name)
-			assert.Equal(t, asksOf(t, restoreEvil(t, docker, RestoreOptions{DryRun: true, AllowHostAccess: true}, inPlace)), nothing, name)
+			assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true, Allow: allow}, inPlace)), nothing, name)
+			assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true, AllowHostAccess: true}, inPlace)), nothing, name)
 		}
 	}
 }
@@ -296,7 +297,7 @@ func TestWhatIsHarmlessNeedsNoAsking(t *testing.T) {
 			t.Run(name+map[bool]string{true: ", in place"}[inPlace], func(t *testing.T) {
 				docker := hostileHost(t, h)
 				docker.hostPaths["/etc/localtime"], docker.hostPaths["/usr/share/zoneinfo/UTC"], docker.hostPaths["/etc/ssl/certs"] = true, true, true
-				assert.Equal(t, asksOf(t, restoreEvil(t, docker, RestoreOptions{DryRun: true}, inPlace)), nothing)
+				assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, inPlace)), nothing)
 			})
 		}
 	}
@@ -305,7 +306,7 @@ func TestWhatIsHarmlessNeedsNoAsking(t *testing.T) {
 // The user's own words are no stranger's.
 func TestANetworkThatTheUserNamesNeedsNoAsking(t *testing.T) {
 	docker := hostileHost(t, hostiles["the host's network"])
-	assert.Equal(t, asksOf(t, restoreEvil(t, docker, RestoreOptions{DryRun: true, Networks: []string{"private"}}, false)), nothing)
+	assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true, Networks: []string{"private"}}, false)), nothing)
 }
 
 // What was made here, its owner had the power for already.
@@ -313,7 +314,7 @@ func TestASealedSnapshotNeedsNoAsking(t *testing.T) {
 	docker := newFakeDocker()
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{Privileged: true, PidMode: "host", Binds: []string{"/:/host"}})
 	s := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "evil"})
-	assert.Equal(t, asksOf(t, restoreEvil(t, docker, RestoreOptions{DryRun: true}, false)), nothing)
+	assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, false)), nothing)
 
 	seal := docker.findImage(s.ImageID).config.Labels[labels.KeySeal]
 	for name, change := range map[string]func(){
@@ -328,7 +329,7 @@ func TestASealedSnapshotNeedsNoAsking(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			change()
-			assert.Equal(t, asksOf(t, restoreEvil(t, docker, RestoreOptions{DryRun: true}, false)), "bind=/ pid=host privileged")
+			assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, false)), "bind=/ pid=host privileged")
 			docker.info.ID = "engine-1"
 			docker.volumes = []*fakeVolume{{name: catalog.KeyVolume, labels: map[string]string{catalog.LabelKey: strings.Repeat("5e", catalog.KeyBytes)}}}
 			docker.findImage(s.ImageID).config.Labels[labels.KeySeal] = seal
@@ -351,7 +352,7 @@ func TestNoLabelOfOursComesFromASnapshot(t *testing.T) {
 		image := docker.findImage("cua-snapshot/web:evil").config
 		image.Labels["cua.snapshot.worker.kept"] = "true"
 		id := image.Labels[labels.KeyID]
-		assert.NilError(t, restoreEvil(t, docker, RestoreOptions{SkipMissing: true, Start: StartNever}, inPlace))
+		assert.NilError(t, restoreEvil(t, docker, runconfig.RestoreOptions{SkipMissing: true, Start: runconfig.StartNever}, inPlace))
 
 		c := docker.findContainer(map[bool]string{false: "web-000065", true: "web"}[inPlace])
 		own := labels.Users(c.config.Labels)
@@ -378,7 +379,7 @@ func TestPoliciesOfOnesOwnComeBack(t *testing.T) {
 	docker := newFakeDocker()
 	docker.create(t, "web", &container.Config{Labels: map[string]string{"cua.snapshot.policy.binds": "known", "cua.snapshot.worker.purpose": "x"}}, &container.HostConfig{})
 	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
-	restored, _ := restore1(t, docker, RestoreOptions{Snapshot: "web:one"})
+	restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:one"})
 	have := docker.findContainer(restored.ContainerID).config.Labels
 	assert.Equal(t, have["cua.snapshot.policy.binds"], "known")
 	assert.Equal(t, have["cua.snapshot.worker.purpose"], "")

@@ -2,74 +2,13 @@ package snapshot
 
 import (
 	"context"
-	"maps"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
-
-// freeTakenPorts lets the engine choose another port where one is taken, and
-// says so. The container ports that the user named stay as asked.
-func (sp *spec) freeTakenPorts(held map[hostPort]string, named nat.PortMap) plan.Plan {
-	return sp.replacePorts(named, func(port nat.Port, b nat.PortBinding) string { return takenBinding(port, b, held) })
-}
-
-// takenBinding says why a binding cannot be had, or nothing. Of a range, from
-// which the engine chooses, all ports must be held.
-func takenBinding(port nat.Port, b nat.PortBinding, held map[hostPort]string) string {
-	first, last, err := nat.ParsePortRangeToInt(b.HostPort)
-	if err != nil || first == 0 {
-		return "" // chosen by the engine
-	}
-	var owners []string
-	for number := first; number <= last; number++ {
-		owner := portOwner(hostPort{parseIP(b.HostIP), uint16(number), port.Proto()}, held)
-		if owner == "" {
-			return ""
-		}
-		owners = append(owners, owner)
-	}
-	slices.Sort(owners)
-	return "taken by " + strings.Join(slices.Compact(owners), ", ")
-}
-
-// portOwner names the container that holds a port, if one does.
-func portOwner(wanted hostPort, held map[hostPort]string) string {
-	for port, owner := range held {
-		if port.holds(wanted) {
-			return owner
-		}
-	}
-	return ""
-}
-
-// replacePorts lets the engine choose another port wherever taken says why, save
-// for the container ports that the user named.
-func (sp *spec) replacePorts(named nat.PortMap, taken func(nat.Port, nat.PortBinding) string) plan.Plan {
-	var steps plan.Plan
-	for _, port := range slices.Sorted(maps.Keys(sp.host.PortBindings)) {
-		if _, keep := named[port]; keep {
-			continue
-		}
-		bindings := slices.Clone(sp.host.PortBindings[port])
-		for i, b := range bindings {
-			why := taken(port, b)
-			if why == "" {
-				continue
-			}
-			bindings[i].HostPort = ""
-			steps = append(steps, plan.Step{Op: plan.OpReplacePort, Target: b.HostPort + plan.PortFor + string(port), Reason: why})
-		}
-		sp.host.PortBindings[port] = bindings
-	}
-	return steps
-}
 
 // reportPorts says where ports are published that were replaced: the engine has
 // chosen others when it started the container.
@@ -81,71 +20,9 @@ func (e *Engine) reportPorts(ctx context.Context, id string, replaced plan.Plan,
 	for _, step := range replaced {
 		text := step.String()
 		_, port, _ := strings.Cut(step.Target, plan.PortFor)
-		if chosen := chosenPorts(c, nat.Port(port)); err == nil && len(chosen) > 0 {
+		if chosen := runconfig.ChosenPorts(c, nat.Port(port)); err == nil && len(chosen) > 0 {
 			text = plan.ReplacedPort(step, "is published on "+strings.Join(chosen, ", ")+" instead")
 		}
 		p.Warn("start", text)
 	}
-}
-
-// chosenPorts are the host's ports on which the engine publishes a port of the
-// container, and that nobody asked for.
-func chosenPorts(c container.InspectResponse, port nat.Port) []string {
-	if c.NetworkSettings == nil || c.HostConfig == nil {
-		return nil
-	}
-	var chosen []string
-	for _, b := range c.NetworkSettings.Ports[port] {
-		asked := slices.ContainsFunc(c.HostConfig.PortBindings[port], func(asked nat.PortBinding) bool { return asked.HostPort == b.HostPort })
-		if !asked && !slices.Contains(chosen, b.HostPort) {
-			chosen = append(chosen, b.HostPort)
-		}
-	}
-	return chosen
-}
-
-// portInError finds the host port in the engine's messages about a port that
-// cannot be bound: "Bind for 0.0.0.0:8080 failed: port is already allocated",
-// "listen tcp4 0.0.0.0:8080: bind: address already in use".
-var portInError = regexp.MustCompile(`:(\d{1,5})\b`)
-
-// freeFailedPort lets the engine choose another port for the one over which
-// starting failed, unless the user named it. It returns nothing if that was not
-// the reason. Of a range the engine tells the port that it has tried last.
-func (sp *spec) freeFailedPort(err error, named nat.PortMap) plan.Plan {
-	message := err.Error()
-	noneOfRange := strings.Contains(message, "all ports are allocated")
-	if !noneOfRange && !strings.Contains(message, "port is already allocated") && !strings.Contains(message, "address already in use") {
-		return nil
-	}
-	failed := map[int]bool{}
-	for _, match := range portInError.FindAllStringSubmatch(message, -1) {
-		if number, err := strconv.Atoi(match[1]); err == nil && number > 0 {
-			failed[number] = true
-		}
-	}
-	replace := func(matches func(first, last int) bool) plan.Plan {
-		return sp.replacePorts(named, func(_ nat.Port, b nat.PortBinding) string {
-			first, last, err := nat.ParsePortRangeToInt(b.HostPort)
-			if err != nil || first == 0 || !matches(first, last) {
-				return ""
-			}
-			return "taken by another program on the host"
-		})
-	}
-	if steps := replace(func(first, last int) bool { return first == last && failed[first] }); len(steps) > 0 {
-		return steps
-	}
-	return replace(func(first, last int) bool {
-		return first < last && (noneOfRange || anyWithin(failed, first, last))
-	})
-}
-
-func anyWithin(ports map[int]bool, first, last int) bool {
-	for port := range ports {
-		if first <= port && port <= last {
-			return true
-		}
-	}
-	return false
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -84,7 +85,7 @@ func (e *Engine) removeMade(ctx context.Context, worker container.Summary) error
 	for _, name := range made.Volumes {
 		err = errors.Join(err, e.removeOwnVolume(ctx, name, made.Operation))
 	}
-	return errors.Join(err, e.docker.RemoveVolumes(ctx, slices.DeleteFunc(made.Anonymous, func(name string) bool { return !isAnonymousName(name) })))
+	return errors.Join(err, e.docker.RemoveVolumes(ctx, slices.DeleteFunc(made.Anonymous, func(name string) bool { return !runconfig.IsAnonymousName(name) })))
 }
 
 // unfinishedAge is how long a copy may exist before it is finished, if no worker is

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -9,6 +8,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // handMade is an image that somebody has given our labels, and nonsense in one.
@@ -57,7 +57,7 @@ func TestRestoreOfAHandMadeImageFailsClearlyAndMakesNothing(t *testing.T) {
 				img.config.Labels[labels.KeyConfig] = config(`{"Cmd":["x"]}`, `{"Privileged":true}`, `{}`)
 			}
 			before := docker.world()
-			_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:one"}, nil)
+			_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 			assert.ErrorContains(t, err, test.want)
 			assert.Equal(t, docker.world(), before)
 		})
@@ -69,7 +69,7 @@ func TestRestoreWarnsOfWhatItDoesNotKnow(t *testing.T) {
 	docker.futureHost = map[string]any{"InventedLater": true}
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{})
 	s := snapshotOf(t, docker, CreateOptions{Container: "web"})
-	_, warnings := restore1(t, docker, RestoreOptions{Snapshot: string(s.ID)})
+	_, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: string(s.ID)})
 	assert.DeepEqual(t, warnings, []string{"this version does not know HostConfig.InventedLater and leaves it out"})
 }
 
@@ -80,7 +80,7 @@ func TestRestoreElsewhereWarnsOfWhatTheEngineDoesNotKnow(t *testing.T) {
 	s := snapshotOf(t, docker, CreateOptions{Container: "web"})
 	docker.info.ID = "engine-1"
 	docker.futureHost = map[string]any{"Memory": 0}
-	_, warnings := restore1(t, docker, RestoreOptions{Snapshot: string(s.ID)})
+	_, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: string(s.ID)})
 	assert.DeepEqual(t, warnings, []string{"the engine does not know HostConfig.Memory, it was left out"})
 }
 
@@ -88,10 +88,10 @@ func TestRestoreRefusesBadNames(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	before := docker.world()
 	for _, name := range []string{"a/b", "-a", "a b", "/web2", "é"} {
-		_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "one", Name: name}, nil)
+		_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one", Name: name}, nil)
 		assert.ErrorContains(t, err, "invalid container name")
 	}
-	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "two"}, nil)
+	_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "two"}, nil)
 	assert.ErrorContains(t, err, "no such snapshot: two")
 	assert.Equal(t, docker.world(), before)
 }
@@ -99,7 +99,7 @@ func TestRestoreRefusesBadNames(t *testing.T) {
 func TestADryRunWritesNothing(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	before := docker.world()
-	restored, warnings := restore1(t, docker, RestoreOptions{Snapshot: "one", DryRun: true, Name: "copy"})
+	restored, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "one", DryRun: true, Name: "copy"})
 	assert.Equal(t, docker.world(), before)
 	assert.Equal(t, restored.ContainerID, "")
 	assert.Equal(t, len(warnings), 0)
@@ -107,41 +107,4 @@ func TestADryRunWritesNothing(t *testing.T) {
 	for _, call := range docker.calls {
 		assert.Assert(t, strings.Contains(call, "Inspect") || strings.Contains(call, "List") || call == "Info", call)
 	}
-}
-
-// FuzzDecodeSpec gives the decoder of captured configurations whatever an image
-// may hold. All that is worked out from it must not panic, and what is left must
-// be what the engine's create call can be told.
-func FuzzDecodeSpec(f *testing.F) {
-	for _, seed := range []string{
-		`{"Config":{},"HostConfig":{},"NetworkingConfig":{}}`,
-		`{"Config":{"Hostname":"x","Env":["A"],"ExposedPorts":{"80":{},"":{}},"Healthcheck":{"StartInterval":1}},"HostConfig":{"Binds":["a","/:/x","b:c:d:e",""],"NetworkMode":"container:","PortBindings":{"80/tcp":[{"HostIp":"::1","HostPort":"99999"}],"x":null},"Links":["a:b","/a:/b/c",":"],"VolumesFrom":["x"]}}`,
-		`{"Config":{"Labels":{"a":"b"}},"HostConfig":{"Mounts":[{"Type":"volume","VolumeOptions":{"DriverConfig":{}}},{"Type":"bind"},{}],"Devices":[{}],"CapAdd":[""],"MaskedPaths":[]},"NetworkingConfig":{"EndpointsConfig":{"a":null,"":{}}}}`,
-	} {
-		f.Add(seed, `[{"type":"volume","name":"v","destination":"/x","rw":true},{"type":"bind","destination":"y"}]`)
-	}
-	f.Fuzz(func(t *testing.T, config, mounts string) {
-		s := captured()
-		if json.Unmarshal([]byte(config), &s.Config) != nil || json.Unmarshal([]byte(mounts), &s.Mounts) != nil {
-			return
-		}
-		sp, _, err := decodeSpec(s.Config)
-		if err != nil {
-			return
-		}
-		sp.forCopy(s)
-		sp.planVolumes(s, VolumesNew, "copy")
-		sp.override(RestoreOptions{Env: []string{"A=1"}, Labels: map[string]string{"a": "b"}, Memory: new(int64(1)), PublishAll: true}, nil)
-		sp.fitAPI("1.41")
-		sp.freeFailedPort(errorString("all ports are allocated"), nil)
-		sp.forgetForeign(nil)
-		sp.blankInherited(map[string]string{labels.KeyID: "x"})
-		sp.asked(judge{})
-		problems := bare().problems(&sp, "web")
-		sp.leaveOut(problems)
-		sp.yieldHostname(s.Container, bare())
-		sp.freeTakenPorts(map[hostPort]string{{port: 80, proto: "tcp"}: "x"}, nil)
-		_, err = json.Marshal(map[string]any{"config": sp.config, "host": sp.host, "networking": sp.networking(sp.networkNames())})
-		assert.NilError(t, err)
-	})
 }

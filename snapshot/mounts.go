@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -14,22 +14,6 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
-
-// isAnonymousName tells whether the engine made up the name of a volume.
-func isAnonymousName(name string) bool {
-	return labels.IsDigits(name, dockerop.FullID, dockerop.FullID)
-}
-
-// CheckVolumeName tells why name cannot be the name of a volume.
-func CheckVolumeName(name string) error {
-	if !labels.IsContainerName(name) { // the engine has one grammar for both
-		return fmt.Errorf("invalid volume name %q: use letters, digits, '_', '.' and '-'", name)
-	}
-	return nil
-}
-
-// labelAnonymous stands on volumes that the engine itself named, since 23.0.
-const labelAnonymous = "com.docker.volume.anonymous"
 
 // captureMounts records every mount of the container, and why those are skipped
 // whose content will not be in the snapshot. They are sorted by destination.
@@ -75,7 +59,7 @@ func (e *Engine) captureMount(ctx context.Context, c container.InspectResponse, 
 
 // captureVolume adds what the volume itself knows: its driver, options and labels.
 func (e *Engine) captureVolume(ctx context.Context, c container.InspectResponse, m labels.Mount) (labels.Mount, error) {
-	m.Subpath = subpath(c, m.Destination)
+	m.Subpath = runconfig.Subpath(c, m.Destination)
 	v, err := e.docker.VolumeInspect(ctx, m.Name)
 	switch {
 	case cerrdefs.IsNotFound(err):
@@ -84,9 +68,9 @@ func (e *Engine) captureVolume(ctx context.Context, c container.InspectResponse,
 	case err != nil:
 		return m, fmt.Errorf("inspect volume %s: %w", m.Name, err)
 	}
-	_, labelled := v.Labels[labelAnonymous]
+	_, labelled := v.Labels[runconfig.LabelAnonymous]
 	m.Driver, m.Options, m.Labels = v.Driver, v.Options, v.Labels
-	m.Anonymous = labelled || isAnonymousName(m.Name)
+	m.Anonymous = labelled || runconfig.IsAnonymousName(m.Name)
 	switch {
 	case e.volumes == nil:
 		m.Skipped = "nothing here can archive volumes"
@@ -94,17 +78,4 @@ func (e *Engine) captureVolume(ctx context.Context, c container.InspectResponse,
 		m.Skipped = "it is the store of the snapshots"
 	}
 	return m, nil
-}
-
-// subpath is the part of a volume that a mount shows, if not all of it.
-func subpath(c container.InspectResponse, destination string) string {
-	if c.HostConfig == nil {
-		return ""
-	}
-	for _, m := range c.HostConfig.Mounts {
-		if m.Target == destination && m.VolumeOptions != nil {
-			return m.VolumeOptions.Subpath
-		}
-	}
-	return ""
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -69,34 +70,34 @@ func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Probl
 }
 
 func (r *replacement) exists(volume string) bool {
-	return slices.ContainsFunc(r.volumes, func(v placedVolume) bool { return v.create.Name == volume && v.exists })
+	return slices.ContainsFunc(r.volumes, func(v runconfig.PlacedVolume) bool { return v.Create.Name == volume && v.Exists })
 }
 
 // changes says what a restore did to each volume, or would do.
 func (r *replacement) changes(targets []volumebackup.Target, results []volumebackup.RestoreResult) []VolumeChange {
 	var changes []VolumeChange
 	for _, v := range r.volumes {
-		at := slices.IndexFunc(targets, func(target volumebackup.Target) bool { return target.Volume == v.create.Name })
+		at := slices.IndexFunc(targets, func(target volumebackup.Target) bool { return target.Volume == v.Create.Name })
 		switch {
-		case v.kept != "":
-			changes = append(changes, VolumeChange{Volume: v.create.Name, Kept: v.kept})
-		case !v.exists:
-			changes = append(changes, v.change())
+		case v.Kept != "":
+			changes = append(changes, VolumeChange{Volume: v.Create.Name, Kept: v.Kept})
+		case !v.Exists:
+			changes = append(changes, madeVolume(v))
 		case at >= 0:
 			result := results[at]
 			changes = append(changes, VolumeChange{
-				Volume: v.create.Name, Created: Count(result.Created), Changed: Count(result.Changed), Deleted: Count(result.Deleted),
+				Volume: v.Create.Name, Created: Count(result.Created), Changed: Count(result.Changed), Deleted: Count(result.Deleted),
 			})
 		}
 	}
 	return changes
 }
 
-// change says that the volume is made.
-func (v placedVolume) change() VolumeChange {
-	c := VolumeChange{Volume: v.create.Name, Made: true}
-	if v.archive != nil {
-		c.Created = Count{Entries: v.archive.Entries - 1, Bytes: v.archive.Bytes} // the root is there
+// madeVolume says that a volume is made.
+func madeVolume(v runconfig.PlacedVolume) VolumeChange {
+	c := VolumeChange{Volume: v.Create.Name, Made: true}
+	if v.Archive != nil {
+		c.Created = Count{Entries: v.Archive.Entries - 1, Bytes: v.Archive.Bytes} // the root is there
 	}
 	return c
 }

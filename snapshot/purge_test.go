@@ -13,6 +13,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -24,7 +25,7 @@ func toPurge(t *testing.T) *fakeDocker {
 	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: volumebackup.DefaultStore, Labels: map[string]string{labels.KeyStoreID: "other"}})
 	assert.NilError(t, err)
 	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "two", Pinned: true})
-	restore1(t, docker, RestoreOptions{Snapshot: "two", Name: "copy"})
+	restore1(t, docker, runconfig.RestoreOptions{Snapshot: "two", Name: "copy"})
 	docker.randomness = 200
 	loose := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "loose"})
 	assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), loose.Ref()))

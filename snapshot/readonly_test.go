@@ -8,6 +8,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // withReadOnly is withTwo, and a container viewer that only reads the volume of web, of
@@ -30,7 +32,7 @@ func withReadOnly(t *testing.T) *fakeDocker {
 // A volume that the restored container only reads belongs to who writes it: it is not
 // rewound under that one, unless it is named.
 func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
-	options := ReplaceOptions{RestoreOptions: RestoreOptions{Snapshot: "viewer:one"}, Wait: true}
+	options := ReplaceOptions{RestoreOptions: runconfig.RestoreOptions{Snapshot: "viewer:one"}, Wait: true}
 	t.Run("left alone", func(t *testing.T) {
 		docker := withReadOnly(t)
 		dry := options

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -123,7 +124,7 @@ func TestRemoveInAnyOrderLeavesNoImageBehind(t *testing.T) {
 	for name, order := range map[string][]string{"oldest first": {"old", "young"}, "youngest first": {"young", "old"}} {
 		t.Run(name, func(t *testing.T) {
 			docker, _ := withSnapshots(t, "web:old")
-			restore1(t, docker, RestoreOptions{Snapshot: "old", Name: "copy"})
+			restore1(t, docker, runconfig.RestoreOptions{Snapshot: "old", Name: "copy"})
 			snapshotOf(t, docker, CreateOptions{Container: "copy", Name: "young"})
 			assert.NilError(t, docker.ContainerRemove(t.Context(), "copy", container.RemoveOptions{Force: true}))
 			for _, word := range order {

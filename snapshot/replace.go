@@ -11,6 +11,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // Replace brings a snapshot back in place: the container of that name becomes
@@ -103,7 +104,7 @@ func (r *replacement) saves(o ReplaceOptions) bool {
 	if o.NoSafety || r.old != nil && !r.isDead() {
 		return !o.NoSafety
 	}
-	return slices.ContainsFunc(r.volumes, func(v placedVolume) bool { return (v.exists || v.elsewhere) && v.archive != nil })
+	return slices.ContainsFunc(r.volumes, func(v runconfig.PlacedVolume) bool { return (v.Exists || v.Elsewhere) && v.Archive != nil })
 }
 
 // steps are what the transaction does, in order.
@@ -120,10 +121,10 @@ func (r *replacement) steps(o ReplaceOptions) plan.Plan {
 	}
 	for _, v := range r.volumes {
 		switch {
-		case !v.exists:
-			steps = append(steps, v.step())
-		case v.archive != nil:
-			steps = append(steps, plan.Step{Op: plan.OpRestoreVolume, Target: v.create.Name})
+		case !v.Exists:
+			steps = append(steps, v.Step())
+		case v.Archive != nil:
+			steps = append(steps, plan.Step{Op: plan.OpRestoreVolume, Target: v.Create.Name})
 		}
 	}
 	steps = append(steps, plan.Step{Op: plan.OpCreateContainer, Target: r.name, Reason: "from " + r.snapshot.Ref()})

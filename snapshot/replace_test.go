@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
@@ -34,7 +35,7 @@ func withTwo(t *testing.T) *fakeDocker {
 }
 
 func replaceOptions() ReplaceOptions {
-	return ReplaceOptions{RestoreOptions: RestoreOptions{Snapshot: "web:one"}, Wait: true}
+	return ReplaceOptions{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}, Wait: true}
 }
 
 // clientDies is what a client leaves that is killed: its workers end as their input does.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // ReplaceOptions says how to restore a snapshot in place.
@@ -27,13 +28,13 @@ const (
 // Replaced says what a restore in place did, or with DryRun would do.
 type Replaced struct {
 	Restored
-	Old     string            // name of the container that is replaced; empty: it is gone
-	Stops   bool              // it runs, so it is stopped
-	Others  []string          // names of the containers that are stopped meanwhile
-	Saves   bool              // a snapshot is taken first
-	Safety  *catalog.Snapshot // that snapshot; nil: none was taken
-	Volumes []VolumeChange    // what changed in each
-	Config  []ConfigChange    // what of the configuration changed
+	Old     string                   // name of the container that is replaced; empty: it is gone
+	Stops   bool                     // it runs, so it is stopped
+	Others  []string                 // names of the containers that are stopped meanwhile
+	Saves   bool                     // a snapshot is taken first
+	Safety  *catalog.Snapshot        // that snapshot; nil: none was taken
+	Volumes []VolumeChange           // what changed in each
+	Config  []runconfig.ConfigChange // what of the configuration changed
 }
 
 // VolumeChange says what happened to one volume.

@@ -9,6 +9,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -23,9 +24,9 @@ type replacement struct {
 	snapshot catalog.Snapshot
 	name     string                     // of the container, before and after
 	old      *container.InspectResponse // nil: it is gone
-	spec     *spec
+	spec     *runconfig.Spec
 	foreign  bool
-	volumes  []placedVolume
+	volumes  []runconfig.PlacedVolume
 	others   []pending.Other // running containers that hold the volumes, to be stopped meanwhile
 	start    bool
 	pause    bool           // it was paused
@@ -56,35 +57,35 @@ func (e *Engine) findReplaced(ctx context.Context, s catalog.Snapshot, asked str
 
 // planReplace decides everything, and makes nothing.
 func (e *Engine) planReplace(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o ReplaceOptions, p plan.Progress) (replacement, error) {
-	sp, lost, err := decodeSpec(s.Config)
+	sp, lost, err := runconfig.Decode(s.Config)
 	if err != nil {
 		return replacement{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
 	}
 	for _, field := range lost {
 		p.Warn("check", "this version does not know "+field+" and leaves it out")
 	}
-	r := replacement{snapshot: s, name: o.Name, old: old, spec: &sp, start: startAfterRestore(s, o.Start)}
+	r := replacement{snapshot: s, name: o.Name, old: old, spec: &sp, start: runconfig.StartAfterRestore(s, o.Start)}
 	switch {
 	case r.name == "":
 		r.name = s.Container.Name
 	case old != nil && r.name == old.ID: // it was meant, it is not to be called so
 		r.name = dockerop.ContainerName(*old)
 	}
-	r.pause = o.Start == StartAsCaptured && s.Container.State == labels.StatePaused
-	notes := sp.inPlace(s, old)
-	r.volumes = sp.placeVolumes(s, old)
-	r.notes = sp.override(o.RestoreOptions, notes)
-	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
+	r.pause = o.Start == runconfig.StartAsCaptured && s.Container.State == labels.StatePaused
+	notes := sp.InPlace(s, old)
+	r.volumes = sp.PlaceVolumes(s, old)
+	r.notes = sp.Override(o.RestoreOptions, notes)
+	for _, field := range sp.FitAPI(e.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := e.look(ctx, s, &sp, dockerop.Distinct(sp.namedVolumes(nil), r.places()))
+	around, err := e.look(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), r.places()))
 	if err != nil {
 		return replacement{}, err
 	}
-	if r.foreign = s.IsForeign(around.info.ID, around.key); r.foreign {
-		sp.forgetForeign(o.Labels)
+	if r.foreign = s.IsForeign(around.Info.ID, around.Key); r.foreign {
+		sp.ForgetForeign(o.Labels)
 	}
-	sp.blankInherited(around.inherited)
+	sp.BlankInherited(around.Inherited)
 	dependents, err := e.dependents(ctx, old, around)
 	if err != nil {
 		return replacement{}, err
@@ -116,8 +117,8 @@ func (e *Engine) lookAtOthers(ctx context.Context, r *replacement) error {
 				Kind: plan.ProblemOtherOneShot, Subject: o.Name, Text: fmt.Sprintf("container %s is removed when it stops (--rm), and it shares a volume", o.Name),
 			})
 		}
-		o.Timeout, o.Endpoints = stopTimeout(*c), configuredEndpoints(*c)
-		peers[o.ID] = peersOf(*c)
+		o.Timeout, o.Endpoints = runconfig.StopTimeout(*c), runconfig.EndpointsOf(*c)
+		peers[o.ID] = runconfig.PeersOf(*c)
 		others = append(others, o)
 	}
 	r.others = inOrder(others, peers)
@@ -138,13 +139,6 @@ func inOrder(others []pending.Other, peers map[string][]string) []pending.Other 
 	return sorted
 }
 
-// peersOf are the containers that have to run for this one to start.
-func peersOf(c container.InspectResponse) []string {
-	host := *c.HostConfig
-	host.Links = createLinks(host.Links)
-	return (&spec{host: host}).peers()
-}
-
 // renamed finds out whether the captured container has another name by now, while
 // another container has its old one. Which of the two is meant the user has to say.
 func (e *Engine) renamed(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, asked string) ([]plan.Problem, error) {
@@ -163,37 +157,37 @@ func (e *Engine) renamed(ctx context.Context, s catalog.Snapshot, old *container
 
 // findProblems finds everything that stands against the replacement, and what the
 // user has to know of it. others are the problems that are known already.
-func (r *replacement) findProblems(around surroundings, others []plan.Problem, o ReplaceOptions, reserved []string) {
+func (r *replacement) findProblems(around runconfig.Surroundings, others []plan.Problem, o ReplaceOptions, reserved []string) {
 	if old := r.old; old != nil && dockerop.ContainerName(*old) != r.name {
 		r.notes = append(r.notes, plan.Step{Op: plan.OpRenameContainer, Target: dockerop.ContainerName(*old), Reason: "it becomes " + r.name + ", as it was captured"})
 	}
 	for i := range r.volumes {
 		v := &r.volumes[i]
-		v.exists = !around.noVolume[v.create.Name]
-		delete(around.noVolume, v.create.Name) // it will be made
+		v.Exists = !around.NoVolume[v.Create.Name]
+		delete(around.NoVolume, v.Create.Name) // it will be made
 	}
 	r.mountAnonymous()
 	problems := append(slices.Clone(others), r.unknownVolumes(o.ReadOnly)...)
 	for i := range r.volumes {
-		r.volumes[i].keep(o.ReadOnly)
+		r.volumes[i].Keep(o.ReadOnly)
 	}
-	around.containers = without(around.containers, r.old)
-	problems = append(problems, around.problems(r.spec, r.name)...)
+	around.Containers = without(around.Containers, r.old)
+	problems = append(problems, around.Problems(r.spec, r.name)...)
 	if r.start {
-		problems = append(problems, r.spec.portProblems(around)...)
-		problems = append(problems, r.spec.addressProblems(around)...)
+		problems = append(problems, r.spec.PortProblems(around)...)
+		problems = append(problems, r.spec.AddressProblems(around)...)
 	}
 	problems = append(problems, r.holders(around, o.StopOthers)...)
 	problems = append(problems, r.peerProblems(around)...)
 	problems = append(problems, r.unsaved(o)...)
 	if o.SkipMissing {
 		var left plan.Plan
-		left, problems = r.spec.leaveOut(problems)
+		left, problems = r.spec.LeaveOut(problems)
 		r.notes = append(r.notes, left...)
 	}
 	r.notes = append(r.notes, r.kept()...)
 	if r.foreign {
-		problems = append(problems, r.foreignProblems(around, o, reserved...)...)
+		problems = append(problems, around.ForeignProblemsInPlace(r.spec, r.volumes, r.old, o.RestoreOptions, reserved...)...)
 	}
 	r.problems = problems
 }
@@ -202,8 +196,8 @@ func (r *replacement) findProblems(around surroundings, others []plan.Problem, o
 func (r *replacement) kept() plan.Plan {
 	var steps plan.Plan
 	for _, v := range r.volumes {
-		if v.kept != "" {
-			steps = append(steps, plan.Step{Op: plan.OpLeaveOut, Target: v.create.Name, Reason: v.kept + "; the volume is kept as it is"})
+		if v.Kept != "" {
+			steps = append(steps, plan.Step{Op: plan.OpLeaveOut, Target: v.Create.Name, Reason: v.Kept + "; the volume is kept as it is"})
 		}
 	}
 	return steps
@@ -220,8 +214,8 @@ func without(containers []container.Summary, old *container.InspectResponse) []c
 func (r *replacement) missingVolumes() []volume.CreateOptions {
 	var missing []volume.CreateOptions
 	for _, v := range r.volumes {
-		if !v.exists && !v.isAnonymous() {
-			missing = append(missing, v.create)
+		if !v.Exists && !v.IsAnonymous() {
+			missing = append(missing, v.Create)
 		}
 	}
 	return missing
@@ -229,11 +223,11 @@ func (r *replacement) missingVolumes() []volume.CreateOptions {
 
 // holders finds the running containers that see the content of a volume which is going
 // to be written.
-func (r *replacement) holders(around surroundings, stopThem bool) []plan.Problem {
+func (r *replacement) holders(around runconfig.Surroundings, stopThem bool) []plan.Problem {
 	var problems []plan.Problem
 	written := r.written()
-	r.storage = around.storage.And(r.missingVolumes())
-	for _, c := range around.containers {
+	r.storage = around.Storage.And(r.missingVolumes())
+	for _, c := range around.Containers {
 		paused := c.State == container.StatePaused
 		used := r.storage.UsesOf(c, written)
 		if c.State != container.StateRunning && c.State != container.StateRestarting && !paused || len(used) == 0 {
@@ -254,7 +248,7 @@ func (r *replacement) holders(around surroundings, stopThem bool) []plan.Problem
 // peers are those of the others that have to run before the container can start,
 // and what they themselves need.
 func (r *replacement) peers() []pending.Other {
-	words := r.spec.peers()
+	words := r.spec.Peers()
 	for i, o := range slices.Backward(r.others) {
 		if o.IsOneOf(words) {
 			return r.others[:i+1]
@@ -274,7 +268,7 @@ func (r *replacement) unsaved(o ReplaceOptions) []plan.Problem {
 		return nil
 	}
 	if o.NoSafety {
-		if !isOneShot(*r.old) {
+		if !runconfig.IsOneShot(*r.old) {
 			return nil
 		}
 		return []plan.Problem{{
@@ -285,10 +279,10 @@ func (r *replacement) unsaved(o ReplaceOptions) []plan.Problem {
 	var problems []plan.Problem
 	mounted := dockerop.MountedVolumes(*r.old)
 	for _, v := range r.volumes {
-		if (v.exists || v.elsewhere) && v.archive != nil && !slices.Contains(mounted, v.create.Name) {
+		if (v.Exists || v.Elsewhere) && v.Archive != nil && !slices.Contains(mounted, v.Create.Name) {
 			problems = append(problems, plan.Problem{
-				Kind: plan.ProblemUnsaved, Subject: v.create.Name,
-				Text: fmt.Sprintf("volume %s is not mounted by container %s now, so the safety snapshot would not hold what is in it", v.create.Name, dockerop.ContainerName(*r.old)),
+				Kind: plan.ProblemUnsaved, Subject: v.Create.Name,
+				Text: fmt.Sprintf("volume %s is not mounted by container %s now, so the safety snapshot would not hold what is in it", v.Create.Name, dockerop.ContainerName(*r.old)),
 			})
 		}
 	}
@@ -297,15 +291,15 @@ func (r *replacement) unsaved(o ReplaceOptions) []plan.Problem {
 
 // peerProblems finds containers that the new one needs to start, and that do not
 // run.
-func (r *replacement) peerProblems(around surroundings) []plan.Problem {
+func (r *replacement) peerProblems(around runconfig.Surroundings) []plan.Problem {
 	var problems []plan.Problem
-	for _, peer := range r.spec.peers() {
-		c := around.container(peer)
+	for _, peer := range r.spec.Peers() {
+		c := around.Container(peer)
 		if !r.start || c == nil || c.State == container.StateRunning || c.State == container.StatePaused {
 			continue
 		}
 		problems = append(problems, plan.Problem{
-			Kind: plan.ProblemNoContainer, Subject: peer, Text: r.spec.needs(peer) + ", which does not run",
+			Kind: plan.ProblemNoContainer, Subject: peer, Text: r.spec.Needs(peer) + ", which does not run",
 		})
 	}
 	return problems

@@ -13,13 +13,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // Restore brings a snapshot back as a new container. The original is not
 // touched. Everything is checked before anything is made; if making it fails,
 // what was made is removed.
-func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p plan.Progress) (Restored, error) {
+func (e *Engine) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (Restored, error) {
 	watch := plan.StartWatch(e.now)
 	s, err := e.catalog.Resolve(ctx, o.Snapshot)
 	if err != nil {
@@ -61,8 +62,8 @@ func (e *Engine) Restore(ctx context.Context, o RestoreOptions, p plan.Progress)
 type restore struct {
 	id        labels.ID
 	operation string // names this restore, on what it makes
-	spec      *spec
-	volumes   []newVolume
+	spec      *runconfig.Spec
+	volumes   []runconfig.NewVolume
 	name      string
 	publish   nat.PortMap // what the user named, which is not to be replaced
 	start     bool
@@ -74,8 +75,8 @@ type restore struct {
 }
 
 // planRestore decides everything, and makes nothing.
-func (e *Engine) planRestore(ctx context.Context, s catalog.Snapshot, o RestoreOptions, p plan.Progress) (restore, error) {
-	sp, lost, err := decodeSpec(s.Config)
+func (e *Engine) planRestore(ctx context.Context, s catalog.Snapshot, o runconfig.RestoreOptions, p plan.Progress) (restore, error) {
+	sp, lost, err := runconfig.Decode(s.Config)
 	if err != nil {
 		return restore{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
 	}
@@ -91,72 +92,65 @@ func (e *Engine) planRestore(ctx context.Context, s catalog.Snapshot, o RestoreO
 	if err != nil {
 		return restore{}, err
 	}
-	notes := sp.forCopy(s)
-	volumes, volumeSteps, bindNotes := sp.planMounts(s, o, suffix)
-	notes = sp.override(o, notes)
-	for _, field := range sp.fitAPI(e.docker.ClientVersion()) {
+	notes := sp.ForCopy(s)
+	volumes, volumeSteps, bindNotes := sp.PlanMounts(s, o, suffix)
+	notes = sp.Override(o, notes)
+	for _, field := range sp.FitAPI(e.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := e.look(ctx, s, &sp, sp.namedVolumes(volumes))
+	around, err := e.look(ctx, s, &sp, sp.NamedVolumes(volumes))
 	if err != nil {
 		return restore{}, err
 	}
-	foreign := s.IsForeign(around.info.ID, around.key)
+	foreign := s.IsForeign(around.Info.ID, around.Key)
 	if foreign {
-		sp.forgetForeign(o.Labels)
+		sp.ForgetForeign(o.Labels)
 	}
-	sp.blankInherited(around.inherited)
+	sp.BlankInherited(around.Inherited)
 	r := restore{
 		id: s.ID, operation: operation, spec: &sp, volumes: volumes, name: name, publish: o.Publish,
-		start: startAfterRestore(s, o.Start), foreign: foreign, bindNotes: bindNotes,
-		gone: !foreign && !around.has(s.Container),
+		start: runconfig.StartAfterRestore(s, o.Start), foreign: foreign, bindNotes: bindNotes,
+		gone: !foreign && !around.Has(s.Container),
 	}
 	r.mark()
-	problems := around.problems(&sp, name)
-	replaced := sp.freeTakenPorts(heldPorts(around.containers), o.Publish)
+	problems := around.Problems(&sp, name)
+	replaced := sp.FreeTakenPorts(runconfig.HeldPorts(around.Containers), o.Publish)
 	if r.start { // else they may be free by then
-		problems = append(problems, sp.portProblems(around)...)
+		problems = append(problems, sp.PortProblems(around)...)
 	}
 	if o.SkipMissing {
-		r.plan, problems = sp.leaveOut(problems)
+		r.plan, problems = sp.LeaveOut(problems)
 	}
 	if r.foreign {
-		problems = append(problems, around.foreignProblems(&sp, volumes, o, e.storeNames()...)...)
+		problems = append(problems, around.ForeignProblems(&sp, volumes, o, e.storeNames()...)...)
 	}
 	if len(problems) > 0 {
 		return restore{}, &plan.ProblemsError{Problems: problems}
 	}
-	if o.Volumes != VolumesNone {
-		r.plan = append(r.plan, missingArchives(volumes)...)
+	if o.Volumes != runconfig.VolumesNone {
+		r.plan = append(r.plan, runconfig.MissingArchives(volumes)...)
 	}
-	r.plan = slices.Concat(r.plan, notes, sp.yieldHostname(s.Container, around), replaced, volumeSteps, r.steps(s, e.createsAllEndpoints()))
+	r.plan = slices.Concat(r.plan, notes, sp.YieldHostname(s.Container, around), replaced, volumeSteps, r.steps(s, runconfig.CreatesAllEndpoints(e.docker.ClientVersion())))
 	return r, nil
-}
-
-// has tells whether a container is there, or another one of its name.
-func (found surroundings) has(c labels.Container) bool {
-	return slices.ContainsFunc(found.containers, func(other container.Summary) bool {
-		return other.ID == c.ID || dockerop.SummaryName(other) == c.Name
-	})
 }
 
 // mark labels what the restore is going to make.
 func (r restore) mark() {
 	for i := range r.volumes {
-		r.volumes[i].create.Labels[labels.KeyOperation] = r.operation
+		r.volumes[i].Create.Labels[labels.KeyOperation] = r.operation
 	}
 	switch {
 	case r.start:
-		r.spec.config.Labels[labels.KeyOperation] = r.operation
+		r.spec.Config.Labels[labels.KeyOperation] = r.operation
 	case len(r.anonymous()) > 0:
-		r.spec.config.Labels[labels.KeyFilledBy] = r.operation
+		r.spec.Config.Labels[labels.KeyFilledBy] = r.operation
 	}
 }
 
 // steps are what applying the plan does, after the notes about what differs.
 func (r restore) steps(s catalog.Snapshot, allEndpoints bool) plan.Plan {
 	steps := plan.Plan{{Op: plan.OpCreateContainer, Target: r.name, Reason: "from " + s.Ref()}}
-	for i, name := range r.spec.networkNames() {
+	for i, name := range r.spec.NetworkNames() {
 		if i > 0 && !allEndpoints {
 			steps = append(steps, plan.Step{Op: plan.OpConnectNetwork, Target: name})
 		}
@@ -184,17 +178,6 @@ func copyName(s catalog.Snapshot, asked, suffix string) (string, error) {
 	return asked, nil
 }
 
-// startAfterRestore tells whether the container of a snapshot is started when that is restored.
-func startAfterRestore(s catalog.Snapshot, how Start) bool {
-	switch how {
-	case StartAlways:
-		return true
-	case StartNever:
-		return false
-	}
-	return s.Container.State == labels.StateRunning || s.Container.State == labels.StatePaused
-}
-
 // applyRestore makes the container, and starts it if that is planned. A start
 // that fails because a port is taken by something that is not a container is
 // tried again with another port, on a new container: one whose start has failed
@@ -218,7 +201,7 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 			e.reportPorts(ctx, made.id, replaced, p)
 			return nil
 		}
-		freed := r.spec.freeFailedPort(err, r.publish)
+		freed := r.spec.FreeFailedPort(err, r.publish)
 		if len(freed) == 0 {
 			return err
 		}
@@ -276,12 +259,12 @@ func (e *Engine) makeContainer(ctx context.Context, r restore, p plan.Progress) 
 	u := dockerop.Undo{P: p}
 	defer func() { u.Unless(ctx, &err) }()
 	p.Status("create", "creating container "+r.name)
-	names := r.spec.networkNames()
+	names := r.spec.NetworkNames()
 	first := names
-	if !e.createsAllEndpoints() && len(names) > 1 {
+	if !runconfig.CreatesAllEndpoints(e.docker.ClientVersion()) && len(names) > 1 {
 		first = names[:1]
 	}
-	created, err := e.docker.CreateContainer(ctx, &r.spec.config, &r.spec.host, r.spec.networking(first), r.name)
+	created, err := e.docker.CreateContainer(ctx, &r.spec.Config, &r.spec.Host, r.spec.Networking(first), r.name)
 	if err != nil {
 		return "", fmt.Errorf("create container %s: %w", r.name, err)
 	}
@@ -290,7 +273,7 @@ func (e *Engine) makeContainer(ctx context.Context, r restore, p plan.Progress) 
 		p.Warn("create", warning)
 	}
 	for _, name := range names[len(first):] {
-		if err := e.docker.NetworkConnect(ctx, name, created.ID, r.spec.endpoints[name]); err != nil {
+		if err := e.docker.NetworkConnect(ctx, name, created.ID, r.spec.Endpoints[name]); err != nil {
 			return "", fmt.Errorf("connect container %s to network %s: %w", r.name, name, err)
 		}
 	}

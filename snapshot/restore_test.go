@@ -17,9 +17,10 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-func restore1(t *testing.T, docker *fakeDocker, o RestoreOptions) (Restored, []string) {
+func restore1(t *testing.T, docker *fakeDocker, o runconfig.RestoreOptions) (Restored, []string) {
 	t.Helper()
 	var got events
 	restored, err := docker.engine().Restore(t.Context(), o, got.progress)
@@ -31,7 +32,7 @@ func TestRestoreMakesACopyBesideTheOriginal(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one")
 	original := *docker.findContainer("web")
 
-	restored, warnings := restore1(t, docker, RestoreOptions{Snapshot: "one"})
+	restored, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "one"})
 
 	assert.Equal(t, restored.Name, "web-000001")
 	assert.Assert(t, restored.Started)
@@ -85,7 +86,7 @@ func TestRestoreBringsBackTheConfiguration(t *testing.T) {
 			})
 			snapshotOf(t, docker, CreateOptions{Container: "web", Meta: map[string]string{"k": "v"}})
 
-			restored, _ := restore1(t, docker, RestoreOptions{Snapshot: "web:latest"})
+			restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest"})
 
 			want, have := clone(original.config), clone(docker.findContainer(restored.ContainerID).config)
 			assert.Equal(t, have.Image, restored.Snapshot.Ref())
@@ -108,20 +109,20 @@ func TestRestoreBringsBackTheConfiguration(t *testing.T) {
 func TestRestoreStartsAsItWasOrAsAsked(t *testing.T) {
 	for _, test := range []struct {
 		state string
-		how   Start
+		how   runconfig.Start
 		want  string
 	}{
-		{"running", StartAsCaptured, "running"},
-		{"paused", StartAsCaptured, "running"},
-		{"exited", StartAsCaptured, "created"},
-		{"created", StartAsCaptured, "created"},
-		{"exited", StartAlways, "running"},
-		{"running", StartNever, "created"},
+		{"running", runconfig.StartAsCaptured, "running"},
+		{"paused", runconfig.StartAsCaptured, "running"},
+		{"exited", runconfig.StartAsCaptured, "created"},
+		{"created", runconfig.StartAsCaptured, "created"},
+		{"exited", runconfig.StartAlways, "running"},
+		{"running", runconfig.StartNever, "created"},
 	} {
 		docker := newFakeDocker()
 		docker.run(t, "web").state = test.state
 		snapshotOf(t, docker, CreateOptions{Container: "web"})
-		restored, _ := restore1(t, docker, RestoreOptions{Snapshot: "web:latest", Start: test.how})
+		restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest", Start: test.how})
 		assert.Equal(t, docker.findContainer(restored.ContainerID).state, test.want, "%v", test)
 		assert.Equal(t, restored.Started, test.want == "running")
 	}
@@ -131,7 +132,7 @@ func TestRestoreAppliesOverrides(t *testing.T) {
 	docker := newFakeDocker()
 	docker.create(t, "web", &container.Config{Env: []string{"A=1", "B=2"}, Labels: map[string]string{"x": "1"}}, &container.HostConfig{})
 	snapshotOf(t, docker, CreateOptions{Container: "web"})
-	restored, _ := restore1(t, docker, RestoreOptions{
+	restored, _ := restore1(t, docker, runconfig.RestoreOptions{
 		Snapshot: "web:latest", Name: "copy", Env: []string{"A=9", "B"}, Labels: map[string]string{"x": "2", "y": "3"},
 		Memory: new(int64(1 << 20)), NanoCPUs: new(int64(5)), Publish: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}, Networks: []string{"host"},
 	})
@@ -164,7 +165,7 @@ func TestRestoreConnectsEveryNetwork(t *testing.T) {
 		docker.apiVersion = version
 		docker.forgetCalls()
 
-		restored, _ := restore1(t, docker, RestoreOptions{Snapshot: "web:latest", Start: StartAlways})
+		restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartAlways})
 
 		c := docker.findContainer(restored.ContainerID)
 		for _, name := range []string{"a", "front", "z"} {
@@ -185,7 +186,7 @@ func TestRestoreTriesAnotherPortOnANewContainer(t *testing.T) {
 	holder.state = "running"
 	docker.hostPorts["8080"], docker.hostPorts["8082"] = true, true
 
-	restored, warnings := restore1(t, docker, RestoreOptions{Snapshot: "web:latest", Start: StartAlways})
+	restored, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartAlways})
 
 	assert.DeepEqual(t, docker.findContainer(restored.ContainerID).host.PortBindings, nat.PortMap{"80/tcp": {{}}, "81/tcp": {{}}, "82/tcp": {{}}})
 	slices.Sort(warnings)
@@ -209,8 +210,8 @@ func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
 	docker.hostPorts["8082"] = true
 	before := docker.world()
 	docker.forgetCalls()
-	publish := func(port string) RestoreOptions {
-		return RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: StartAlways, Publish: nat.PortMap{"80/tcp": {{HostPort: port}}}}
+	publish := func(port string) runconfig.RestoreOptions {
+		return runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: runconfig.StartAlways, Publish: nat.PortMap{"80/tcp": {{HostPort: port}}}}
 	}
 
 	_, err := docker.engine().Restore(t.Context(), publish("8081"), nil)
@@ -226,7 +227,7 @@ func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
 	assert.Equal(t, docker.world(), before)
 
 	asked := publish("8081")
-	asked.Start = StartNever // it may be free by then
+	asked.Start = runconfig.StartNever // it may be free by then
 	_, warnings := restore1(t, docker, asked)
 	assert.Equal(t, len(warnings), 0)
 	assert.Equal(t, docker.findContainer("copy").host.PortBindings["80/tcp"][0].HostPort, "8081")
@@ -240,7 +241,7 @@ func TestAFailedStartIsToldOnce(t *testing.T) {
 	snapshotOf(t, docker, CreateOptions{Container: "web"})
 	before := docker.world()
 	docker.startError = errors.New("exec: no such file")
-	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: StartAlways}, nil)
+	_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: runconfig.StartAlways}, nil)
 	assert.Error(t, err, "start container copy: exec: no such file")
 	assert.Equal(t, docker.world(), before)
 }
@@ -258,19 +259,19 @@ func TestRestoreSaysWhatItLeavesOutForTheNetworks(t *testing.T) {
 	assert.NilError(t, err)
 	c.endpoints["front"] = docker.endpoint("front", nil)
 
-	restored, warnings := restore1(t, docker, RestoreOptions{Snapshot: "web:connected", Name: "copy"})
+	restored, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:connected", Name: "copy"})
 	assert.DeepEqual(t, warnings, []string{"leave out hostname db (container web answers to it in network front)"})
 	assert.Equal(t, restored.Plan[0].String(), warnings[0])
 	assert.Equal(t, docker.findContainer("copy").config.Hostname, restored.ContainerID[:12])
 
-	_, warnings = restore1(t, docker, RestoreOptions{Snapshot: "web:alone", Name: "second"})
+	_, warnings = restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:alone", Name: "second"})
 	assert.DeepEqual(t, warnings, []string{"leave out network front (the container was connected to no network when it was captured)"})
 	second := docker.findContainer("second")
 	assert.Equal(t, string(second.host.NetworkMode), "none")
 	assert.Equal(t, second.config.Hostname, "db")
 
 	docker.drop(c, false)
-	_, warnings = restore1(t, docker, RestoreOptions{Snapshot: "web:connected", Name: "third"})
+	_, warnings = restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:connected", Name: "third"})
 	assert.Equal(t, len(warnings), 0)
 	assert.Equal(t, docker.findContainer("third").config.Hostname, "db")
 }
@@ -279,7 +280,7 @@ func TestRestoreRemovesWhatDoesNotStart(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	before := docker.world()
 	docker.startError = errors.New("exec: no such file: port 8080")
-	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "one"}, nil)
+	_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
 	assert.ErrorContains(t, err, "start container web-000001: exec: no such file")
 	assert.Equal(t, docker.world(), before)
 	assert.Assert(t, !docker.startedTwice)
@@ -303,7 +304,7 @@ func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {
 	docker.info.ID = "engine-2"
 	before := docker.world()
 
-	_, err = docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web:latest", Name: "web"}, nil)
+	_, err = docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest", Name: "web"}, nil)
 
 	var problems *plan.ProblemsError
 	assert.Assert(t, errors.As(err, &problems), "%v", err)
@@ -317,7 +318,7 @@ func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {
 	})
 	assert.Equal(t, docker.world(), before)
 
-	restored, warnings := restore1(t, docker, RestoreOptions{Snapshot: "web:latest", SkipMissing: true, AllowHostAccess: true})
+	restored, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest", SkipMissing: true, AllowHostAccess: true})
 	assert.Equal(t, len(warnings), 5, "%v", warnings)
 	assert.Equal(t, restored.Plan.String(), fmt.Sprintf(`leave out front (network front does not exist)
 leave out /dev/kvm (device /dev/kvm does not exist on the engine's host)
@@ -331,7 +332,7 @@ create container %s (from %s)
 func TestRestoreOfAContainerThatIsGoneNamesTheOtherWay(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	notes := func(copied string) (texts []string) {
-		_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "web", Name: copied}, func(e plan.Event) {
+		_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web", Name: copied}, func(e plan.Event) {
 			if e.Level == plan.LevelNote {
 				texts = append(texts, e.Text)
 			}

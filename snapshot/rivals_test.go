@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -148,7 +149,7 @@ func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
 	}
 	engine := docker.engine()
 	engine.use(docker.service.after(func() {}))
-	engine.volumes = engine.volumes.(*fakeVolumes).after(func() { docker.replaceUntil(t, "apply data", 1) })
+	engine.use(engine.volumes.(*fakeVolumes).after(func() { docker.replaceUntil(t, "apply data", 1) }))
 	o := replaceOptions()
 	o.Snapshot, o.StopOthers = "peer:latest", true
 	replaced, err := engine.Replace(t.Context(), o, nil)
@@ -179,7 +180,7 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 	engine := docker.engine()
 	_, err := engine.Create(t.Context(), CreateOptions{Container: "web"}, nil)
 	assert.NilError(t, err)
-	_, err = engine.Restore(t.Context(), RestoreOptions{Snapshot: "web:one"}, nil)
+	_, err = engine.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 	assert.NilError(t, err)
 	done, err := engine.Recover(t.Context(), "", nil)
 	assert.NilError(t, err)

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-
-	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
@@ -63,7 +59,7 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 		if len(t.journal.Volumes) == 0 {
 			return nil // nothing is there that could be lost
 		}
-		standIn, err := t.engine.docker.CreateContainer(ctx, &t.plan.spec.config, t.plan.spec.withoutCopy(), nil, t.plan.name)
+		standIn, err := t.engine.docker.CreateContainer(ctx, &t.plan.spec.Config, t.plan.spec.WithoutCopy(), nil, t.plan.name)
 		if err != nil {
 			return fmt.Errorf("create a container for the volumes that are left: %w", err)
 		}
@@ -76,30 +72,4 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 	}
 	t.safety = &created.Snapshot
 	return nil
-}
-
-// withoutCopy is the host configuration with no volume filled from the image: an
-// empty one is to be captured as it is.
-func (sp *spec) withoutCopy() *container.HostConfig {
-	host := sp.host
-	host.Binds = slices.Clone(host.Binds)
-	for i, text := range host.Binds {
-		if b, ok := parseBind(text); ok && !b.isPath() {
-			host.Binds[i] = b.with("nocopy").String()
-		}
-	}
-	host.Mounts = slices.Clone(host.Mounts)
-	for i := range host.Mounts {
-		m := &host.Mounts[i]
-		if m.Type != mount.TypeVolume {
-			continue
-		}
-		var options mount.VolumeOptions
-		if m.VolumeOptions != nil {
-			options = *m.VolumeOptions
-		}
-		options.NoCopy = true
-		m.VolumeOptions = &options
-	}
-	return &host
 }

@@ -2,13 +2,13 @@ package snapshot
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -58,7 +58,7 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead inquiry) (s
 			return err // the engine's own words: No such container: x
 		}
 		s.container = found
-		s.config, err = captureConfig(raw)
+		s.config, err = runconfig.Capture(raw)
 		if err != nil {
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
 		}
@@ -194,41 +194,6 @@ func (s source) check() error {
 		return fmt.Errorf("container %s is a running Windows container, which the engine cannot commit: stop it first", name)
 	}
 	return nil
-}
-
-// captureConfig takes the configuration out of the engine's answer as it is.
-// Only our own labels are left out: a restored container inherits those of its
-// image, and each snapshot of it would hold all the older ones. Policies are the
-// user's, and stay.
-func captureConfig(inspect []byte) (labels.Config, error) {
-	var answer struct {
-		Config          map[string]json.RawMessage
-		HostConfig      json.RawMessage
-		NetworkSettings struct{ Networks json.RawMessage }
-	}
-	if err := json.Unmarshal(inspect, &answer); err != nil {
-		return labels.Config{}, err
-	}
-	var own map[string]string
-	if raw, ok := answer.Config["Labels"]; ok {
-		if err := json.Unmarshal(raw, &own); err != nil {
-			return labels.Config{}, err
-		}
-		stripped, err := json.Marshal(labels.Users(own))
-		if err != nil {
-			return labels.Config{}, err
-		}
-		answer.Config["Labels"] = stripped
-	}
-	config, err := json.Marshal(answer.Config)
-	if err != nil {
-		return labels.Config{}, err
-	}
-	networking, err := json.Marshal(map[string]json.RawMessage{"EndpointsConfig": answer.NetworkSettings.Networks})
-	if err != nil {
-		return labels.Config{}, err
-	}
-	return labels.Config{Config: config, HostConfig: answer.HostConfig, NetworkingConfig: networking}, nil
 }
 
 // record is what the labels of this snapshot will say.

@@ -10,6 +10,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -139,7 +140,7 @@ func (e *Engine) makeAgain(ctx context.Context, j pending.Journal, p plan.Progre
 
 // makeOf makes the container of a safety snapshot again.
 func (e *Engine) makeOf(ctx context.Context, safety catalog.Snapshot, j pending.Journal, p plan.Progress) (string, error) {
-	sp, _, err := decodeSpec(safety.Config)
+	sp, _, err := runconfig.Decode(safety.Config)
 	if err != nil {
 		return "", fmt.Errorf("snapshot %s: %w", safety.ID, err)
 	}
@@ -147,9 +148,9 @@ func (e *Engine) makeOf(ctx context.Context, safety catalog.Snapshot, j pending.
 	if err != nil {
 		return "", err
 	}
-	sp.inPlace(safety, nil)
-	sp.blankInherited(inherited)
-	sp.placeVolumes(safety, nil)
-	sp.fitAPI(e.docker.ClientVersion()) // it was made on this very engine
+	sp.InPlace(safety, nil)
+	sp.BlankInherited(inherited)
+	sp.PlaceVolumes(safety, nil)
+	sp.FitAPI(e.docker.ClientVersion()) // it was made on this very engine
 	return e.makeContainer(ctx, restore{id: safety.ID, spec: &sp, name: j.OldName}, p)
 }

@@ -10,23 +10,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
-
-// defaultStopTimeout is how many seconds an engine gives a container to stop
-// that does not say, and stopGrace how long it may take to kill it after that.
-const (
-	defaultStopTimeout = 10
-	stopGrace          = 2 * time.Second
-)
-
-// stopTimeout is how many seconds a container has to stop. One that has any time
-// it likes is not waited for longer than others are.
-func stopTimeout(c container.InspectResponse) int {
-	if c.Config == nil || c.Config.StopTimeout == nil || *c.Config.StopTimeout < 0 {
-		return defaultStopTimeout
-	}
-	return *c.Config.StopTimeout
-}
 
 // awaitStop waits until the engine is done with stopping one of the containers of
 // a restore in place. It goes on with that when its client has died, and would
@@ -52,7 +37,7 @@ func (e *Engine) awaitStop(ctx context.Context, j pending.Journal, p plan.Progre
 		return nil
 	}
 	p.Status("undo", "waiting in case the engine is still stopping container "+suspect.Name)
-	deadline := e.now().Add(time.Duration(suspect.Timeout)*time.Second + stopGrace)
+	deadline := e.now().Add(time.Duration(suspect.Timeout)*time.Second + runconfig.StopGrace)
 	return dockerop.Poll(ctx, func() (bool, error) {
 		c, err := e.docker.InspectIfThere(ctx, suspect.ID)
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // aliased is an engine whose container web mounts a volume that is the host's directory
@@ -47,11 +49,11 @@ func TestWritersUnderOtherNamesAreFrozen(t *testing.T) {
 func TestReplaceFindsHoldersUnderOtherNames(t *testing.T) {
 	docker := aliased(t)
 	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
-	_, err := docker.engine().Replace(t.Context(), ReplaceOptions{RestoreOptions: RestoreOptions{Snapshot: "web:one"}}, nil)
+	_, err := docker.engine().Replace(t.Context(), ReplaceOptions{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
 	for _, name := range []string{"bound", "part", "twin", "reader"} {
 		assert.ErrorContains(t, err, "volume data is in use by container "+name)
 		docker.findContainer(name).state = "exited"
 	}
-	_, err = docker.engine().Replace(t.Context(), ReplaceOptions{RestoreOptions: RestoreOptions{Snapshot: "web:one"}}, nil)
+	_, err = docker.engine().Replace(t.Context(), ReplaceOptions{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
 	assert.NilError(t, err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -74,12 +75,12 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 	for name, use := range map[string]func(*testing.T, *fakeDocker){
 		"copy": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
-			restore1(t, docker, RestoreOptions{Snapshot: "one", Name: "copy"})
+			restore1(t, docker, runconfig.RestoreOptions{Snapshot: "one", Name: "copy"})
 			assert.Equal(t, docker.findVolume("data-000065").content, "one")
 		},
 		"dry run": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
-			restore1(t, docker, RestoreOptions{Snapshot: "one", DryRun: true})
+			restore1(t, docker, runconfig.RestoreOptions{Snapshot: "one", DryRun: true})
 		},
 		"in place": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
@@ -132,7 +133,7 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
 	docker := withMine(t, "id")
 	docker.findVolume("mine").labels[labels.KeyStoreID] = "another"
-	_, err := docker.engine().Restore(t.Context(), RestoreOptions{Snapshot: "one"}, nil)
+	_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
 	none, ok := errors.AsType[*volumebackup.NoStoreError](err)
 	assert.Assert(t, ok, "%v", err)
 	s, err := docker.engine().catalog.Resolve(t.Context(), "one")
@@ -143,7 +144,7 @@ func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
 	e := docker.engine()
 	docker.service.store.Name = "given"
 	WithGivenStore()(e)
-	_, err = e.Restore(t.Context(), RestoreOptions{Snapshot: "one"}, nil)
+	_, err = e.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
 	assert.NilError(t, err)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -109,7 +110,7 @@ func (t *transaction) result() Replaced {
 	}
 	if t.plan.old != nil {
 		r.Old, r.Stops = dockerop.ContainerName(*t.plan.old), t.plan.old.State.Running
-		r.Config = configChanges(*t.plan.old, t.plan.snapshot, t.plan.spec)
+		r.Config = runconfig.Changes(*t.plan.old, t.plan.snapshot, t.plan.spec)
 	}
 	return r
 }

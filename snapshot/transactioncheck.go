@@ -7,6 +7,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -81,9 +82,9 @@ func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.
 func (t *transaction) targets() []volumebackup.Target {
 	var targets []volumebackup.Target
 	for _, v := range t.plan.volumes {
-		if v.archive != nil {
-			own := (v.create.Driver == "" || v.create.Driver == "local") && len(v.create.DriverOpts) == 0
-			targets = append(targets, volumebackup.Target{Archive: v.archive.Index, Root: v.archive.Root, Volume: v.create.Name, Local: own})
+		if v.Archive != nil {
+			own := (v.Create.Driver == "" || v.Create.Driver == "local") && len(v.Create.DriverOpts) == 0
+			targets = append(targets, volumebackup.Target{Archive: v.Archive.Index, Root: v.Archive.Root, Volume: v.Create.Name, Local: own})
 		}
 	}
 	return targets
@@ -96,7 +97,7 @@ func (t *transaction) checkUnused(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if problems := t.plan.holders(surroundings{containers: running, storage: t.plan.storage}, false); len(problems) > 0 {
+	if problems := t.plan.holders(runconfig.Surroundings{Containers: running, Storage: t.plan.storage}, false); len(problems) > 0 {
 		return &plan.ProblemsError{Problems: problems}
 	}
 	return nil

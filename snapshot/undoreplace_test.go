@@ -15,8 +15,10 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // interrupted is a world in which a restore in place of web has come as far as
@@ -218,11 +220,11 @@ func TestAwaitStop(t *testing.T) {
 
 func TestStopTimeout(t *testing.T) {
 	seconds := func(n int) *container.Config { return &container.Config{StopTimeout: &n} }
-	assert.Equal(t, stopTimeout(container.InspectResponse{}), 10)
-	assert.Equal(t, stopTimeout(container.InspectResponse{Config: &container.Config{}}), 10)
-	assert.Equal(t, stopTimeout(container.InspectResponse{Config: seconds(3)}), 3)
-	assert.Equal(t, stopTimeout(container.InspectResponse{Config: seconds(0)}), 0)
-	assert.Equal(t, stopTimeout(container.InspectResponse{Config: seconds(-1)}), 10)
+	assert.Equal(t, runconfig.StopTimeout(container.InspectResponse{}), 10)
+	assert.Equal(t, runconfig.StopTimeout(container.InspectResponse{Config: &container.Config{}}), 10)
+	assert.Equal(t, runconfig.StopTimeout(container.InspectResponse{Config: seconds(3)}), 3)
+	assert.Equal(t, runconfig.StopTimeout(container.InspectResponse{Config: seconds(0)}), 0)
+	assert.Equal(t, runconfig.StopTimeout(container.InspectResponse{Config: seconds(-1)}), 10)
 }
 
 func TestOthersThatCannotBeStartedAreTold(t *testing.T) {
@@ -303,29 +305,36 @@ func TestHealthTimeoutIsAsLongAsTheHealthcheckNeeds(t *testing.T) {
 }
 
 func TestStandInFillsNoVolume(t *testing.T) {
-	sp := &spec{host: container.HostConfig{
+	sp := &runconfig.Spec{Host: container.HostConfig{
 		Binds:  []string{"a:/a", "b:/b:ro", "c:/c:nocopy", "/etc:/etc", "nocopy-d:/d", "e:/nocopy:z"},
 		Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: "d", Target: "/d"}, {Type: mount.TypeTmpfs, Target: "/e"}},
 	}}
-	host := sp.withoutCopy()
+	host := sp.WithoutCopy()
 	assert.DeepEqual(t, host.Binds, []string{"a:/a:nocopy", "b:/b:ro,nocopy", "c:/c:nocopy", "/etc:/etc", "nocopy-d:/d:nocopy", "e:/nocopy:z,nocopy"})
 	assert.Assert(t, host.Mounts[0].VolumeOptions.NoCopy)
 	assert.Assert(t, host.Mounts[1].VolumeOptions == nil)
-	assert.Equal(t, sp.host.Binds[0], "a:/a")
-	assert.Assert(t, sp.host.Mounts[0].VolumeOptions == nil)
+	assert.Equal(t, sp.Host.Binds[0], "a:/a")
+	assert.Assert(t, sp.Host.Mounts[0].VolumeOptions == nil)
+}
+
+// capturedWeb is a snapshot without a configuration.
+func capturedWeb() catalog.Snapshot {
+	var s catalog.Snapshot
+	s.ID, s.Container.ID, s.Container.Name = "20260131-120001-000001", strings.Repeat("ab", 32), "web"
+	return s
 }
 
 // Storage that a volume only pointed to may hold something, though its object is
 // gone.
 func TestStorageThatWasFoundIsSavedAndStays(t *testing.T) {
 	archive := &labels.Archive{Entries: 2}
-	s := captured()
+	s := capturedWeb()
 	s.Mounts = []labels.Mount{
 		{Type: "volume", Name: "nfs", Driver: "local", Options: map[string]string{"type": "nfs", "device": ":/export"}, Destination: "/nfs", Archive: archive},
 		{Type: "volume", Name: "memory", Driver: "local", Options: map[string]string{"type": "tmpfs", "device": "tmpfs"}, Destination: "/memory", Archive: archive},
 		{Type: "volume", Name: "plain", Driver: "local", Destination: "/plain", Archive: archive},
 	}
-	r := replacement{snapshot: s, name: "web", volumes: (&spec{}).placeVolumes(s, nil)}
+	r := replacement{snapshot: s, name: "web", volumes: (&runconfig.Spec{}).PlaceVolumes(s, nil)}
 	j := newJournal(r, "")
 	j.Worker = j.WorkerName(s.ID)
 	assert.DeepEqual(t, j.Volumes, []string{"nfs"})
@@ -342,19 +351,19 @@ func TestStorageThatWasFoundIsSavedAndStays(t *testing.T) {
 }
 
 func TestPlanOfAReplacementNamesAllThatIsDone(t *testing.T) {
-	s := captured()
+	s := capturedWeb()
 	r := replacement{
-		snapshot: s, name: "web", start: true, pause: true, spec: &spec{},
-		volumes: []placedVolume{
-			{newVolume: newVolume{create: volume.CreateOptions{Name: "data"}, archive: &labels.Archive{}}, exists: true},
-			{newVolume: newVolume{create: volume.CreateOptions{Name: "kept"}}, exists: true},
+		snapshot: s, name: "web", start: true, pause: true, spec: &runconfig.Spec{},
+		volumes: []runconfig.PlacedVolume{
+			{NewVolume: runconfig.NewVolume{Create: volume.CreateOptions{Name: "data"}, Archive: &labels.Archive{}}, Exists: true},
+			{NewVolume: runconfig.NewVolume{Create: volume.CreateOptions{Name: "kept"}}, Exists: true},
 		},
 	}
-	r.findProblems(surroundings{}, nil, ReplaceOptions{}, nil)
+	r.findProblems(runconfig.Surroundings{}, nil, ReplaceOptions{}, nil)
 	assert.Equal(t, r.steps(ReplaceOptions{}).String(),
 		"leave out kept (the snapshot does not hold its content; the volume is kept as it is)\n"+
 			"create snapshot web (to go back to)\nrestore volume data\ncreate container web (from "+s.Ref()+")\nstart container web\npause container web\n")
 	assert.Assert(t, !strings.Contains(r.steps(ReplaceOptions{NoSafety: true}).String(), "create snapshot"))
-	r.volumes[0].exists = false
+	r.volumes[0].Exists = false
 	assert.Assert(t, !strings.Contains(r.steps(ReplaceOptions{}).String(), "create snapshot"))
 }

@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"fmt"
@@ -33,14 +33,14 @@ const (
 	ConfigMount       = "mount"
 )
 
-// configChanges compares a container with what a snapshot makes of it.
-func configChanges(old container.InspectResponse, s catalog.Snapshot, sp *spec) []ConfigChange {
+// Changes compares a container with what a snapshot makes of it.
+func Changes(old container.InspectResponse, s catalog.Snapshot, sp *Spec) []ConfigChange {
 	changes := imageChange(old, s)
-	for _, c := range compareNamed(variables(old.Config.Env), variables(sp.config.Env)) {
+	for _, c := range compareNamed(variables(old.Config.Env), variables(sp.Config.Env)) {
 		c.What, c.Now, c.Then = ConfigEnvironment, "", ""
 		changes = append(changes, c)
 	}
-	for _, c := range compareNamed(publications(old.HostConfig.PortBindings), publications(sp.host.PortBindings)) {
+	for _, c := range compareNamed(publications(old.HostConfig.PortBindings), publications(sp.Host.PortBindings)) {
 		c.What = ConfigPort
 		changes = append(changes, c)
 	}

@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"strings"
@@ -24,75 +24,75 @@ func captured() catalog.Snapshot {
 }
 
 func TestForCopyTakesNoneOfTheOriginalsTraffic(t *testing.T) {
-	sp := spec{
-		config: container.Config{Hostname: "abababababab", Labels: map[string]string{"own": "1", "com.docker.compose.service": "web"}, MacAddress: "02:42:00:00:00:01"}, //nolint:staticcheck // SA1019: engines before 25 read it.
-		host:   container.HostConfig{NetworkMode: "front", ContainerIDFile: "/tmp/id"},
-		endpoints: map[string]*network.EndpointSettings{"front": {
+	sp := Spec{
+		Config: container.Config{Hostname: "abababababab", Labels: map[string]string{"own": "1", "com.docker.compose.service": "web"}, MacAddress: "02:42:00:00:00:01"}, //nolint:staticcheck // SA1019: engines before 25 read it.
+		Host:   container.HostConfig{NetworkMode: "front", ContainerIDFile: "/tmp/id"},
+		Endpoints: map[string]*network.EndpointSettings{"front": {
 			Aliases: []string{"web"}, IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: "10.0.0.5"}, MacAddress: "02:42:00:00:00:01",
 			IPAddress: "10.0.0.5", DNSNames: []string{"web"}, EndpointID: "x", DriverOpts: map[string]string{"a": "b"}, GwPriority: 7, Links: []string{"db:database"},
 		}},
 	}
-	sp.forCopy(captured())
-	assert.Equal(t, sp.config.Image, "cua-snapshot/web:20260131-120001-000001")
-	assert.Equal(t, sp.config.Hostname, "")
-	assert.Equal(t, sp.config.MacAddress, "") //nolint:staticcheck // SA1019: engines before 25 read it.
-	assert.Equal(t, sp.host.ContainerIDFile, "")
-	assert.DeepEqual(t, sp.endpoints, map[string]*network.EndpointSettings{"front": {
+	sp.ForCopy(captured())
+	assert.Equal(t, sp.Config.Image, "cua-snapshot/web:20260131-120001-000001")
+	assert.Equal(t, sp.Config.Hostname, "")
+	assert.Equal(t, sp.Config.MacAddress, "") //nolint:staticcheck // SA1019: engines before 25 read it.
+	assert.Equal(t, sp.Host.ContainerIDFile, "")
+	assert.DeepEqual(t, sp.Endpoints, map[string]*network.EndpointSettings{"front": {
 		DriverOpts: map[string]string{"a": "b"}, GwPriority: 7, Links: []string{"db:database"},
 	}})
-	assert.DeepEqual(t, sp.config.Labels, map[string]string{
+	assert.DeepEqual(t, sp.Config.Labels, map[string]string{
 		"own": "1", labels.KeyRestoredFrom: "20260131-120001-000001",
 	})
 }
 
 func TestTheImagesOwnLabelsAreBlank(t *testing.T) {
-	var sp spec
-	sp.forCopy(captured())
-	sp.blankInherited(map[string]string{labels.KeyID: "x", labels.KeyVersion: "1", labels.PrefixMeta + "k": "v", "cua.snapshot.worker.replace": "{}", "other": "y"})
-	assert.DeepEqual(t, sp.config.Labels, map[string]string{
+	var sp Spec
+	sp.ForCopy(captured())
+	sp.BlankInherited(map[string]string{labels.KeyID: "x", labels.KeyVersion: "1", labels.PrefixMeta + "k": "v", "cua.snapshot.worker.replace": "{}", "other": "y"})
+	assert.DeepEqual(t, sp.Config.Labels, map[string]string{
 		labels.KeyID: "", labels.PrefixMeta + "k": "", "cua.snapshot.worker.replace": "",
 		labels.KeyVersion: "", labels.KeyRestoredFrom: "20260131-120001-000001",
 	})
 }
 
 func TestForCopyKeepsAChosenHostname(t *testing.T) {
-	sp := spec{config: container.Config{Hostname: "db", Domainname: "example.org"}}
-	sp.forCopy(captured())
-	assert.Equal(t, sp.config.Hostname, "db")
-	assert.Equal(t, sp.config.Domainname, "example.org")
+	sp := Spec{Config: container.Config{Hostname: "db", Domainname: "example.org"}}
+	sp.ForCopy(captured())
+	assert.Equal(t, sp.Config.Hostname, "db")
+	assert.Equal(t, sp.Config.Domainname, "example.org")
 }
 
 func TestForCopyFollowsTheRulesOfSharedNamespaces(t *testing.T) {
-	whole := func(h container.HostConfig) spec {
+	whole := func(h container.HostConfig) Spec {
 		h.PortBindings, h.PublishAllPorts, h.DNS, h.ExtraHosts, h.Links = nat.PortMap{"80/tcp": nil}, true, []string{"1.1.1.1"}, []string{"a:1.1.1.1"}, []string{"/db:/web/db"}
-		return spec{
-			config:    container.Config{Hostname: "h", Domainname: "d", ExposedPorts: nat.PortSet{"80/tcp": {}}},
-			host:      h,
-			endpoints: map[string]*network.EndpointSettings{"x": {}},
+		return Spec{
+			Config:    container.Config{Hostname: "h", Domainname: "d", ExposedPorts: nat.PortSet{"80/tcp": {}}},
+			Host:      h,
+			Endpoints: map[string]*network.EndpointSettings{"x": {}},
 		}
 	}
 	peer := whole(container.HostConfig{NetworkMode: "container:abc"})
-	peer.forCopy(captured())
-	assert.Equal(t, peer.config.Hostname+peer.config.Domainname, "")
-	assert.Equal(t, len(peer.config.ExposedPorts)+len(peer.host.PortBindings)+len(peer.host.DNS)+len(peer.host.ExtraHosts)+len(peer.host.Links)+len(peer.endpoints), 0)
-	assert.Assert(t, !peer.host.PublishAllPorts)
+	peer.ForCopy(captured())
+	assert.Equal(t, peer.Config.Hostname+peer.Config.Domainname, "")
+	assert.Equal(t, len(peer.Config.ExposedPorts)+len(peer.Host.PortBindings)+len(peer.Host.DNS)+len(peer.Host.ExtraHosts)+len(peer.Host.Links)+len(peer.Endpoints), 0)
+	assert.Assert(t, !peer.Host.PublishAllPorts)
 
 	host := whole(container.HostConfig{NetworkMode: "host"})
-	host.forCopy(captured())
-	assert.Equal(t, host.config.Hostname, "h")
-	assert.Equal(t, len(host.host.Links)+len(host.endpoints), 0)
-	assert.Equal(t, len(host.host.DNS), 1)
+	host.ForCopy(captured())
+	assert.Equal(t, host.Config.Hostname, "h")
+	assert.Equal(t, len(host.Host.Links)+len(host.Endpoints), 0)
+	assert.Equal(t, len(host.Host.DNS), 1)
 
 	uts := whole(container.HostConfig{NetworkMode: "x", UTSMode: "host"})
-	uts.forCopy(captured())
-	assert.Equal(t, uts.config.Hostname+uts.config.Domainname, "")
-	assert.Equal(t, len(uts.endpoints), 1)
+	uts.ForCopy(captured())
+	assert.Equal(t, uts.Config.Hostname+uts.Config.Domainname, "")
+	assert.Equal(t, len(uts.Endpoints), 1)
 }
 
 func TestVolumesFromBecomeTheirMounts(t *testing.T) {
-	sp := spec{
-		config: container.Config{Volumes: map[string]struct{}{"/declared": {}}},
-		host: container.HostConfig{
+	sp := Spec{
+		Config: container.Config{Volumes: map[string]struct{}{"/declared": {}}},
+		Host: container.HostConfig{
 			VolumesFrom: []string{"other"}, Binds: []string{"own:/own"}, Mounts: []mount.Mount{{Type: mount.TypeTmpfs, Target: "/tmp"}},
 		},
 	}
@@ -105,10 +105,10 @@ func TestVolumesFromBecomeTheirMounts(t *testing.T) {
 		{Type: "tmpfs", Destination: "/tmp", RW: true},
 	}
 	sp.volumesFromAsMounts(mounts)
-	assert.DeepEqual(t, sp.host.Binds, []string{"own:/own", "data:/data", "ro:/ro:ro", "/etc:/etc"})
-	assert.Assert(t, sp.host.VolumesFrom == nil)
+	assert.DeepEqual(t, sp.Host.Binds, []string{"own:/own", "data:/data", "ro:/ro:ro", "/etc:/etc"})
+	assert.Assert(t, sp.Host.VolumesFrom == nil)
 	sp.volumesFromAsMounts(mounts) // has none any more
-	assert.Equal(t, len(sp.host.Binds), 4)
+	assert.Equal(t, len(sp.Host.Binds), 4)
 }
 
 func TestOverrideEnv(t *testing.T) {
@@ -198,30 +198,30 @@ func TestOverrideResources(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			sp := spec{host: container.HostConfig{Resources: test.captured}}
+			sp := Spec{Host: container.HostConfig{Resources: test.captured}}
 			sp.overrideResources(test.options)
-			assert.DeepEqual(t, sp.host.Resources, test.want)
+			assert.DeepEqual(t, sp.Host.Resources, test.want)
 		})
 	}
 }
 
 func TestFitAPI(t *testing.T) {
-	full := func() *spec {
-		return &spec{
-			config: container.Config{Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"CMD", "x"}, StartInterval: 5}},
-			host: container.HostConfig{Mounts: []mount.Mount{
+	full := func() *Spec {
+		return &Spec{
+			Config: container.Config{Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"CMD", "x"}, StartInterval: 5}},
+			Host: container.HostConfig{Mounts: []mount.Mount{
 				{Type: mount.TypeBind, BindOptions: &mount.BindOptions{ReadOnlyForceRecursive: true, NonRecursive: true}}, {Type: mount.TypeTmpfs},
 			}},
 		}
 	}
 	for _, version := range []string{"1.44", "1.51"} {
 		sp := full()
-		assert.Equal(t, len(sp.fitAPI(version)), 0)
-		assert.DeepEqual(t, sp.host, full().host)
+		assert.Equal(t, len(sp.FitAPI(version)), 0)
+		assert.DeepEqual(t, sp.Host, full().Host)
 	}
 	sp := full()
-	assert.DeepEqual(t, sp.fitAPI("1.41"), []string{"Config.Healthcheck.StartInterval", "HostConfig.Mounts.BindOptions.ReadOnlyForceRecursive"})
-	assert.DeepEqual(t, sp.config.Healthcheck, &dockerspec.HealthcheckConfig{Test: []string{"CMD", "x"}})
-	assert.DeepEqual(t, sp.host.Mounts[0].BindOptions, &mount.BindOptions{NonRecursive: true})
-	assert.Equal(t, len((&spec{}).fitAPI("1.24")), 0)
+	assert.DeepEqual(t, sp.FitAPI("1.41"), []string{"Config.Healthcheck.StartInterval", "HostConfig.Mounts.BindOptions.ReadOnlyForceRecursive"})
+	assert.DeepEqual(t, sp.Config.Healthcheck, &dockerspec.HealthcheckConfig{Test: []string{"CMD", "x"}})
+	assert.DeepEqual(t, sp.Host.Mounts[0].BindOptions, &mount.BindOptions{NonRecursive: true})
+	assert.Equal(t, len((&Spec{}).FitAPI("1.24")), 0)
 }

@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"maps"
@@ -11,49 +11,49 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// forCopy turns a captured configuration into that of a new container which
+// ForCopy turns a captured configuration into that of a new container which
 // lives beside the original and takes none of its traffic: no aliases, fixed
 // addresses or MAC, no Compose labels. It returns what the user has to know of.
-func (sp *spec) forCopy(s catalog.Snapshot) plan.Plan {
-	sp.config.Image = s.Ref()
-	sp.host.ContainerIDFile = ""
+func (sp *Spec) ForCopy(s catalog.Snapshot) plan.Plan {
+	sp.Config.Image = s.Ref()
+	sp.Host.ContainerIDFile = ""
 	sp.copyHostname(s.Container.ID)
 	sp.copyLabels(s)
 	notes := sp.copyEndpoints()
-	sp.host.Links = createLinks(sp.host.Links)
+	sp.Host.Links = createLinks(sp.Host.Links)
 	sp.volumesFromAsMounts(s.Mounts)
 	sp.keepNamespaceRules()
 	return notes
 }
 
 // copyHostname drops a hostname that only came from the original's ID.
-func (sp *spec) copyHostname(originalID string) {
-	if len(originalID) >= dockerop.ShortID && sp.config.Hostname == originalID[:dockerop.ShortID] {
-		sp.config.Hostname = ""
+func (sp *Spec) copyHostname(originalID string) {
+	if len(originalID) >= dockerop.ShortID && sp.Config.Hostname == originalID[:dockerop.ShortID] {
+		sp.Config.Hostname = ""
 	}
-	sp.config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it.
+	sp.Config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it.
 }
 
 // copyLabels leaves off Compose's labels, and says what the copy was made from.
-func (sp *spec) copyLabels(s catalog.Snapshot) {
+func (sp *Spec) copyLabels(s catalog.Snapshot) {
 	own := map[string]string{}
-	for key, value := range sp.config.Labels {
+	for key, value := range sp.Config.Labels {
 		if !strings.HasPrefix(key, catalog.ComposePrefix) {
 			own[key] = value
 		}
 	}
 	own[labels.KeyRestoredFrom] = string(s.ID)
-	sp.config.Labels = own
+	sp.Config.Labels = own
 }
 
 // volumesFromAsMounts names the volumes that came from another container, which
 // may be gone or have others by now.
-func (sp *spec) volumesFromAsMounts(mounts []labels.Mount) {
-	if len(sp.host.VolumesFrom) == 0 {
+func (sp *Spec) volumesFromAsMounts(mounts []labels.Mount) {
+	if len(sp.Host.VolumesFrom) == 0 {
 		return
 	}
-	sp.host.VolumesFrom = nil
-	configured := sp.destinations()
+	sp.Host.VolumesFrom = nil
+	configured := sp.Destinations()
 	for _, m := range mounts {
 		source := m.Name
 		if m.Type == "bind" {
@@ -62,26 +62,26 @@ func (sp *spec) volumesFromAsMounts(mounts []labels.Mount) {
 		if source == "" || configured[m.Destination] {
 			continue
 		}
-		bind := bindSpec{source: source, destination: m.Destination}
+		bind := bindSpec{Source: source, Destination: m.Destination}
 		if !m.RW {
 			bind = bind.with("ro")
 		}
-		sp.host.Binds = append(sp.host.Binds, bind.String())
+		sp.Host.Binds = append(sp.Host.Binds, bind.String())
 	}
 }
 
-// destinations are the mount points that the configuration itself names.
-func (sp *spec) destinations() map[string]bool {
+// Destinations are the mount points that the configuration itself names.
+func (sp *Spec) Destinations() map[string]bool {
 	found := map[string]bool{}
-	for destination := range sp.config.Volumes {
+	for destination := range sp.Config.Volumes {
 		found[destination] = true
 	}
-	for _, text := range sp.host.Binds {
-		if b, ok := parseBind(text); ok {
-			found[b.destination] = true
+	for _, text := range sp.Host.Binds {
+		if b, ok := ParseBind(text); ok {
+			found[b.Destination] = true
 		}
 	}
-	for _, m := range sp.host.Mounts {
+	for _, m := range sp.Host.Mounts {
 		found[m.Target] = true
 	}
 	return found
@@ -89,26 +89,26 @@ func (sp *spec) destinations() map[string]bool {
 
 // keepNamespaceRules drops what the engine reports of a container that shares a
 // namespace, but refuses to be told when making one.
-func (sp *spec) keepNamespaceRules() {
-	if sp.host.NetworkMode.IsContainer() {
-		sp.config.Hostname, sp.config.Domainname = "", ""
-		sp.config.ExposedPorts = nil
-		sp.host.PortBindings, sp.host.PublishAllPorts = nil, false
-		sp.host.DNS, sp.host.DNSOptions, sp.host.DNSSearch, sp.host.ExtraHosts, sp.host.Links = nil, nil, nil, nil, nil
+func (sp *Spec) keepNamespaceRules() {
+	if sp.Host.NetworkMode.IsContainer() {
+		sp.Config.Hostname, sp.Config.Domainname = "", ""
+		sp.Config.ExposedPorts = nil
+		sp.Host.PortBindings, sp.Host.PublishAllPorts = nil, false
+		sp.Host.DNS, sp.Host.DNSOptions, sp.Host.DNSSearch, sp.Host.ExtraHosts, sp.Host.Links = nil, nil, nil, nil, nil
 	}
-	if sp.host.NetworkMode.IsHost() {
-		sp.host.Links = nil
+	if sp.Host.NetworkMode.IsHost() {
+		sp.Host.Links = nil
 	}
-	if sp.host.UTSMode.IsHost() {
-		sp.config.Hostname, sp.config.Domainname = "", ""
+	if sp.Host.UTSMode.IsHost() {
+		sp.Config.Hostname, sp.Config.Domainname = "", ""
 	}
 }
 
-// override applies what the user asked to be different. It is given notes about
+// Override applies what the user asked to be different. It is given notes about
 // the captured networks, and returns those that then hold.
-func (sp *spec) override(o RestoreOptions, notes plan.Plan) plan.Plan {
-	sp.config.Env = overrideEnv(sp.config.Env, o.Env)
-	maps.Copy(sp.config.Labels, o.Labels)
+func (sp *Spec) Override(o RestoreOptions, notes plan.Plan) plan.Plan {
+	sp.Config.Env = overrideEnv(sp.Config.Env, o.Env)
+	maps.Copy(sp.Config.Labels, o.Labels)
 	sp.overrideResources(o)
 	if len(o.Networks) > 0 {
 		notes = sp.overrideNetworks(o.Networks)
@@ -135,8 +135,8 @@ func overrideEnv(env, changes []string) []string {
 
 // overrideResources sets limits. A swap limit that only followed from the
 // captured memory limit, or that the new one does not fit, is left to the engine.
-func (sp *spec) overrideResources(o RestoreOptions) {
-	r := &sp.host.Resources
+func (sp *Spec) overrideResources(o RestoreOptions) {
+	r := &sp.Host.Resources
 	if o.Memory != nil {
 		memory := *o.Memory
 		if memory == 0 || r.MemorySwap == 2*r.Memory || r.MemorySwap >= 0 && r.MemorySwap < memory {

@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"slices"
@@ -7,16 +7,16 @@ import (
 )
 
 // throttles are the lists of limits on the I/O of devices, without the weights.
-func (sp *spec) throttles() []*[]*blkiodev.ThrottleDevice {
-	h := &sp.host
+func (sp *Spec) throttles() []*[]*blkiodev.ThrottleDevice {
+	h := &sp.Host
 	return []*[]*blkiodev.ThrottleDevice{&h.BlkioDeviceReadBps, &h.BlkioDeviceWriteBps, &h.BlkioDeviceReadIOps, &h.BlkioDeviceWriteIOps}
 }
 
 // limitedDevices are the host's devices whose I/O is limited. The engine looks
 // for them when it starts the container.
-func (sp *spec) limitedDevices() []string {
+func (sp *Spec) limitedDevices() []string {
 	var paths []string
-	for _, d := range sp.host.BlkioWeightDevice {
+	for _, d := range sp.Host.BlkioWeightDevice {
 		if d != nil {
 			paths = append(paths, d.Path)
 		}
@@ -32,8 +32,8 @@ func (sp *spec) limitedDevices() []string {
 }
 
 // dropLimits leaves out every limit on a device.
-func (sp *spec) dropLimits(path string) {
-	sp.host.BlkioWeightDevice = slices.DeleteFunc(sp.host.BlkioWeightDevice, func(d *blkiodev.WeightDevice) bool { return d != nil && d.Path == path })
+func (sp *Spec) dropLimits(path string) {
+	sp.Host.BlkioWeightDevice = slices.DeleteFunc(sp.Host.BlkioWeightDevice, func(d *blkiodev.WeightDevice) bool { return d != nil && d.Path == path })
 	for _, list := range sp.throttles() {
 		*list = slices.DeleteFunc(*list, func(d *blkiodev.ThrottleDevice) bool { return d != nil && d.Path == path })
 	}

@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"strings"
@@ -33,11 +33,11 @@ func TestOverrideNetworks(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			sp := spec{host: container.HostConfig{NetworkMode: "old", PortBindings: nat.PortMap{"80/tcp": nil}}, endpoints: map[string]*network.EndpointSettings{"old": {}}}
-			sp.override(RestoreOptions{Networks: test.names}, nil)
-			assert.DeepEqual(t, append([]string{}, sp.networkNames()...), test.want)
-			assert.Equal(t, string(sp.host.NetworkMode), test.mode)
-			assert.Equal(t, len(sp.host.PortBindings) == 0, sp.host.NetworkMode.IsContainer())
+			sp := Spec{Host: container.HostConfig{NetworkMode: "old", PortBindings: nat.PortMap{"80/tcp": nil}}, Endpoints: map[string]*network.EndpointSettings{"old": {}}}
+			sp.Override(RestoreOptions{Networks: test.names}, nil)
+			assert.DeepEqual(t, append([]string{}, sp.NetworkNames()...), test.want)
+			assert.Equal(t, string(sp.Host.NetworkMode), test.mode)
+			assert.Equal(t, len(sp.Host.PortBindings) == 0, sp.Host.NetworkMode.IsContainer())
 		})
 	}
 }
@@ -47,19 +47,19 @@ func TestNetworkNamesBeginWithTheOneOfTheMode(t *testing.T) {
 	for mode, want := range map[string]string{
 		"c": "c a b bridge", "a": "a b bridge c", "default": "bridge a b c", "bridge": "bridge a b c", "gone": "a b bridge c", "": "a b bridge c",
 	} {
-		sp := spec{host: container.HostConfig{NetworkMode: container.NetworkMode(mode)}, endpoints: endpoints}
-		assert.Equal(t, strings.Join(sp.networkNames(), " "), want, mode)
+		sp := Spec{Host: container.HostConfig{NetworkMode: container.NetworkMode(mode)}, Endpoints: endpoints}
+		assert.Equal(t, strings.Join(sp.NetworkNames(), " "), want, mode)
 	}
 }
 
 // connected is a configuration with that mode and endpoints; nil: it tells none.
-func connected(mode string, names []string) spec {
-	sp := spec{host: container.HostConfig{NetworkMode: container.NetworkMode(mode)}}
+func connected(mode string, names []string) Spec {
+	sp := Spec{Host: container.HostConfig{NetworkMode: container.NetworkMode(mode)}}
 	if names != nil {
-		sp.endpoints = map[string]*network.EndpointSettings{}
+		sp.Endpoints = map[string]*network.EndpointSettings{}
 	}
 	for _, name := range names {
-		sp.endpoints[name] = &network.EndpointSettings{MacAddress: "02:42:00:00:00:01"}
+		sp.Endpoints[name] = &network.EndpointSettings{MacAddress: "02:42:00:00:00:01"}
 	}
 	return sp
 }
@@ -88,11 +88,11 @@ func TestTheModeFollowsWhatTheContainerWasConnectedTo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			copied := connected(test.mode, test.names)
-			assert.Equal(t, copied.forCopy(captured()).String(), test.note)
-			assert.Equal(t, strings.Join(append([]string{string(copied.host.NetworkMode)}, copied.networkNames()...), " "), test.want)
+			assert.Equal(t, copied.ForCopy(captured()).String(), test.note)
+			assert.Equal(t, strings.Join(append([]string{string(copied.Host.NetworkMode)}, copied.NetworkNames()...), " "), test.want)
 			replaced := connected(test.mode, test.names)
-			assert.Equal(t, replaced.inPlace(captured(), nil).String(), test.note)
-			assert.Equal(t, strings.Join(append([]string{string(replaced.host.NetworkMode)}, replaced.networkNames()...), " "), test.want)
+			assert.Equal(t, replaced.InPlace(captured(), nil).String(), test.note)
+			assert.Equal(t, strings.Join(append([]string{string(replaced.Host.NetworkMode)}, replaced.NetworkNames()...), " "), test.want)
 		})
 	}
 }
@@ -105,10 +105,10 @@ func TestInPlaceTakesNoAddressToAnotherNetwork(t *testing.T) {
 	} {
 		for mode, want := range modes {
 			sp := connected(mode, []string{"front"})
-			sp.config.MacAddress = mac //nolint:staticcheck // SA1019: engines before 25 read it.
-			sp.inPlace(captured(), nil)
-			assert.Equal(t, sp.endpoints["front"].MacAddress, want)
-			assert.Equal(t, sp.config.MacAddress != "", mac != "" && mode == "front") //nolint:staticcheck // SA1019: engines before 25 read it.
+			sp.Config.MacAddress = mac //nolint:staticcheck // SA1019: engines before 25 read it.
+			sp.InPlace(captured(), nil)
+			assert.Equal(t, sp.Endpoints["front"].MacAddress, want)
+			assert.Equal(t, sp.Config.MacAddress != "", mac != "" && mode == "front") //nolint:staticcheck // SA1019: engines before 25 read it.
 		}
 	}
 }
@@ -130,12 +130,12 @@ func TestLinksGoAlongToOtherNetworks(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			sp := connected("default", []string{"bridge", "back", "front"})
-			sp.host.Links = []string{"/db:/web/database"}
-			sp.endpoints["back"].Links, sp.endpoints["front"].Links = []string{"cache:c"}, []string{"cache:c", "db:database"}
-			sp.forCopy(captured())
-			lost := sp.override(RestoreOptions{Networks: strings.Fields(test.names)}, nil)
-			assert.DeepEqual(t, sp.host.Links, test.legacy)
-			for name, e := range sp.endpoints {
+			sp.Host.Links = []string{"/db:/web/database"}
+			sp.Endpoints["back"].Links, sp.Endpoints["front"].Links = []string{"cache:c"}, []string{"cache:c", "db:database"}
+			sp.ForCopy(captured())
+			lost := sp.Override(RestoreOptions{Networks: strings.Fields(test.names)}, nil)
+			assert.DeepEqual(t, sp.Host.Links, test.legacy)
+			for name, e := range sp.Endpoints {
 				assert.Equal(t, strings.Join(e.Links, " ") == "db:database cache:c", name == test.linked, "%s %v", name, e.Links)
 			}
 			assert.Equal(t, lost.String(), test.lost)
@@ -145,25 +145,25 @@ func TestLinksGoAlongToOtherNetworks(t *testing.T) {
 
 func TestOtherNetworksLeaveNothingToSayOfThoseThatWere(t *testing.T) {
 	sp := connected("front", []string{})
-	assert.Equal(t, len(sp.override(RestoreOptions{Networks: []string{"n"}}, plan.Plan{{Op: plan.OpLeaveOut, Target: "network front"}})), 0)
+	assert.Equal(t, len(sp.Override(RestoreOptions{Networks: []string{"n"}}, plan.Plan{{Op: plan.OpLeaveOut, Target: "network front"}})), 0)
 	kept := plan.Plan{{Op: plan.OpLeaveOut, Target: "network front"}}
-	assert.DeepEqual(t, sp.override(RestoreOptions{}, kept), kept)
+	assert.DeepEqual(t, sp.Override(RestoreOptions{}, kept), kept)
 }
 
 func TestACopyYieldsTheHostname(t *testing.T) {
 	original := labels.Container{ID: strings.Repeat("ab", 32), Name: "web"}
-	there := func(id, name string, networks ...string) surroundings {
+	there := func(id, name string, networks ...string) Surroundings {
 		c := container.Summary{ID: id, Names: []string{"/" + name}, NetworkSettings: &container.NetworkSettingsSummary{Networks: map[string]*network.EndpointSettings{}}}
 		for _, name := range networks {
 			c.NetworkSettings.Networks[name] = &network.EndpointSettings{}
 		}
-		return surroundings{
-			containers: []container.Summary{{ID: "1", Names: []string{"/peer"}}, c},
-			networks:   []network.Summary{{Name: "bridge", ID: "n1"}, {Name: "front", ID: "n2"}, {Name: "back", ID: "n3"}},
+		return Surroundings{
+			Containers: []container.Summary{{ID: "1", Names: []string{"/peer"}}, c},
+			Networks:   []network.Summary{{Name: "bridge", ID: "n1"}, {Name: "front", ID: "n2"}, {Name: "back", ID: "n3"}},
 		}
 	}
 	tests := map[string]struct {
-		around   surroundings
+		around   Surroundings
 		networks []string
 		yields   bool
 	}{
@@ -177,20 +177,20 @@ func TestACopyYieldsTheHostname(t *testing.T) {
 		"beside others":                           {there("c", "other", "front"), []string{"front"}, false},
 		"in a network that is not there any more": {there(original.ID, "web", "gone"), []string{"gone"}, false},
 		"nowhere": {there(original.ID, "web", "front"), []string{}, false},
-		"where the engine tells nothing about it ": {surroundings{containers: []container.Summary{{ID: original.ID}}, networks: []network.Summary{{Name: "front"}}}, []string{"front"}, false},
+		"where the engine tells nothing about it ": {Surroundings{Containers: []container.Summary{{ID: original.ID}}, Networks: []network.Summary{{Name: "front"}}}, []string{"front"}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			sp := connected("bridge", test.networks)
-			sp.config.Hostname, sp.config.Domainname = "db", "example.org"
-			plan := sp.yieldHostname(original, test.around)
-			assert.Equal(t, sp.config.Hostname == "", test.yields)
-			assert.Equal(t, sp.config.Domainname, "example.org")
+			sp.Config.Hostname, sp.Config.Domainname = "db", "example.org"
+			plan := sp.YieldHostname(original, test.around)
+			assert.Equal(t, sp.Config.Hostname == "", test.yields)
+			assert.Equal(t, sp.Config.Domainname, "example.org")
 			assert.Equal(t, len(plan) > 0, test.yields)
 			if test.yields {
 				assert.Assert(t, strings.HasPrefix(plan.String(), "leave out hostname db (container "), plan.String())
 			}
-			assert.Equal(t, len(sp.yieldHostname(original, test.around)) > 0, false)
+			assert.Equal(t, len(sp.YieldHostname(original, test.around)) > 0, false)
 		})
 	}
 }

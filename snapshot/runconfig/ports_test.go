@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"testing"
@@ -39,17 +39,17 @@ func TestFreeTakenPorts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{test.bound: {test.binding}}}}
-			held := heldPorts([]container.Summary{{Names: []string{"/holder"}, Ports: []container.Port{test.held}}})
+			sp := Spec{Host: container.HostConfig{PortBindings: nat.PortMap{test.bound: {test.binding}}}}
+			held := HeldPorts([]container.Summary{{Names: []string{"/holder"}, Ports: []container.Port{test.held}}})
 
-			plan := sp.freeTakenPorts(held, nil)
+			plan := sp.FreeTakenPorts(held, nil)
 
 			want, text := test.binding, ""
 			if test.wantedFree {
 				want.HostPort = ""
 				text = "port " + test.binding.HostPort + " is taken by holder: " + string(test.bound) + " gets a free one\n"
 			}
-			assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{test.bound: {want}})
+			assert.DeepEqual(t, sp.Host.PortBindings, nat.PortMap{test.bound: {want}})
 			assert.Equal(t, plan.String(), text)
 		})
 	}
@@ -61,9 +61,9 @@ func TestFreeTakenPortsKeepsTheOtherBindings(t *testing.T) {
 		"443/tcp": {{HostPort: "443"}},
 		"9/udp":   nil,
 	}
-	sp := spec{host: container.HostConfig{PortBindings: clonePorts(captured)}}
-	plan := sp.freeTakenPorts(map[hostPort]string{{parseIP("10.0.0.1"), 80, "tcp"}: "a", {parseIP("::"), 443, "tcp"}: "b"}, nil)
-	assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{
+	sp := Spec{Host: container.HostConfig{PortBindings: clonePorts(captured)}}
+	plan := sp.FreeTakenPorts(map[HostPort]string{{ParseIP("10.0.0.1"), 80, "tcp"}: "a", {ParseIP("::"), 443, "tcp"}: "b"}, nil)
+	assert.DeepEqual(t, sp.Host.PortBindings, nat.PortMap{
 		"80/tcp":  {{HostIP: "127.0.0.1", HostPort: "80"}, {HostIP: "10.0.0.1"}},
 		"443/tcp": {{}},
 		"9/udp":   nil,
@@ -72,56 +72,56 @@ func TestFreeTakenPortsKeepsTheOtherBindings(t *testing.T) {
 }
 
 func TestFreeTakenPortsReplacesARangeThatIsFull(t *testing.T) {
-	held := map[hostPort]string{{parseIP("10.0.0.1"), 8000, "tcp"}: "b", {parseIP("0.0.0.0"), 8001, "tcp"}: "a", {parseIP("::"), 8002, "tcp"}: "b"}
+	held := map[HostPort]string{{ParseIP("10.0.0.1"), 8000, "tcp"}: "b", {ParseIP("0.0.0.0"), 8001, "tcp"}: "a", {ParseIP("::"), 8002, "tcp"}: "b"}
 	for ports, why := range map[string]string{"8000-8002": "a, b", "8002-8002": "b", "8000-8003": ""} {
-		sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostIP: "10.0.0.1", HostPort: ports}}}}}
-		plan := sp.freeTakenPorts(held, nil)
+		sp := Spec{Host: container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostIP: "10.0.0.1", HostPort: ports}}}}}
+		plan := sp.FreeTakenPorts(held, nil)
 		want := ""
 		if why != "" {
 			want = "port " + ports + " is taken by " + why + ": 80/tcp gets a free one\n"
 		}
 		assert.Equal(t, plan.String(), want)
-		assert.Equal(t, sp.host.PortBindings["80/tcp"][0].HostPort == "", why != "")
+		assert.Equal(t, sp.Host.PortBindings["80/tcp"][0].HostPort == "", why != "")
 	}
 }
 
 func TestPortsThatTheUserNamedAreNotReplaced(t *testing.T) {
-	sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{HostPort: "8081"}}}}}
+	sp := Spec{Host: container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{HostPort: "8081"}}}}}
 	named := nat.PortMap{"80/tcp": {{HostPort: "8080"}}}
-	held := map[hostPort]string{{port: 8080, proto: "tcp"}: "a", {port: 8081, proto: "tcp"}: "b"}
-	assert.Equal(t, sp.freeTakenPorts(held, named).String(), "port 8081 is taken by b: 81/tcp gets a free one\n")
-	assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{}}})
-	assert.Equal(t, len(sp.freeFailedPort(errorString("Bind for 0.0.0.0:8080 failed: port is already allocated"), named)), 0)
-	assert.Equal(t, len(sp.freeFailedPort(errorString("Bind for 0.0.0.0:8080 failed: port is already allocated"), nil)), 1)
+	held := map[HostPort]string{{Port: 8080, Proto: "tcp"}: "a", {Port: 8081, Proto: "tcp"}: "b"}
+	assert.Equal(t, sp.FreeTakenPorts(held, named).String(), "port 8081 is taken by b: 81/tcp gets a free one\n")
+	assert.DeepEqual(t, sp.Host.PortBindings, nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{}}})
+	assert.Equal(t, len(sp.FreeFailedPort(errorString("Bind for 0.0.0.0:8080 failed: port is already allocated"), named)), 0)
+	assert.Equal(t, len(sp.FreeFailedPort(errorString("Bind for 0.0.0.0:8080 failed: port is already allocated"), nil)), 1)
 }
 
 func TestOverridePorts(t *testing.T) {
-	captured := func() spec {
-		return spec{
-			config: container.Config{ExposedPorts: nat.PortSet{"80/tcp": {}, "81/tcp": {}}},
-			host:   container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{HostIP: "::1", HostPort: "8081"}}}},
+	captured := func() Spec {
+		return Spec{
+			Config: container.Config{ExposedPorts: nat.PortSet{"80/tcp": {}, "81/tcp": {}}},
+			Host:   container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{HostIP: "::1", HostPort: "8081"}}}},
 		}
 	}
 	publish := nat.PortMap{"80/tcp": {{HostPort: "9090"}}, "90/udp": {{HostPort: "9091"}}}
 
 	sp := captured()
 	sp.overridePorts(RestoreOptions{})
-	assert.DeepEqual(t, sp.host.PortBindings, captured().host.PortBindings)
+	assert.DeepEqual(t, sp.Host.PortBindings, captured().Host.PortBindings)
 
 	sp = captured()
 	sp.overridePorts(RestoreOptions{Publish: publish})
-	assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{"80/tcp": {{HostPort: "9090"}}, "81/tcp": {{HostIP: "::1", HostPort: "8081"}}, "90/udp": {{HostPort: "9091"}}})
-	assert.DeepEqual(t, sp.config.ExposedPorts, nat.PortSet{"80/tcp": {}, "81/tcp": {}, "90/udp": {}})
+	assert.DeepEqual(t, sp.Host.PortBindings, nat.PortMap{"80/tcp": {{HostPort: "9090"}}, "81/tcp": {{HostIP: "::1", HostPort: "8081"}}, "90/udp": {{HostPort: "9091"}}})
+	assert.DeepEqual(t, sp.Config.ExposedPorts, nat.PortSet{"80/tcp": {}, "81/tcp": {}, "90/udp": {}})
 
 	sp = captured()
 	sp.overridePorts(RestoreOptions{PublishAll: true, Publish: publish})
-	assert.Assert(t, sp.host.PublishAllPorts)
-	assert.DeepEqual(t, sp.host.PortBindings, nat.PortMap{"80/tcp": {{HostPort: "9090"}}, "81/tcp": {{HostIP: "::1"}}, "90/udp": {{HostPort: "9091"}}})
+	assert.Assert(t, sp.Host.PublishAllPorts)
+	assert.DeepEqual(t, sp.Host.PortBindings, nat.PortMap{"80/tcp": {{HostPort: "9090"}}, "81/tcp": {{HostIP: "::1"}}, "90/udp": {{HostPort: "9091"}}})
 
-	var bare spec
+	var bare Spec
 	bare.overridePorts(RestoreOptions{Publish: publish})
-	assert.DeepEqual(t, bare.host.PortBindings, publish)
-	bare.freeTakenPorts(map[hostPort]string{{port: 9090, proto: "tcp"}: "x"}, nil)
+	assert.DeepEqual(t, bare.Host.PortBindings, publish)
+	bare.FreeTakenPorts(map[HostPort]string{{Port: 9090, Proto: "tcp"}: "x"}, nil)
 	assert.Equal(t, publish["80/tcp"][0].HostPort, "9090", "the caller's own")
 }
 
@@ -159,11 +159,11 @@ func TestFreeFailedPort(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			sp := spec{host: container.HostConfig{PortBindings: nat.PortMap{
+			sp := Spec{Host: container.HostConfig{PortBindings: nat.PortMap{
 				"80/tcp": {{HostPort: "8080"}}, "443/tcp": {{HostPort: "8443"}}, "90/tcp": {{HostPort: "9000-9001"}},
 				"91/tcp": {{HostPort: "9100"}}, "92/tcp": {{HostPort: "9100-9101"}}, "93/tcp": {{}},
 			}}}
-			assert.Equal(t, sp.freeFailedPort(errorString(test.message), nil).String(), test.want)
+			assert.Equal(t, sp.FreeFailedPort(errorString(test.message), nil).String(), test.want)
 		})
 	}
 }

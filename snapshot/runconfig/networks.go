@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 
 // copyEndpoints keeps of each network what was configured, and drops what would
 // make the copy answer in the original's place.
-func (sp *spec) copyEndpoints() plan.Plan {
+func (sp *Spec) copyEndpoints() plan.Plan {
 	return sp.mapEndpoints(func(e *network.EndpointSettings) *network.EndpointSettings {
 		return &network.EndpointSettings{Links: e.Links, DriverOpts: e.DriverOpts, GwPriority: e.GwPriority}
 	})
@@ -24,10 +24,10 @@ func (sp *spec) copyEndpoints() plan.Plan {
 
 // keepEndpoints keeps of each network all that was configured, and drops what
 // the engine only reports.
-func (sp *spec) keepEndpoints(originalID string) plan.Plan {
+func (sp *Spec) keepEndpoints(originalID string) plan.Plan {
 	isOwnID := func(alias string) bool { return len(alias) >= dockerop.ShortID && strings.HasPrefix(originalID, alias) }
 	// Of its main network the engine tells whether the address was chosen, or made up.
-	if main := sp.mainEndpoint(); main != nil && sp.config.MacAddress == "" { //nolint:staticcheck // SA1019: deprecated to set, but that is where it tells
+	if main := sp.mainEndpoint(); main != nil && sp.Config.MacAddress == "" { //nolint:staticcheck // SA1019: deprecated to set, but that is where it tells
 		main.MacAddress = ""
 	}
 	return sp.mapEndpoints(func(e *network.EndpointSettings) *network.EndpointSettings {
@@ -40,21 +40,21 @@ func (sp *spec) keepEndpoints(originalID string) plan.Plan {
 
 // mapEndpoints keeps of each endpoint what keep says. It returns a note if the
 // container was connected to nothing.
-func (sp *spec) mapEndpoints(keep func(*network.EndpointSettings) *network.EndpointSettings) plan.Plan {
-	mode := sp.host.NetworkMode
+func (sp *Spec) mapEndpoints(keep func(*network.EndpointSettings) *network.EndpointSettings) plan.Plan {
+	mode := sp.Host.NetworkMode
 	if mode.IsHost() || mode.IsContainer() {
-		sp.endpoints = nil
+		sp.Endpoints = nil
 		return nil
 	}
-	known := sp.endpoints != nil
+	known := sp.Endpoints != nil
 	left := known && sp.mainEndpoint() == nil
 	kept := map[string]*network.EndpointSettings{}
-	for name, e := range sp.endpoints {
+	for name, e := range sp.Endpoints {
 		if name != network.NetworkNone {
 			kept[name] = keep(e)
 		}
 	}
-	sp.endpoints = kept
+	sp.Endpoints = kept
 	if left {
 		return sp.leaveMainNetwork()
 	}
@@ -64,14 +64,14 @@ func (sp *spec) mapEndpoints(keep func(*network.EndpointSettings) *network.Endpo
 // leaveMainNetwork makes the network mode say what the container was connected
 // to: after docker network disconnect it still names the network that was left,
 // and a new container would join that again.
-func (sp *spec) leaveMainNetwork() plan.Plan {
-	left := string(sp.host.NetworkMode)
-	sp.config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it; it was the address there.
-	if others := sp.networkNames(); len(others) > 0 {
-		sp.host.NetworkMode = container.NetworkMode(others[0])
+func (sp *Spec) leaveMainNetwork() plan.Plan {
+	left := string(sp.Host.NetworkMode)
+	sp.Config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it; it was the address there.
+	if others := sp.NetworkNames(); len(others) > 0 {
+		sp.Host.NetworkMode = container.NetworkMode(others[0])
 		return nil
 	}
-	sp.host.NetworkMode = network.NetworkNone
+	sp.Host.NetworkMode = network.NetworkNone
 	if left == network.NetworkNone {
 		return nil
 	}
@@ -79,11 +79,11 @@ func (sp *spec) leaveMainNetwork() plan.Plan {
 }
 
 // mainEndpoint is the endpoint in the network that the network mode names.
-func (sp *spec) mainEndpoint() *network.EndpointSettings {
-	if main := sp.endpoints[string(sp.host.NetworkMode)]; main != nil || !sp.host.NetworkMode.IsDefault() {
+func (sp *Spec) mainEndpoint() *network.EndpointSettings {
+	if main := sp.Endpoints[string(sp.Host.NetworkMode)]; main != nil || !sp.Host.NetworkMode.IsDefault() {
 		return main
 	}
-	return sp.endpoints[network.NetworkBridge]
+	return sp.Endpoints[network.NetworkBridge]
 }
 
 // createLinks turns links as the engine reports them, /other:/self/alias, into
@@ -108,32 +108,32 @@ func createLinks(reported []string) []string {
 // overrideNetworks joins these networks and no others. Links go along to the
 // first that the user has made: only there they are aliases, which the engine
 // looks up when they are asked for. It returns notes about those that cannot.
-func (sp *spec) overrideNetworks(names []string) plan.Plan {
+func (sp *Spec) overrideNetworks(names []string) plan.Plan {
 	links := sp.allLinks()
-	sp.host.NetworkMode = container.NetworkMode(names[0])
-	sp.endpoints = map[string]*network.EndpointSettings{}
-	if mode := sp.host.NetworkMode; mode.IsUserDefined() || mode.IsBridge() {
+	sp.Host.NetworkMode = container.NetworkMode(names[0])
+	sp.Endpoints = map[string]*network.EndpointSettings{}
+	if mode := sp.Host.NetworkMode; mode.IsUserDefined() || mode.IsBridge() {
 		for _, name := range names {
-			sp.endpoints[name] = &network.EndpointSettings{}
+			sp.Endpoints[name] = &network.EndpointSettings{}
 		}
 	}
-	at := slices.IndexFunc(names, func(name string) bool { return sp.endpoints[name] != nil && isUserDefined(name) })
+	at := slices.IndexFunc(names, func(name string) bool { return sp.Endpoints[name] != nil && isUserDefined(name) })
 	if at >= 0 {
-		sp.endpoints[names[at]].Links = links
-		sp.host.Links, links = nil, nil
+		sp.Endpoints[names[at]].Links = links
+		sp.Host.Links, links = nil, nil
 	}
-	if mode := sp.host.NetworkMode; !mode.IsBridge() && !mode.IsDefault() {
-		sp.host.Links = nil
+	if mode := sp.Host.NetworkMode; !mode.IsBridge() && !mode.IsDefault() {
+		sp.Host.Links = nil
 	}
 	sp.keepNamespaceRules()
 	return sp.lostLinks(links)
 }
 
 // allLinks are those of the default bridge and those of networks that users made.
-func (sp *spec) allLinks() []string {
-	links := slices.Clone(sp.host.Links)
-	for _, name := range slices.Sorted(maps.Keys(sp.endpoints)) {
-		for _, link := range sp.endpoints[name].Links {
+func (sp *Spec) allLinks() []string {
+	links := slices.Clone(sp.Host.Links)
+	for _, name := range slices.Sorted(maps.Keys(sp.Endpoints)) {
+		for _, link := range sp.Endpoints[name].Links {
 			if !slices.Contains(links, link) {
 				links = append(links, link)
 			}
@@ -143,11 +143,11 @@ func (sp *spec) allLinks() []string {
 }
 
 // lostLinks are notes about the links that the configuration has no more.
-func (sp *spec) lostLinks(links []string) plan.Plan {
+func (sp *Spec) lostLinks(links []string) plan.Plan {
 	var notes plan.Plan
 	for _, link := range links {
-		if !slices.Contains(sp.host.Links, link) {
-			notes = append(notes, plan.Step{Op: plan.OpLeaveOut, Target: "link " + link, Reason: fmt.Sprintf("it cannot work in network %s", sp.host.NetworkMode)})
+		if !slices.Contains(sp.Host.Links, link) {
+			notes = append(notes, plan.Step{Op: plan.OpLeaveOut, Target: "link " + link, Reason: fmt.Sprintf("it cannot work in network %s", sp.Host.NetworkMode)})
 		}
 	}
 	return notes
@@ -155,35 +155,35 @@ func (sp *spec) lostLinks(links []string) plan.Plan {
 
 func isUserDefined(name string) bool { return container.NetworkMode(name).IsUserDefined() }
 
-// yieldHostname leaves out a hostname that a copy would answer to beside the
+// YieldHostname leaves out a hostname that a copy would answer to beside the
 // original: in a network that the user made, the engine takes it for a DNS name.
 // A container of the original's name is the original, restored in place.
-func (sp *spec) yieldHostname(original labels.Container, around surroundings) plan.Plan {
-	if sp.config.Hostname == "" {
+func (sp *Spec) YieldHostname(original labels.Container, around Surroundings) plan.Plan {
+	if sp.Config.Hostname == "" {
 		return nil
 	}
-	for _, name := range sp.networkNames() {
+	for _, name := range sp.NetworkNames() {
 		n := around.network(name)
 		if n == nil || !isUserDefined(n.Name) {
 			continue
 		}
-		for _, c := range []*container.Summary{around.container(original.ID), around.container(original.Name)} {
+		for _, c := range []*container.Summary{around.Container(original.ID), around.Container(original.Name)} {
 			if c == nil || c.NetworkSettings == nil || c.NetworkSettings.Networks[n.Name] == nil {
 				continue
 			}
-			hostname := sp.config.Hostname
-			sp.config.Hostname = ""
+			hostname := sp.Config.Hostname
+			sp.Config.Hostname = ""
 			return plan.Plan{{Op: plan.OpLeaveOut, Target: "hostname " + hostname, Reason: fmt.Sprintf("container %s answers to it in network %s", dockerop.SummaryName(*c), n.Name)}}
 		}
 	}
 	return nil
 }
 
-// networkNames are the networks to join. The first is the one that the engine
+// NetworkNames are the networks to join. The first is the one that the engine
 // takes for the network mode.
-func (sp *spec) networkNames() []string {
-	names := slices.Sorted(maps.Keys(sp.endpoints))
-	mode := string(sp.host.NetworkMode)
+func (sp *Spec) NetworkNames() []string {
+	names := slices.Sorted(maps.Keys(sp.Endpoints))
+	mode := string(sp.Host.NetworkMode)
 	at := slices.IndexFunc(names, func(name string) bool {
 		return name == mode || mode == "default" && name == "bridge"
 	})

@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"slices"
@@ -30,42 +30,42 @@ var hostRules = rules[container.HostConfig]{
 		"ReadonlyRootfs", "RestartPolicy", "ShmSize", "Tmpfs",
 	},
 	judged: map[string]rule[container.HostConfig]{
-		"Annotations":        each(AccessAnnotation, func(h container.HostConfig) []string { return keys(h.Annotations) }),
+		"Annotations":        each(accessAnnotation, func(h container.HostConfig) []string { return keys(h.Annotations) }),
 		"Binds":              func(j judge, h container.HostConfig) []Access { return j.binds(h.Binds) },
-		"CPURealtimePeriod":  each(AccessRealtime, func(h container.HostConfig) []string { return []string{strconv.FormatInt(h.CPURealtimePeriod, 10)} }),
-		"CPURealtimeRuntime": each(AccessRealtime, func(h container.HostConfig) []string { return []string{strconv.FormatInt(h.CPURealtimeRuntime, 10)} }),
-		"CapAdd":             each(AccessCapability, func(h container.HostConfig) []string { return unusualCapabilities(h.CapAdd) }),
-		"Cgroup":             each(AccessCgroup, func(h container.HostConfig) []string { return []string{string(h.Cgroup)} }),
-		"CgroupParent":       each(AccessCgroupParent, func(h container.HostConfig) []string { return []string{h.CgroupParent} }),
+		"CPURealtimePeriod":  each(accessRealtime, func(h container.HostConfig) []string { return []string{strconv.FormatInt(h.CPURealtimePeriod, 10)} }),
+		"CPURealtimeRuntime": each(accessRealtime, func(h container.HostConfig) []string { return []string{strconv.FormatInt(h.CPURealtimeRuntime, 10)} }),
+		"CapAdd":             each(accessCapability, func(h container.HostConfig) []string { return unusualCapabilities(h.CapAdd) }),
+		"Cgroup":             each(accessCgroup, func(h container.HostConfig) []string { return []string{string(h.Cgroup)} }),
+		"CgroupParent":       each(accessCgroupParent, func(h container.HostConfig) []string { return []string{h.CgroupParent} }),
 		"CgroupnsMode":       func(j judge, h container.HostConfig) []Access { return j.cgroupns(h.CgroupnsMode) },
-		"DeviceCgroupRules":  each(AccessDeviceRule, func(h container.HostConfig) []string { return h.DeviceCgroupRules }),
-		"DeviceRequests":     each(AccessDeviceRequest, deviceRequests),
-		"Devices":            each(AccessDevice, devicePaths),
-		"IpcMode":            unless(AccessIPC, func(h container.HostConfig) string { return string(h.IpcMode) }, "none", "private", "shareable"),
-		"Isolation":          unless(AccessIsolation, func(h container.HostConfig) string { return string(h.Isolation) }, "default"),
-		"Links":              each(AccessLink, func(h container.HostConfig) []string { return linkTargets(h.Links) }),
+		"DeviceCgroupRules":  each(accessDeviceRule, func(h container.HostConfig) []string { return h.DeviceCgroupRules }),
+		"DeviceRequests":     each(accessDeviceRequest, deviceRequests),
+		"Devices":            each(accessDevice, devicePaths),
+		"IpcMode":            unless(accessIPC, func(h container.HostConfig) string { return string(h.IpcMode) }, "none", "private", "shareable"),
+		"Isolation":          unless(accessIsolation, func(h container.HostConfig) string { return string(h.Isolation) }, "default"),
+		"Links":              each(accessLink, func(h container.HostConfig) []string { return linkTargets(h.Links) }),
 		"LogConfig":          func(j judge, h container.HostConfig) []Access { return j.logging(h.LogConfig) },
 		"MaskedPaths":        hidden(func(h container.HostConfig) bool { return h.Privileged || hidesAll(h.MaskedPaths, alwaysMasked) }),
 		"Mounts":             func(j judge, h container.HostConfig) []Access { return j.mounts(h.Mounts) },
 		"NetworkMode":        func(j judge, h container.HostConfig) []Access { return j.network(string(h.NetworkMode)) },
 		"OomKillDisable": func(_ judge, h container.HostConfig) []Access {
-			return when(*h.OomKillDisable, Access{Kind: AccessOOMKillDisable})
+			return when(*h.OomKillDisable, Access{Kind: accessOOMKillDisable})
 		},
 		"OomScoreAdj": func(_ judge, h container.HostConfig) []Access {
-			return when(h.OomScoreAdj < 0, Access{AccessOOMScore, strconv.Itoa(h.OomScoreAdj)})
+			return when(h.OomScoreAdj < 0, Access{accessOOMScore, strconv.Itoa(h.OomScoreAdj)})
 		},
-		"PidMode":       unless(AccessPID, func(h container.HostConfig) string { return string(h.PidMode) }),
-		"Privileged":    func(judge, container.HostConfig) []Access { return []Access{{Kind: AccessPrivileged}} },
+		"PidMode":       unless(accessPID, func(h container.HostConfig) string { return string(h.PidMode) }),
+		"Privileged":    func(judge, container.HostConfig) []Access { return []Access{{Kind: accessPrivileged}} },
 		"ReadonlyPaths": hidden(func(h container.HostConfig) bool { return h.Privileged || hidesAll(h.ReadonlyPaths, alwaysReadonly) }),
 		"Runtime":       func(j judge, h container.HostConfig) []Access { return j.runtime(h.Runtime) },
-		"SecurityOpt":   each(AccessSecurity, unusualSecurity),
-		"StorageOpt":    each(AccessStorageOption, func(h container.HostConfig) []string { return except(keys(h.StorageOpt), "size") }),
-		"Sysctls":       each(AccessSysctl, func(h container.HostConfig) []string { return foreignSysctls(h.Sysctls) }),
-		"UTSMode":       unless(AccessUTS, func(h container.HostConfig) string { return string(h.UTSMode) }),
-		"Ulimits":       each(AccessUlimit, unusualUlimits),
-		"UsernsMode":    unless(AccessUserNamespace, func(h container.HostConfig) string { return string(h.UsernsMode) }),
+		"SecurityOpt":   each(accessSecurity, unusualSecurity),
+		"StorageOpt":    each(accessStorageOption, func(h container.HostConfig) []string { return except(keys(h.StorageOpt), "size") }),
+		"Sysctls":       each(accessSysctl, func(h container.HostConfig) []string { return foreignSysctls(h.Sysctls) }),
+		"UTSMode":       unless(accessUTS, func(h container.HostConfig) string { return string(h.UTSMode) }),
+		"Ulimits":       each(accessUlimit, unusualUlimits),
+		"UsernsMode":    unless(accessUserNamespace, func(h container.HostConfig) string { return string(h.UsernsMode) }),
 		"VolumeDriver":  func(j judge, h container.HostConfig) []Access { return j.volumeDriver(h.VolumeDriver, nil) },
-		"VolumesFrom":   each(AccessVolumesFrom, func(h container.HostConfig) []string { return (&spec{host: h}).volumeSources() }),
+		"VolumesFrom":   each(accessVolumesFrom, func(h container.HostConfig) []string { return (&Spec{Host: h}).volumeSources() }),
 	},
 }
 
@@ -77,8 +77,8 @@ var endpointRules = rules[network.EndpointSettings]{
 		"IPAMConfig", "IPAddress", "IPPrefixLen", "IPv6Gateway", "MacAddress", "NetworkID",
 	},
 	judged: map[string]rule[network.EndpointSettings]{
-		"DriverOpts": each(AccessNetworkOption, func(e network.EndpointSettings) []string { return keys(e.DriverOpts) }),
-		"Links":      each(AccessLink, func(e network.EndpointSettings) []string { return linkTargets(e.Links) }),
+		"DriverOpts": each(accessNetworkOption, func(e network.EndpointSettings) []string { return keys(e.DriverOpts) }),
+		"Links":      each(accessLink, func(e network.EndpointSettings) []string { return linkTargets(e.Links) }),
 	},
 }
 
@@ -108,7 +108,7 @@ var bindOptionRules = rules[mount.BindOptions]{
 		"CreateMountpoint", "NonRecursive", "ReadOnlyForceRecursive", "ReadOnlyNonRecursive",
 	},
 	judged: map[string]rule[mount.BindOptions]{
-		"Propagation": unless(AccessPropagation, func(o mount.BindOptions) string { return string(o.Propagation) }, "private", "rprivate"),
+		"Propagation": unless(accessPropagation, func(o mount.BindOptions) string { return string(o.Propagation) }, "private", "rprivate"),
 	},
 }
 
@@ -161,7 +161,7 @@ func unless[T any](kind AccessKind, value func(T) string, known ...string) rule[
 // hidden is the rule for a list of paths that the engine hides from containers.
 func hidden(whole func(container.HostConfig) bool) rule[container.HostConfig] {
 	return func(_ judge, h container.HostConfig) []Access {
-		return when(!whole(h), Access{AccessSecurity, "systempaths=unconfined"})
+		return when(!whole(h), Access{accessSecurity, "systempaths=unconfined"})
 	}
 }
 

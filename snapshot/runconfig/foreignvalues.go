@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"slices"
@@ -14,13 +14,13 @@ import (
 func (j judge) binds(all []string) []Access {
 	var asked []Access
 	for _, text := range all {
-		b, ok := parseBind(text)
+		b, ok := ParseBind(text)
 		switch {
 		case !ok && isClean(text): // an anonymous volume
-		case !ok || !labels.IsContainerName(b.source) || !strings.HasPrefix(b.destination, "/"):
+		case !ok || !labels.IsContainerName(b.Source) || !strings.HasPrefix(b.Destination, "/"):
 			asked = append(asked, pathAccess(b, text)...)
 		default:
-			asked = append(asked, j.volume(b.source)...)
+			asked = append(asked, j.volume(b.Source)...)
 		}
 	}
 	return asked
@@ -28,17 +28,17 @@ func (j judge) binds(all []string) []Access {
 
 // pathAccess judges a bind mount of a path, and whatever is not understood.
 func pathAccess(b bindSpec, text string) []Access {
-	if !strings.HasPrefix(b.source, "/") {
+	if !strings.HasPrefix(b.Source, "/") {
 		return []Access{{AccessBind, text}}
 	}
 	var asked []Access
 	for _, option := range except(b.options, "ro", "rw", "z", "Z", "nocopy", "private", "rprivate", "consistent", "cached", "delegated", "default", "") {
-		asked = append(asked, Access{AccessPropagation, option})
+		asked = append(asked, Access{accessPropagation, option})
 	}
-	if b.has("ro") && len(b.options) == 1 && isHarmlessPath(b.source) {
+	if b.Has("ro") && len(b.options) == 1 && isHarmlessPath(b.Source) {
 		return asked
 	}
-	return append(asked, Access{AccessBind, b.source})
+	return append(asked, Access{AccessBind, b.Source})
 }
 
 // mounts judges HostConfig.Mounts.
@@ -56,7 +56,7 @@ func mountType(t mount.Type) []Access {
 	case mount.TypeBind, mount.TypeVolume, mount.TypeTmpfs, mount.TypeImage:
 		return nil
 	}
-	return []Access{{AccessField, "Mount.Type." + string(t)}}
+	return []Access{{accessField, "Mount.Type." + string(t)}}
 }
 
 // mountSource judges what a mount shows.
@@ -65,7 +65,7 @@ func (j judge) mountSource(m mount.Mount) []Access {
 	case mount.TypeVolume:
 		return j.volume(m.Source)
 	case mount.TypeImage:
-		return []Access{{AccessImage, m.Source}}
+		return []Access{{accessImage, m.Source}}
 	}
 	isWhole := m.BindOptions == nil || !m.BindOptions.ReadOnlyNonRecursive
 	if m.ReadOnly && isWhole && isHarmlessPath(m.Source) {
@@ -87,13 +87,13 @@ func isHarmlessPath(source string) bool {
 func (j judge) volumeDriver(driver string, options map[string]string) []Access {
 	var asked []Access
 	if driver != "" && driver != "local" {
-		asked = append(asked, Access{AccessVolumeDriver, driver})
+		asked = append(asked, Access{accessVolumeDriver, driver})
 	}
 	if isMemory(options) {
 		return asked
 	}
 	for _, key := range except(keys(options), "size") {
-		asked = append(asked, Access{AccessVolumeOption, key + "=" + options[key]})
+		asked = append(asked, Access{accessVolumeOption, key + "=" + options[key]})
 	}
 	return asked
 }
@@ -118,7 +118,7 @@ func (j judge) network(name string) []Access {
 	if slices.Contains([]string{"", "default", "bridge", "none"}, name) || slices.Contains(j.joins, name) {
 		return nil
 	}
-	return []Access{{AccessNetwork, name}}
+	return []Access{{accessNetwork, name}}
 }
 
 // cgroupns judges the cgroup namespace: an engine on cgroup version 1 gives the host's
@@ -127,7 +127,7 @@ func (j judge) cgroupns(mode container.CgroupnsMode) []Access {
 	if mode == "private" || mode.IsHost() && !slices.Contains(j.info.SecurityOptions, "name=cgroupns") {
 		return nil
 	}
-	return []Access{{AccessCgroupns, string(mode)}}
+	return []Access{{accessCgroupns, string(mode)}}
 }
 
 // runtime judges the runtime by what every container here has.
@@ -135,7 +135,7 @@ func (j judge) runtime(name string) []Access {
 	if slices.Contains([]string{"runc", "io.containerd.runc.v2", j.info.DefaultRuntime}, name) {
 		return nil
 	}
-	return []Access{{AccessRuntime, name}}
+	return []Access{{accessRuntime, name}}
 }
 
 // logging judges the log driver: others than these write to other machines, or into
@@ -145,7 +145,7 @@ func (j judge) logging(c container.LogConfig) []Access {
 	if isDefault || slices.Contains([]string{"", "json-file", "local", "none"}, c.Type) {
 		return nil
 	}
-	return []Access{{AccessLogDriver, c.Type}}
+	return []Access{{accessLogDriver, c.Type}}
 }
 
 // defaultCapabilities are those that every container has unless it drops them.

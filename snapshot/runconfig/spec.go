@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"encoding/json"
@@ -14,27 +14,27 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// spec is what the engine's create call takes: a captured configuration on its
+// Spec is what the engine's create call takes: a captured configuration on its
 // way back.
-type spec struct {
-	config    container.Config
-	host      container.HostConfig
-	endpoints map[string]*network.EndpointSettings // by network name
+type Spec struct {
+	Config    container.Config
+	Host      container.HostConfig
+	Endpoints map[string]*network.EndpointSettings // by network name
 	mounts    []labels.Mount                       // as captured
 	names     map[string]string                    // by ID, of the containers whose namespaces it shares
 }
 
-// decodeSpec reads a captured configuration. It also returns the fields that
+// Decode reads a captured configuration. It also returns the fields that
 // this program does not know and would lose.
-func decodeSpec(c labels.Config) (s spec, lost []string, err error) {
+func Decode(c labels.Config) (s Spec, lost []string, err error) {
 	var networking network.NetworkingConfig
 	parts := []struct {
 		name string
 		raw  json.RawMessage
 		into any
 	}{
-		{"Config", c.Config, &s.config},
-		{"HostConfig", c.HostConfig, &s.host},
+		{"Config", c.Config, &s.Config},
+		{"HostConfig", c.HostConfig, &s.Host},
 		{"NetworkingConfig", c.NetworkingConfig, &networking},
 	}
 	for _, part := range parts {
@@ -42,20 +42,20 @@ func decodeSpec(c labels.Config) (s spec, lost []string, err error) {
 			continue
 		}
 		if err := json.Unmarshal(part.raw, part.into); err != nil {
-			return spec{}, nil, fmt.Errorf("read captured %s: %w", part.name, err)
+			return Spec{}, nil, fmt.Errorf("read captured %s: %w", part.name, err)
 		}
 		known, err := json.Marshal(part.into)
 		if err != nil {
-			return spec{}, nil, fmt.Errorf("read captured %s: %w", part.name, err)
+			return Spec{}, nil, fmt.Errorf("read captured %s: %w", part.name, err)
 		}
-		missing, err := missingFields(part.name, part.raw, known)
+		missing, err := MissingFields(part.name, part.raw, known)
 		if err != nil {
-			return spec{}, nil, fmt.Errorf("read captured %s: %w", part.name, err)
+			return Spec{}, nil, fmt.Errorf("read captured %s: %w", part.name, err)
 		}
 		lost = append(lost, missing...)
 	}
-	s.endpoints, s.names = networking.EndpointsConfig, c.Peers
-	maps.DeleteFunc(s.endpoints, func(_ string, e *network.EndpointSettings) bool { return e == nil })
+	s.Endpoints, s.names = networking.EndpointsConfig, c.Peers
+	maps.DeleteFunc(s.Endpoints, func(_ string, e *network.EndpointSettings) bool { return e == nil })
 	s.forgetNetworkIDs()
 	s.keepNoEntrypoint()
 	s.forgetOwnLabels()
@@ -64,9 +64,9 @@ func decodeSpec(c labels.Config) (s spec, lost []string, err error) {
 
 // forgetOwnLabels leaves out the labels that only this program sets: by them it
 // knows its workers and what they were doing.
-func (sp *spec) forgetOwnLabels() {
-	sp.config.Labels = labels.Users(sp.config.Labels)
-	for _, m := range sp.host.Mounts {
+func (sp *Spec) forgetOwnLabels() {
+	sp.Config.Labels = labels.Users(sp.Config.Labels)
+	for _, m := range sp.Host.Mounts {
 		if m.VolumeOptions != nil {
 			m.VolumeOptions.Labels = withoutOurs(m.VolumeOptions.Labels)
 		}
@@ -80,12 +80,12 @@ func withoutOurs(all map[string]string) map[string]string {
 	return kept
 }
 
-// blankInherited hides the labels of this program that the image has: a container
+// BlankInherited hides the labels of this program that the image has: a container
 // made from it would inherit them.
-func (sp *spec) blankInherited(image map[string]string) {
+func (sp *Spec) BlankInherited(image map[string]string) {
 	for key := range image {
-		if _, own := sp.config.Labels[key]; !own && strings.HasPrefix(key, labels.Prefix) {
-			sp.config.Labels[key] = ""
+		if _, own := sp.Config.Labels[key]; !own && strings.HasPrefix(key, labels.Prefix) {
+			sp.Config.Labels[key] = ""
 		}
 	}
 }
@@ -93,29 +93,29 @@ func (sp *spec) blankInherited(image map[string]string) {
 // keepNoEntrypoint says that there is to be no entrypoint: one that is only left
 // out the engine takes from the image, which has it if the container was run
 // with --entrypoint "".
-func (sp *spec) keepNoEntrypoint() {
-	if len(sp.config.Entrypoint) == 0 {
-		sp.config.Entrypoint = []string{""}
+func (sp *Spec) keepNoEntrypoint() {
+	if len(sp.Config.Entrypoint) == 0 {
+		sp.Config.Entrypoint = []string{""}
 	}
 }
 
 // forgetNetworkIDs leaves the networks' names. A network that was made again, by
 // docker compose for one, has another ID; and an engine that is told both goes
 // by the ID.
-func (sp *spec) forgetNetworkIDs() {
-	mode := string(sp.host.NetworkMode)
-	_, isName := sp.endpoints[mode]
-	for name, e := range sp.endpoints {
+func (sp *Spec) forgetNetworkIDs() {
+	mode := string(sp.Host.NetworkMode)
+	_, isName := sp.Endpoints[mode]
+	for name, e := range sp.Endpoints {
 		if !isName && len(mode) >= dockerop.ShortID && strings.HasPrefix(e.NetworkID, mode) {
-			sp.host.NetworkMode = container.NetworkMode(name)
+			sp.Host.NetworkMode = container.NetworkMode(name)
 		}
 		e.NetworkID = ""
 	}
 }
 
-// missingFields lists the fields of the JSON object want that hold something
+// MissingFields lists the fields of the JSON object want that hold something
 // and that have does not have, as dotted paths that begin with prefix.
-func missingFields(prefix string, want, have []byte) ([]string, error) {
+func MissingFields(prefix string, want, have []byte) ([]string, error) {
 	var w, h any
 	if err := json.Unmarshal(want, &w); err != nil {
 		return nil, err

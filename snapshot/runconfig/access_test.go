@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"maps"
@@ -48,7 +48,7 @@ func TestEveryFieldIsJudged(t *testing.T) {
 func TestAFieldThatNobodyKnowsIsAskedFor(t *testing.T) {
 	type invented struct{ Known, Later, Empty string }
 	r := rules[invented]{harmless: []string{"Known"}}
-	assert.DeepEqual(t, r.asked(judge{}, "Config", invented{Known: "a", Later: "b"}), []Access{{AccessField, "Config.Later"}})
+	assert.DeepEqual(t, r.asked(judge{}, "Config", invented{Known: "a", Later: "b"}), []Access{{accessField, "Config.Later"}})
 }
 
 func TestEveryKindOfAccessIsExplained(t *testing.T) {
@@ -102,25 +102,25 @@ func TestHostCgroupsAreAPowerOnlyWhereTheyAreNotTheRule(t *testing.T) {
 	old := judge{info: system.Info{SecurityOptions: []string{"name=seccomp,profile=default"}}}
 	assert.Equal(t, len(old.cgroupns("host")), 0)
 	current := judge{info: system.Info{SecurityOptions: []string{"name=seccomp,profile=builtin", "name=cgroupns"}}}
-	assert.DeepEqual(t, current.cgroupns("host"), []Access{{AccessCgroupns, "host"}})
+	assert.DeepEqual(t, current.cgroupns("host"), []Access{{accessCgroupns, "host"}})
 }
 
 // What this engine does for every container gives nobody more.
 func TestTheEnginesOwnDefaultsAreHarmless(t *testing.T) {
 	j := judge{info: system.Info{DefaultRuntime: "kata", LoggingDriver: "journald"}}
 	assert.Equal(t, len(j.runtime("kata"))+len(j.runtime("runc")), 0)
-	assert.DeepEqual(t, j.runtime("runsc"), []Access{{AccessRuntime, "runsc"}})
+	assert.DeepEqual(t, j.runtime("runsc"), []Access{{accessRuntime, "runsc"}})
 	assert.Equal(t, len(j.logging(container.LogConfig{Type: "journald"})), 0)
-	assert.DeepEqual(t, j.logging(container.LogConfig{Type: "journald", Config: map[string]string{"tag": "kernel"}}), []Access{{AccessLogDriver, "journald"}})
+	assert.DeepEqual(t, j.logging(container.LogConfig{Type: "journald", Config: map[string]string{"tag": "kernel"}}), []Access{{accessLogDriver, "journald"}})
 }
 
 // The paths that engines hide differ from version to version: a foreign container
 // gets those of this engine.
 func TestHiddenPathsAreTheEnginesOwn(t *testing.T) {
-	whole := spec{host: container.HostConfig{MaskedPaths: append(slices.Clone(alwaysMasked), "/proc/more"), ReadonlyPaths: slices.Clone(alwaysReadonly)}}
-	whole.forgetForeign(nil)
-	assert.Assert(t, whole.host.MaskedPaths == nil && whole.host.ReadonlyPaths == nil)
-	partial := spec{host: container.HostConfig{MaskedPaths: []string{"/proc/kcore"}, ReadonlyPaths: slices.Clone(alwaysReadonly)}}
-	partial.forgetForeign(nil)
-	assert.DeepEqual(t, partial.asked(judge{}), []Access{{AccessSecurity, "systempaths=unconfined"}})
+	whole := Spec{Host: container.HostConfig{MaskedPaths: append(slices.Clone(alwaysMasked), "/proc/more"), ReadonlyPaths: slices.Clone(alwaysReadonly)}}
+	whole.ForgetForeign(nil)
+	assert.Assert(t, whole.Host.MaskedPaths == nil && whole.Host.ReadonlyPaths == nil)
+	partial := Spec{Host: container.HostConfig{MaskedPaths: []string{"/proc/kcore"}, ReadonlyPaths: slices.Clone(alwaysReadonly)}}
+	partial.ForgetForeign(nil)
+	assert.DeepEqual(t, partial.asked(judge{}), []Access{{accessSecurity, "systempaths=unconfined"}})
 }

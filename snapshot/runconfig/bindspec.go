@@ -1,4 +1,4 @@
-package snapshot
+package runconfig
 
 import (
 	"slices"
@@ -8,18 +8,18 @@ import (
 // bindSpec is one entry of HostConfig.Binds, source:destination[:option,…]: a
 // path of the host, or a volume by its name, at a path in the container.
 type bindSpec struct {
-	source, destination string
+	Source, Destination string
 	options             []string
 }
 
-// parseBind reads an entry of HostConfig.Binds of a Linux engine. One that has a
+// ParseBind reads an entry of HostConfig.Binds of a Linux engine. One that has a
 // destination only is an anonymous volume: there ok is false.
-func parseBind(text string) (b bindSpec, ok bool) {
+func ParseBind(text string) (b bindSpec, ok bool) {
 	parts := strings.SplitN(text, ":", 3)
 	if len(parts) < 2 {
 		return bindSpec{}, false
 	}
-	b = bindSpec{source: parts[0], destination: parts[1]}
+	b = bindSpec{Source: parts[0], Destination: parts[1]}
 	if len(parts) == 3 {
 		b.options = strings.Split(parts[2], ",")
 	}
@@ -28,18 +28,18 @@ func parseBind(text string) (b bindSpec, ok bool) {
 
 // String is the entry as the engine reads it.
 func (b bindSpec) String() string {
-	text := b.source + ":" + b.destination
+	text := b.Source + ":" + b.Destination
 	if len(b.options) > 0 {
 		text += ":" + strings.Join(b.options, ",")
 	}
 	return text
 }
 
-// isPath tells a path of the host from the name of a volume.
-func (b bindSpec) isPath() bool { return strings.HasPrefix(b.source, "/") }
+// IsPath tells a path of the host from the name of a volume.
+func (b bindSpec) IsPath() bool { return strings.HasPrefix(b.Source, "/") }
 
-// has tells whether the entry has an option.
-func (b bindSpec) has(option string) bool { return slices.Contains(b.options, option) }
+// Has tells whether the entry has an option.
+func (b bindSpec) Has(option string) bool { return slices.Contains(b.options, option) }
 
 // without is the entry without an option.
 func (b bindSpec) without(option string) bindSpec {
@@ -49,7 +49,7 @@ func (b bindSpec) without(option string) bindSpec {
 
 // with is the entry with an option, once.
 func (b bindSpec) with(option string) bindSpec {
-	if !b.has(option) {
+	if !b.Has(option) {
 		b.options = append(slices.Clone(b.options), option)
 	}
 	return b

@@ -1,0 +1,79 @@
+package runconfig
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+)
+
+// BecomesAnonymous tells whether the engine can make a volume like m together with the
+// container. It refuses a read-only one, two mounts cannot share one, and it would
+// make one of another driver where we want a local one.
+func (sp *Spec) BecomesAnonymous(m labels.Mount, mounts []labels.Mount) bool {
+	used := 0
+	for _, other := range mounts {
+		if other.Type == string(mount.TypeVolume) && other.Name == m.Name {
+			used++
+		}
+	}
+	driver := sp.Host.VolumeDriver
+	return m.Anonymous && m.RW && m.Subpath == "" && len(m.Options) == 0 && !pointsElsewhere(m) && used == 1 &&
+		(driver == "" || driver == "local") && len(sp.Host.VolumesFrom) == 0
+}
+
+// MountAnonymous makes the configuration mount a new anonymous volume where m was.
+func (sp *Spec) MountAnonymous(m labels.Mount) {
+	sp.Host.Binds = slices.DeleteFunc(sp.Host.Binds, func(text string) bool {
+		b, ok := ParseBind(text)
+		return ok && !b.IsPath() && b.Destination == m.Destination
+	})
+	for i := range sp.Host.Mounts {
+		point := &sp.Host.Mounts[i]
+		if point.Type == mount.TypeVolume && point.Target == m.Destination {
+			point.Source = ""
+			point.VolumeOptions = anonymousOptions(point.VolumeOptions)
+			return
+		}
+	}
+	isDestination := func(text string) bool { return path.Clean(text) == m.Destination }
+	for destination := range sp.Config.Volumes {
+		if isDestination(destination) {
+			return
+		}
+	}
+	if !slices.ContainsFunc(sp.Host.Binds, isDestination) { // that is how the API can ask for one, too
+		sp.Host.Mounts = append(sp.Host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: m.Destination})
+	}
+}
+
+// anonymousOptions are the options of a captured mount that hold for a new, local
+// volume.
+func anonymousOptions(captured *mount.VolumeOptions) *mount.VolumeOptions {
+	if captured == nil {
+		return nil
+	}
+	kept := &mount.VolumeOptions{NoCopy: captured.NoCopy}
+	for key, value := range withoutOurs(captured.Labels) {
+		if !strings.HasPrefix(key, catalog.ComposePrefix) && key != LabelAnonymous {
+			if kept.Labels == nil {
+				kept.Labels = map[string]string{}
+			}
+			kept.Labels[key] = value
+		}
+	}
+	return kept
+}
+
+// IsAnonymousName tells whether the engine made up the name of a volume.
+func IsAnonymousName(name string) bool {
+	return labels.IsDigits(name, dockerop.FullID, dockerop.FullID)
+}
+
+// LabelAnonymous stands on volumes that the engine itself named, since 23.0.
+const LabelAnonymous = "com.docker.volume.anonymous"

@@ -1,0 +1,114 @@
+package runconfig
+
+import (
+	"slices"
+
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+)
+
+// CopyBinds says what a restored copy gets of the original's bind mounts. What
+// they show belongs to the host, and to the original.
+type CopyBinds string
+
+// The choices.
+const (
+	BindsReadOnly CopyBinds = "ro"     // the copy may only read them
+	BindsShared   CopyBinds = "shared" // as they were captured: it may write what the original may
+	BindsNone     CopyBinds = "none"   // it has none of them
+)
+
+// Bind is one bind mount of a configuration.
+type Bind struct {
+	Source, Destination string
+	readOnly            bool
+	createsSource       bool // the engine makes a missing source
+}
+
+// Binds are the bind mounts of the configuration, in both of its forms.
+func (sp *Spec) Binds() []Bind {
+	var found []Bind
+	for _, text := range sp.Host.Binds {
+		if b, ok := ParseBind(text); ok && b.IsPath() {
+			found = append(found, Bind{Source: b.Source, Destination: b.Destination, readOnly: b.Has("ro")})
+		}
+	}
+	for _, m := range sp.Host.Mounts {
+		if m.Type == mount.TypeBind {
+			found = append(found, Bind{
+				Source: m.Source, Destination: m.Target, readOnly: m.ReadOnly,
+				createsSource: m.BindOptions != nil && m.BindOptions.CreateMountpoint,
+			})
+		}
+	}
+	return found
+}
+
+// PlanMounts decides what a copy gets for mounts. suffix is what its name has
+// after the original's.
+func (sp *Spec) PlanMounts(s catalog.Snapshot, o RestoreOptions, suffix string) (volumes []NewVolume, steps plan.Plan, bindNotes []string) {
+	bindNotes = sp.limitBinds(o.Binds)
+	volumes, steps = sp.planVolumes(s, o.Volumes, suffix)
+	return volumes, steps, bindNotes
+}
+
+// limitBinds gives a copy the bind mounts that it may have, with all their other
+// options. It returns what the user has to know of each.
+func (sp *Spec) limitBinds(choice CopyBinds) []string {
+	var notes []string
+	for _, b := range sp.Binds() {
+		switch {
+		case choice == BindsNone:
+			notes = append(notes, b.Note()+"; the copy does not have it")
+		case b.readOnly:
+			notes = append(notes, b.Note())
+		case choice == BindsShared:
+			notes = append(notes, b.Note()+"; the copy writes to the same files as the original")
+		default:
+			notes = append(notes, b.Note()+"; it is read-only in the copy (--binds shared: writable)")
+		}
+	}
+	switch choice {
+	case BindsShared:
+	case BindsNone:
+		sp.dropBinds()
+	default:
+		sp.protectBinds()
+	}
+	return notes
+}
+
+func (sp *Spec) dropBinds() {
+	sp.Host.Binds = slices.DeleteFunc(sp.Host.Binds, func(text string) bool {
+		b, ok := ParseBind(text)
+		return ok && b.IsPath()
+	})
+	sp.Host.Mounts = slices.DeleteFunc(sp.Host.Mounts, func(m mount.Mount) bool { return m.Type == mount.TypeBind })
+}
+
+// protectBinds makes every bind mount read-only.
+func (sp *Spec) protectBinds() {
+	for i, text := range sp.Host.Binds {
+		if b, ok := ParseBind(text); ok && b.IsPath() {
+			sp.Host.Binds[i] = b.without("rw").with("ro").String()
+		}
+	}
+	for i := range sp.Host.Mounts {
+		if m := &sp.Host.Mounts[i]; m.Type == mount.TypeBind {
+			m.ReadOnly = true
+		}
+	}
+}
+
+// Note says what everybody has to know of a bind mount.
+func (b Bind) Note() string {
+	return "bind mount " + b.Source + " on " + b.Destination + ": its content is not in the snapshot"
+}
+
+// KnowsBinds tells by a container's labels that its owner knows of its bind mounts.
+func KnowsBinds(containerLabels map[string]string) bool {
+	return containerLabels[labels.KeyPolicyBinds] == labels.PolicyBindsKnown
+}

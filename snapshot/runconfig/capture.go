@@ -1,0 +1,57 @@
+package runconfig
+
+import (
+	"encoding/json"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+// Subpath is the part of a volume that a mount shows, if not all of it.
+func Subpath(c container.InspectResponse, destination string) string {
+	if c.HostConfig == nil {
+		return ""
+	}
+	for _, m := range c.HostConfig.Mounts {
+		if m.Target == destination && m.VolumeOptions != nil {
+			return m.VolumeOptions.Subpath
+		}
+	}
+	return ""
+}
+
+// Capture takes the configuration out of the engine's answer as it is.
+// Only our own labels are left out: a restored container inherits those of its
+// image, and each snapshot of it would hold all the older ones. Policies are the
+// user's, and stay.
+func Capture(inspect []byte) (labels.Config, error) {
+	var answer struct {
+		Config          map[string]json.RawMessage
+		HostConfig      json.RawMessage
+		NetworkSettings struct{ Networks json.RawMessage }
+	}
+	if err := json.Unmarshal(inspect, &answer); err != nil {
+		return labels.Config{}, err
+	}
+	var own map[string]string
+	if raw, ok := answer.Config["Labels"]; ok {
+		if err := json.Unmarshal(raw, &own); err != nil {
+			return labels.Config{}, err
+		}
+		stripped, err := json.Marshal(labels.Users(own))
+		if err != nil {
+			return labels.Config{}, err
+		}
+		answer.Config["Labels"] = stripped
+	}
+	config, err := json.Marshal(answer.Config)
+	if err != nil {
+		return labels.Config{}, err
+	}
+	networking, err := json.Marshal(map[string]json.RawMessage{"EndpointsConfig": answer.NetworkSettings.Networks})
+	if err != nil {
+		return labels.Config{}, err
+	}
+	return labels.Config{Config: config, HostConfig: answer.HostConfig, NetworkingConfig: networking}, nil
+}

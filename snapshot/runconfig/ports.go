@@ -1,0 +1,80 @@
+package runconfig
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/go-connections/nat"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+)
+
+// overridePorts publishes what the user asked for. Ports that are not named
+// stay as captured.
+func (sp *Spec) overridePorts(o RestoreOptions) {
+	if sp.Host.PortBindings == nil && len(o.Publish) > 0 {
+		sp.Host.PortBindings = nat.PortMap{}
+	}
+	if sp.Config.ExposedPorts == nil && len(o.Publish) > 0 {
+		sp.Config.ExposedPorts = nat.PortSet{}
+	}
+	if o.PublishAll {
+		sp.Host.PublishAllPorts = true
+		for _, bindings := range sp.Host.PortBindings {
+			for i := range bindings {
+				bindings[i].HostPort = ""
+			}
+		}
+	}
+	for port, bindings := range o.Publish {
+		sp.Host.PortBindings[port] = bindings
+		sp.Config.ExposedPorts[port] = struct{}{}
+	}
+}
+
+func clonePorts(ports nat.PortMap) nat.PortMap {
+	cloned := nat.PortMap{}
+	for port, bindings := range ports {
+		cloned[port] = slices.Clone(bindings)
+	}
+	return cloned
+}
+
+// HostPort is a port of the engine's host that a container holds.
+type HostPort struct {
+	Ip    netip.Addr // unspecified: every address
+	Port  uint16
+	Proto string
+}
+
+// Holds tells whether both cannot be bound at once.
+func (h HostPort) Holds(other HostPort) bool {
+	if h.Port != other.Port || h.Proto != other.Proto {
+		return false
+	}
+	return h.Ip == other.Ip || isAny(h.Ip) || isAny(other.Ip)
+}
+
+func isAny(ip netip.Addr) bool { return !ip.IsValid() || ip.IsUnspecified() }
+
+func ParseIP(s string) netip.Addr {
+	ip, err := netip.ParseAddr(s)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return ip.Unmap()
+}
+
+// HeldPorts maps the ports that running containers hold to their names.
+func HeldPorts(containers []container.Summary) map[HostPort]string {
+	held := map[HostPort]string{}
+	for _, c := range containers {
+		for _, p := range c.Ports {
+			if p.PublicPort != 0 {
+				held[HostPort{ParseIP(p.IP), p.PublicPort, p.Type}] = dockerop.SummaryName(c)
+			}
+		}
+	}
+	return held
+}

@@ -1,0 +1,106 @@
+package runconfig
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+)
+
+// PortProblems finds ports that another container holds, and that must stay what
+// they are: in place all of them.
+func (sp *Spec) PortProblems(around Surroundings) []plan.Problem {
+	var problems []plan.Problem
+	probe := Spec{Host: sp.Host}
+	probe.Host.PortBindings = clonePorts(sp.Host.PortBindings)
+	for _, step := range probe.FreeTakenPorts(HeldPorts(around.Containers), nil) {
+		problems = append(problems, plan.Problem{
+			Kind: plan.ProblemPortTaken, Subject: step.Target, Text: fmt.Sprintf("port %s is %s", step.Target, step.Reason),
+		})
+	}
+	return problems
+}
+
+// AddressProblems finds fixed addresses that another container has, or that the
+// network does not have any more.
+func (sp *Spec) AddressProblems(around Surroundings) []plan.Problem {
+	var problems []plan.Problem
+	for _, name := range slices.Sorted(maps.Keys(sp.Endpoints)) {
+		for _, address := range fixedAddresses(sp.Endpoints[name]) {
+			why := around.addressTaken(name, address)
+			if why != "" {
+				problems = append(problems, plan.Problem{
+					Kind: plan.ProblemAddressTaken, Subject: address.String(), Text: fmt.Sprintf("address %s in network %s is %s", address, name, why),
+				})
+			}
+		}
+	}
+	return problems
+}
+
+// fixedAddresses are those that the user chose.
+func fixedAddresses(e *network.EndpointSettings) []netip.Addr {
+	if e == nil || e.IPAMConfig == nil {
+		return nil
+	}
+	var addresses []netip.Addr
+	for _, text := range []string{e.IPAMConfig.IPv4Address, e.IPAMConfig.IPv6Address} {
+		if address := ParseIP(text); address.IsValid() {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses
+}
+
+// addressTaken tells why an address cannot be had, or nothing.
+func (s Surroundings) addressTaken(networkName string, address netip.Addr) string {
+	n := s.network(networkName)
+	if n == nil {
+		return "" // a problem of its own
+	}
+	inside := slices.ContainsFunc(n.IPAM.Config, func(c network.IPAMConfig) bool {
+		subnet, err := netip.ParsePrefix(c.Subnet)
+		return err == nil && subnet.Contains(address)
+	})
+	if !inside {
+		return "in none of its subnets"
+	}
+	for _, c := range s.Containers {
+		if c.NetworkSettings == nil {
+			continue
+		}
+		e := c.NetworkSettings.Networks[n.Name]
+		if e != nil && (ParseIP(e.IPAddress) == address || ParseIP(e.GlobalIPv6Address) == address) {
+			return "held by container " + dockerop.SummaryName(c)
+		}
+	}
+	return ""
+}
+
+// Dependence says what a container shares with the old one, if it does.
+func Dependence(c, old container.InspectResponse) *plan.Problem {
+	var shared []string
+	for _, namespace := range []struct{ name, container string }{
+		{"network", c.HostConfig.NetworkMode.ConnectedContainer()},
+		{"ipc", c.HostConfig.IpcMode.Container()},
+		{"pid", c.HostConfig.PidMode.Container()},
+	} {
+		if namespace.container == old.ID || namespace.container == dockerop.ContainerName(old) {
+			shared = append(shared, namespace.name)
+		}
+	}
+	if len(shared) == 0 {
+		return nil
+	}
+	return &plan.Problem{
+		Kind: plan.ProblemDependent, Subject: dockerop.ContainerName(c),
+		Text: fmt.Sprintf("container %s lives in the %s namespace of %s, which will be another container", dockerop.ContainerName(c), strings.Join(shared, ", "), dockerop.ContainerName(old)),
+	}
+}

@@ -1,0 +1,201 @@
+package runconfig
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/system"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
+)
+
+// Surroundings is what was observed of the engine before a restore.
+type Surroundings struct {
+	Info       system.Info
+	Networks   []network.Summary
+	Containers []container.Summary // stopped ones too
+	Storage    storage.Map         // of the engine's volumes
+	NoVolume   map[string]bool     // named volumes that are gone
+	NoPath     map[string]bool     // paths of the host that are not there
+	Key        []byte              // of the engine; nil: it has none
+	Inherited  map[string]string   // the labels of the snapshot's image
+}
+
+// RequiredPaths are the host's paths that must exist: a missing source of a
+// bind would silently become an empty directory.
+func (sp *Spec) RequiredPaths() []string {
+	var paths []string
+	for _, b := range sp.Binds() {
+		if !b.createsSource {
+			paths = append(paths, b.Source)
+		}
+	}
+	for _, d := range sp.Host.Devices {
+		paths = append(paths, d.PathOnHost)
+	}
+	paths = append(paths, sp.limitedDevices()...)
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// NamedVolumes are the volumes that the configuration mounts by name, and that
+// are not to be made first.
+func (sp *Spec) NamedVolumes(made []NewVolume) []string {
+	var names []string
+	for _, text := range sp.Host.Binds {
+		if b, ok := ParseBind(text); ok && !b.IsPath() {
+			names = append(names, b.Source)
+		}
+	}
+	for _, m := range sp.Host.Mounts {
+		if m.Type == mount.TypeVolume && m.Source != "" {
+			names = append(names, m.Source)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(made, func(v NewVolume) bool { return v.Create.Name == name })
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Problems lists everything that stands against making a container of sp.
+func (s Surroundings) Problems(sp *Spec, name string) []plan.Problem {
+	var found []plan.Problem
+	add := func(kind plan.ProblemKind, subject, format string) {
+		found = append(found, plan.Problem{Kind: kind, Subject: subject, Text: fmt.Sprintf(format, subject)})
+	}
+	if s.Container(name) != nil {
+		add(plan.ProblemNameTaken, name, "a container named %s exists already")
+	}
+	for _, name := range slices.Sorted(maps.Keys(sp.Endpoints)) {
+		if s.network(name) == nil {
+			add(plan.ProblemNoNetwork, name, "network %s does not exist")
+		}
+	}
+	binds, devices, limited := sp.Binds(), sp.Host.Devices, sp.limitedDevices()
+	for _, path := range slices.Sorted(maps.Keys(s.NoPath)) {
+		if slices.ContainsFunc(binds, func(b Bind) bool { return b.Source == path }) {
+			add(plan.ProblemNoBindSource, path, "the source of bind mount %s does not exist on the engine's host")
+		}
+		if slices.ContainsFunc(devices, func(d container.DeviceMapping) bool { return d.PathOnHost == path }) {
+			add(plan.ProblemNoDevice, path, "device %s does not exist on the engine's host")
+		} else if slices.Contains(limited, path) {
+			add(plan.ProblemNoDevice, path, "device %s, for which there is a limit of I/O, does not exist on the engine's host")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.NoVolume)) {
+		add(plan.ProblemNoVolume, name, "volume %s does not exist any more")
+	}
+	if runtime := sp.Host.Runtime; !s.hasRuntime(runtime) {
+		add(plan.ProblemNoRuntime, runtime, "runtime %s is not known to the engine")
+	}
+	for _, peer := range slices.Concat(sp.Peers(), sp.volumeSources()) {
+		if s.Container(peer) == nil {
+			found = append(found, plan.Problem{Kind: plan.ProblemNoContainer, Subject: peer, Text: sp.Needs(peer) + ", which is gone"})
+		}
+	}
+	return found
+}
+
+// Peers are the containers whose namespaces or addresses the configuration asks for.
+func (sp *Spec) Peers() []string {
+	var peers []string
+	if sp.Host.NetworkMode.IsContainer() {
+		peers = append(peers, sp.Host.NetworkMode.ConnectedContainer())
+	}
+	if sp.Host.IpcMode.IsContainer() {
+		peers = append(peers, sp.Host.IpcMode.Container())
+	}
+	if sp.Host.PidMode.IsContainer() {
+		peers = append(peers, sp.Host.PidMode.Container())
+	}
+	for _, link := range sp.Host.Links {
+		target, _, _ := strings.Cut(link, ":")
+		peers = append(peers, target)
+	}
+	slices.Sort(peers)
+	return slices.Compact(peers)
+}
+
+// Needs says what the container has of another one that it cannot start without.
+func (sp *Spec) Needs(peer string) string {
+	var has []string
+	if sp.Host.NetworkMode.ConnectedContainer() == peer {
+		has = append(has, "the network")
+	}
+	if sp.Host.IpcMode.Container() == peer {
+		has = append(has, "the shared memory")
+	}
+	if sp.Host.PidMode.Container() == peer {
+		has = append(has, "the processes")
+	}
+	if slices.Contains(sp.volumeSources(), peer) {
+		has = append(has, "the volumes")
+	}
+	name := peer
+	if catalog.IsContainerID(peer) {
+		name = peer[:dockerop.ShortID]
+	}
+	if known, ok := sp.names[peer]; ok {
+		name = known
+	}
+	if len(has) == 0 {
+		return "this container has a link to " + name
+	}
+	return "this container uses " + strings.Join(has, " and ") + " of " + name
+}
+
+// volumeSources are the containers whose volumes the configuration asks for
+// (--volumes-from).
+func (sp *Spec) volumeSources() []string {
+	sources := make([]string, len(sp.Host.VolumesFrom))
+	for i, from := range sp.Host.VolumesFrom {
+		sources[i], _, _ = strings.Cut(from, ":")
+	}
+	return sources
+}
+
+// Container finds a container by its name or ID.
+func (s Surroundings) Container(word string) *container.Summary {
+	for i, c := range s.Containers {
+		if c.ID == word || slices.Contains(c.Names, "/"+word) {
+			return &s.Containers[i]
+		}
+	}
+	return nil
+}
+
+func (s Surroundings) network(name string) *network.Summary {
+	for i, n := range s.Networks {
+		if n.Name == name || n.ID == name {
+			return &s.Networks[i]
+		}
+	}
+	return nil
+}
+
+// hasRuntime takes shims for granted that the engine finds by their name.
+func (s Surroundings) hasRuntime(name string) bool {
+	if name == "" || strings.HasPrefix(name, "io.containerd.") || strings.HasPrefix(name, "/") {
+		return true
+	}
+	_, known := s.Info.Runtimes[name]
+	return known || name == s.Info.DefaultRuntime
+}
+
+// Has tells whether a container is there, or another one of its name.
+func (found Surroundings) Has(c labels.Container) bool {
+	return slices.ContainsFunc(found.Containers, func(other container.Summary) bool {
+		return other.ID == c.ID || dockerop.SummaryName(other) == c.Name
+	})
+}

@@ -1,0 +1,203 @@
+package runconfig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+)
+
+// CopyVolumes says what a restored copy gets for volumes.
+type CopyVolumes string
+
+// The choices.
+const (
+	VolumesNew    CopyVolumes = "new"    // new volumes with the captured content
+	VolumesShared CopyVolumes = "shared" // the original's volumes, as they are now
+	VolumesNone   CopyVolumes = "none"   // new, empty volumes
+)
+
+// NewVolume is a volume that a restore will make.
+type NewVolume struct {
+	Original    string
+	Create      volume.CreateOptions
+	Archive     *labels.Archive // nil: it stays empty
+	Destination string          // where the container mounts it, if it is anonymous: the engine makes it with the container
+}
+
+// IsAnonymous tells whether the engine makes the volume together with the container.
+func (v NewVolume) IsAnonymous() bool { return v.Destination != "" }
+
+// planVolumes points the configuration at new volumes, and returns them. suffix
+// is what the copy's name has after the original's.
+func (sp *Spec) planVolumes(s catalog.Snapshot, choice CopyVolumes, suffix string) ([]NewVolume, plan.Plan) {
+	if choice == VolumesShared {
+		return nil, nil
+	}
+	var made []NewVolume
+	var plan plan.Plan
+	at := map[string]int{} // in made, by the original's name
+	for _, m := range s.Mounts {
+		if m.Type != string(mount.TypeVolume) || m.Name == "" {
+			continue
+		}
+		if _, known := at[m.Name]; !known {
+			v := copyVolume(s, m, suffix)
+			if choice == VolumesNone {
+				v.Archive = nil
+			}
+			if sp.BecomesAnonymous(m, s.Mounts) {
+				v.Destination = m.Destination
+			}
+			at[m.Name] = len(made)
+			made = append(made, v)
+			plan = append(plan, v.Step())
+		}
+		if made[at[m.Name]].IsAnonymous() {
+			sp.MountAnonymous(m)
+			continue
+		}
+		sp.mountVolume(m, made[at[m.Name]])
+	}
+	return made, plan
+}
+
+func (v NewVolume) Step() plan.Step {
+	step := plan.Step{Op: plan.OpCreateVolume, Target: v.Create.Name, Reason: "empty"}
+	if v.IsAnonymous() {
+		step.Op, step.Target = plan.OpCreateAnonymous, v.Destination
+	}
+	if v.Archive != nil {
+		step.Reason = fmt.Sprintf("%d entries, %d bytes of %s", v.Archive.Entries, v.Archive.Bytes, v.Original)
+	}
+	return step
+}
+
+// copyVolume describes the copy of a captured volume. An anonymous one gets the
+// beginning of its name: 64 digits tell nobody more.
+func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string) NewVolume {
+	base := m.Name
+	if m.Anonymous && len(base) > dockerop.ShortID {
+		base = base[:dockerop.ShortID]
+	}
+	own := map[string]string{}
+	for key, value := range withoutOurs(m.Labels) {
+		if !strings.HasPrefix(key, catalog.ComposePrefix) && key != LabelAnonymous {
+			own[key] = value
+		}
+	}
+	own[labels.KeyVersion] = labels.SchemaVersion
+	own[labels.KeyRestoredFrom] = string(s.ID)
+	create := volume.CreateOptions{Name: base + "-" + suffix, Driver: m.Driver, DriverOpts: m.Options, Labels: own}
+	if pointsElsewhere(m) {
+		create.Driver, create.DriverOpts = "local", nil
+	}
+	return NewVolume{Original: m.Name, Create: create, Archive: m.Archive}
+}
+
+// recreateVolume describes a captured volume itself, in case it is gone.
+func recreateVolume(m labels.Mount) volume.CreateOptions {
+	return volume.CreateOptions{Name: m.Name, Driver: m.Driver, DriverOpts: m.Options, Labels: withoutOurs(m.Labels)}
+}
+
+// pointsElsewhere tells whether a volume with the same driver and options would
+// be the very same storage (an NFS export, a host directory), or would not keep
+// what is restored into it before the container starts (a tmpfs).
+func pointsElsewhere(m labels.Mount) bool {
+	if m.Driver != "" && m.Driver != "local" {
+		return true
+	}
+	return m.Options["device"] != "" || m.Options["type"] != ""
+}
+
+// mountVolume makes the configuration mount v where m was: in place of the
+// original's name, or in addition if it had none. A volume that was captured
+// empty stays so: the engine would fill it from the image.
+func (sp *Spec) mountVolume(m labels.Mount, v NewVolume) {
+	name, empty := v.Create.Name, v.Archive != nil && v.Archive.Entries <= 1 // the root entry
+	for i := range sp.Host.Mounts {
+		point := &sp.Host.Mounts[i]
+		if point.Type == mount.TypeVolume && point.Target == m.Destination {
+			point.Source = name
+			captured := point.VolumeOptions
+			point.VolumeOptions = &mount.VolumeOptions{NoCopy: empty, Subpath: m.Subpath}
+			if captured != nil && captured.NoCopy {
+				point.VolumeOptions.NoCopy = true
+			}
+			return
+		}
+	}
+	for i, text := range sp.Host.Binds {
+		b, ok := ParseBind(text)
+		if !ok || b.Destination != m.Destination || b.IsPath() {
+			continue
+		}
+		b.Source = name
+		if empty {
+			b = b.with("nocopy")
+		}
+		sp.Host.Binds[i] = b.String()
+		return
+	}
+	added := bindSpec{Source: name, Destination: m.Destination}
+	if !m.RW {
+		added = added.with("ro")
+	}
+	if empty {
+		added = added.with("nocopy")
+	}
+	sp.Host.Binds = append(sp.Host.Binds, added.String())
+}
+
+// MissingArchives are captured volumes whose content is not in the snapshot.
+func MissingArchives(volumes []NewVolume) plan.Plan {
+	var steps plan.Plan
+	for _, v := range volumes {
+		if v.Archive == nil {
+			steps = append(steps, plan.Step{Op: plan.OpLeaveOut, Target: v.Original, Reason: "the snapshot does not hold its content; the new volume is empty"})
+		}
+	}
+	return slices.Clip(steps)
+}
+
+// CheckVolumeName tells why name cannot be the name of a volume.
+func CheckVolumeName(name string) error {
+	if !labels.IsContainerName(name) { // the engine has one grammar for both
+		return fmt.Errorf("invalid volume name %q: use letters, digits, '_', '.' and '-'", name)
+	}
+	return nil
+}
+
+// WithoutCopy is the host configuration with no volume filled from the image: an
+// empty one is to be captured as it is.
+func (sp *Spec) WithoutCopy() *container.HostConfig {
+	host := sp.Host
+	host.Binds = slices.Clone(host.Binds)
+	for i, text := range host.Binds {
+		if b, ok := ParseBind(text); ok && !b.IsPath() {
+			host.Binds[i] = b.with("nocopy").String()
+		}
+	}
+	host.Mounts = slices.Clone(host.Mounts)
+	for i := range host.Mounts {
+		m := &host.Mounts[i]
+		if m.Type != mount.TypeVolume {
+			continue
+		}
+		var options mount.VolumeOptions
+		if m.VolumeOptions != nil {
+			options = *m.VolumeOptions
+		}
+		options.NoCopy = true
+		m.VolumeOptions = &options
+	}
+	return &host
+}

@@ -1,0 +1,93 @@
+package runconfig
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+)
+
+func TestCopyVolumeIsSafe(t *testing.T) {
+	s := captured()
+	tests := map[string]struct {
+		m    labels.Mount
+		want volume.CreateOptions
+	}{
+		"named": {
+			labels.Mount{Name: "data", Driver: "local", Labels: map[string]string{"own": "1", "com.docker.compose.volume": "data", labels.KeyRestoredFrom: "older"}},
+			volume.CreateOptions{Name: "data-7", Driver: "local", Labels: map[string]string{"own": "1"}},
+		},
+		"anonymous": {
+			labels.Mount{Name: strings.Repeat("0f", 32), Anonymous: true, Driver: "local", Labels: map[string]string{LabelAnonymous: ""}},
+			volume.CreateOptions{Name: "0f0f0f0f0f0f-7", Driver: "local", Labels: map[string]string{}},
+		},
+		"with a quota": {
+			labels.Mount{Name: "q", Driver: "local", Options: map[string]string{"size": "5g"}},
+			volume.CreateOptions{Name: "q-7", Driver: "local", DriverOpts: map[string]string{"size": "5g"}, Labels: map[string]string{}},
+		},
+		"on a network share": {
+			labels.Mount{Name: "n", Driver: "local", Options: map[string]string{"type": "nfs", "device": ":/export"}},
+			volume.CreateOptions{Name: "n-7", Driver: "local", Labels: map[string]string{}},
+		},
+		"on the host's root": {
+			labels.Mount{Name: "h", Driver: "local", Options: map[string]string{"o": "bind", "device": "/"}},
+			volume.CreateOptions{Name: "h-7", Driver: "local", Labels: map[string]string{}},
+		},
+		"of another driver": {
+			labels.Mount{Name: "c", Driver: "rclone", Options: map[string]string{"remote": "x"}},
+			volume.CreateOptions{Name: "c-7", Driver: "local", Labels: map[string]string{}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.want.Labels[labels.KeyVersion], test.want.Labels[labels.KeyRestoredFrom] = "1", string(s.ID)
+			assert.DeepEqual(t, copyVolume(s, test.m, "7").Create, test.want)
+		})
+	}
+}
+
+func TestPlanVolumesPointsEveryMountAtACopy(t *testing.T) {
+	anonymous := strings.Repeat("0f", 32)
+	s := captured()
+	s.Mounts = []labels.Mount{
+		{Type: "volume", Name: "data", Destination: "/bind", RW: true, Archive: &labels.Archive{Entries: 5, Bytes: 9}},
+		{Type: "volume", Name: "data", Destination: "/mount", Subpath: "part", Archive: &labels.Archive{Entries: 5, Bytes: 9}},
+		{Type: "volume", Name: anonymous, Anonymous: true, Destination: "/declared", RW: true, Archive: &labels.Archive{Entries: 1}},
+		{Type: "volume", Name: "empty", Destination: "/empty", Archive: &labels.Archive{Entries: 1}},
+		{Type: "volume", Name: "nocopy", Destination: "/relabelled", RW: true, Archive: &labels.Archive{Entries: 1}},
+		{Type: "volume", Name: "lost", Destination: "/lost", RW: true, Skipped: "why"},
+		{Type: "bind", Source: "/srv", Destination: "/srv", RW: true},
+	}
+	asCaptured := func() *Spec {
+		return &Spec{Host: container.HostConfig{
+			Binds:  []string{"data:/bind:z", "/srv:/srv", "empty:/empty:ro", "nocopy:/relabelled:z", "lost:/lost"},
+			Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: "data", Target: "/mount", ReadOnly: true, VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: map[string]string{"a": "b"}}}},
+		}}
+	}
+	sp := asCaptured()
+	made, plan := sp.planVolumes(s, VolumesNew, "7")
+	assert.Equal(t, plan.String(), "create volume data-7 (5 entries, 9 bytes of data)\n"+
+		"create anonymous volume /declared (1 entries, 0 bytes of "+anonymous+")\n"+
+		"create volume empty-7 (1 entries, 0 bytes of empty)\n"+
+		"create volume nocopy-7 (1 entries, 0 bytes of nocopy)\n"+
+		"create volume lost-7 (empty)\n")
+	assert.Equal(t, MissingArchives(made).String(), "leave out lost (the snapshot does not hold its content; the new volume is empty)\n")
+	assert.DeepEqual(t, sp.Host.Binds, []string{"data-7:/bind:z", "/srv:/srv", "empty-7:/empty:ro,nocopy", "nocopy-7:/relabelled:z,nocopy", "lost-7:/lost"})
+	assert.DeepEqual(t, sp.Host.Mounts, []mount.Mount{
+		{Type: mount.TypeVolume, Source: "data-7", Target: "/mount", ReadOnly: true, VolumeOptions: &mount.VolumeOptions{NoCopy: true, Subpath: "part"}},
+		{Type: mount.TypeVolume, Target: "/declared"},
+	})
+
+	sp = asCaptured()
+	made, plan = sp.planVolumes(s, VolumesShared, "7")
+	assert.Equal(t, len(made)+len(plan), 0)
+	assert.DeepEqual(t, sp.Host, asCaptured().Host)
+
+	made, _ = asCaptured().planVolumes(s, VolumesNone, "7")
+	assert.Equal(t, len(MissingArchives(made)), 5)
+}
