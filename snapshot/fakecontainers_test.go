@@ -174,7 +174,7 @@ func (c *fakeContainer) summary() container.Summary {
 	}
 	if c.state == "running" || c.state == "paused" {
 		for _, held := range c.ports() {
-			s.Ports = append(s.Ports, container.Port{IP: held.Ip.String(), PublicPort: held.Port, Type: held.Proto})
+			s.Ports = append(s.Ports, container.Port{IP: held.IP.String(), PublicPort: held.Port, Type: held.Proto})
 		}
 	}
 	return s

@@ -43,7 +43,7 @@ func clonePorts(ports nat.PortMap) nat.PortMap {
 
 // HostPort is a port of the engine's host that a container holds.
 type HostPort struct {
-	Ip    netip.Addr // unspecified: every address
+	IP    netip.Addr // unspecified: every address
 	Port  uint16
 	Proto string
 }
@@ -53,7 +53,7 @@ func (h HostPort) Holds(other HostPort) bool {
 	if h.Port != other.Port || h.Proto != other.Proto {
 		return false
 	}
-	return h.Ip == other.Ip || isAny(h.Ip) || isAny(other.Ip)
+	return h.IP == other.IP || isAny(h.IP) || isAny(other.IP)
 }
 
 func isAny(ip netip.Addr) bool { return !ip.IsValid() || ip.IsUnspecified() }
