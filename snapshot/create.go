@@ -42,7 +42,7 @@ func (e *Engine) Create(ctx context.Context, o CreateOptions, p plan.Progress) (
 	}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	ahead := e.askAhead(asking)
+	ahead := e.docker.AskAhead(asking)
 	moved := 0
 	for attempt := 1; ; attempt++ {
 		p.Status("inspect", "reading configuration of "+o.Container)
@@ -93,7 +93,7 @@ func (e *Engine) newOccasion() (occasion, error) {
 // createOn takes a snapshot as a part of another operation.
 func (e *Engine) createOn(ctx context.Context, when occasion, o CreateOptions, p plan.Progress) (Created, error) {
 	p.Status("inspect", "reading configuration of "+o.Container)
-	from, err := e.observe(ctx, o, e.askAhead(ctx))
+	from, err := e.observe(ctx, o, e.docker.AskAhead(ctx))
 	if err != nil {
 		return Created{}, err
 	}

@@ -102,7 +102,7 @@ func (e *Engine) Settle(ctx context.Context, name string, p plan.Progress) error
 // observeSettled observes a container of which, and of whose volumes, no restore in
 // place is under way, or was interrupted. It looks for one while it observes: there
 // hardly ever is, and then it observes again.
-func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead inquiry, p plan.Progress) (source, error) {
+func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead dockerop.Ahead, p plan.Progress) (source, error) {
 	tried, looked := leftovers{}, false
 	for {
 		var workers []pending.Worker

@@ -48,7 +48,7 @@ func (all removals) snapshots() []catalog.Snapshot {
 func (e *Engine) Remove(ctx context.Context, words []string, o RemoveOptions, p plan.Progress) []Removal {
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	ahead := e.askAhead(asking)
+	ahead := e.docker.AskAhead(asking)
 	all := e.chooseRemoved(ctx, words, o)
 	e.untagAll(ctx, all.left(), p)
 	if gone := all.left(); len(gone) > 0 {
@@ -177,9 +177,9 @@ func (e *Engine) keepLatest(ctx context.Context, chosen removals, p plan.Progres
 
 // freeRemoved frees what stores keep for snapshots whose images are gone, and what
 // interrupted commands have left.
-func (e *Engine) freeRemoved(ctx context.Context, gone removals, ahead inquiry, p plan.Progress) {
+func (e *Engine) freeRemoved(ctx context.Context, gone removals, ahead dockerop.Ahead, p plan.Progress) {
 	var known *dockerop.Info
-	engine, err := ahead.engine()
+	engine, err := ahead.Engine()
 	if err == nil {
 		known = &engine
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
@@ -37,11 +36,11 @@ type source struct {
 // observe reads the container and everything around it. The calls that do not
 // build on each other are made side by side: the whole command should cost
 // little more than the commit.
-func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead inquiry) (source, error) {
+func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead dockerop.Ahead) (source, error) {
 	var s source
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
-		s.engine, err = ahead.engine()
+		s.engine, err = ahead.Engine()
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -63,7 +62,7 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead inquiry) (s
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
 		}
 		if e.volumes != nil && !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 {
-			e.volumes.Prepare(ahead.ctx) //nolint:contextcheck // it goes on when this step is over
+			e.volumes.Prepare(ahead.Ctx) //nolint:contextcheck // it goes on when this step is over
 		}
 		return e.observeImages(callsCtx, &s, o)
 	})
@@ -81,31 +80,6 @@ func (e *Engine) writableSize(ctx context.Context, container string) (int64, err
 		return 0, err
 	}
 	return *found.SizeRw, nil
-}
-
-// inquiry is what is asked of the engine beside everything else, before the answers
-// are needed.
-type inquiry struct {
-	ctx    context.Context //nolint:containedctx // of the operation, which outlives its steps
-	engine func() (dockerop.Info, error)
-}
-
-// askAhead asks the engine who it is. One with the containerd image store takes
-// longer for that than for all else that has to be known, so it is asked first.
-func (e *Engine) askAhead(ctx context.Context) inquiry {
-	type answer struct {
-		info dockerop.Info
-		err  error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		info, err := e.docker.Identify(ctx)
-		answered <- answer{info, err}
-	}()
-	return inquiry{ctx: ctx, engine: sync.OnceValues(func() (dockerop.Info, error) {
-		a := <-answered
-		return a.info, a.err
-	})}
 }
 
 // observeImages looks up what Create has to know of images and volumes, each by
