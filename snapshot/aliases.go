@@ -5,6 +5,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -120,3 +121,16 @@ type Start = runconfig.Start
 var AccessKinds = runconfig.AccessKinds
 var CheckVolumeName = runconfig.CheckVolumeName
 var ParseAccess = runconfig.ParseAccess
+
+const PurgeKey = removal.PurgeKey
+const PurgeSnapshot = removal.PurgeSnapshot
+const PurgeStore = removal.PurgeStore
+const PurgeTag = removal.PurgeTag
+const PurgeWorker = removal.PurgeWorker
+const PurgeWorkerImage = removal.PurgeWorkerImage
+
+type InterruptedError = removal.InterruptedError
+type PurgeKind = removal.PurgeKind
+type Purgeable = removal.Purgeable
+type Removal = removal.Removal
+type RemoveOptions = removal.Options

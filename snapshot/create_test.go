@@ -12,6 +12,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -302,7 +303,7 @@ func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 	flattened := slices.ContainsFunc(got.all, func(e plan.Event) bool { return e.Phase == "flatten" && e.Current == int64(len(c.files)) })
 	assert.Assert(t, flattened)
 
-	_, err = removeOne(t, docker.engine(), string(created.ID), RemoveOptions{}, nil)
+	_, err = removeOne(t, docker.engine(), string(created.ID), removal.Options{}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(docker.images), 1, "%s", docker.world())
 }

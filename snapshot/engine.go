@@ -9,6 +9,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 )
 
 // Engine creates, lists, restores and removes snapshots on one Docker engine.
@@ -18,6 +19,7 @@ type Engine struct {
 	catalog  *catalog.Catalog
 	archives *archives.Archives
 	pending  *pending.Finder
+	removal  *removal.Remover
 	volumes  archives.Service // nil: volumes are recorded, not archived
 	given    bool             // the user has named the store: labels are not asked for it
 	guard    Guard            // nil: nobody watches over frozen containers
@@ -59,6 +61,7 @@ func (e *Engine) use(v archives.Service) {
 	e.volumes = v
 	e.pending = pending.New(e.docker, v)
 	e.archives = archives.New(e.docker, e.catalog, v, e.given)
+	e.removal = removal.New(e.docker, e.catalog, e.archives, e.pending, v)
 }
 
 func newEngine(docker dockerop.Docker, now func() time.Time, random io.Reader) *Engine {

@@ -17,6 +17,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -184,11 +185,11 @@ func assertOnlySweepableIsLeft(t *testing.T, o outcome) {
 		return
 	}
 	engine := o.docker.engine()
-	engine.sweep(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
+	engine.removal.SweepOrphans(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
 	assert.Equal(t, o.docker.world(), o.after, "swept too early")
-	o.docker.clock = o.docker.clock.Add(orphanAge + time.Minute)
-	engine.sweep(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
-	engine.sweep(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) }) // what stood on what was swept
+	o.docker.clock = o.docker.clock.Add(removal.OrphanAge + time.Minute)
+	engine.removal.SweepOrphans(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
+	engine.removal.SweepOrphans(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) }) // what stood on what was swept
 	assert.Equal(t, o.docker.world(), o.before)
 }
 
@@ -283,7 +284,7 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 	for _, word := range []string{"web:latest", "two"} {
 		t.Run(word, func(t *testing.T) {
 			operate := func(ctx context.Context, e *Engine) error {
-				return e.Remove(ctx, []string{word}, RemoveOptions{}, nil)[0].Err
+				return e.removal.Remove(ctx, []string{word}, removal.Options{}, nil)[0].Err
 			}
 			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
 				whole := o.after == o.before
@@ -309,7 +310,7 @@ func TestRemoveOfManyLeavesEachWholeOrGone(t *testing.T) {
 	}
 	operate := func(ctx context.Context, e *Engine) error {
 		var failed error
-		for _, r := range e.Remove(ctx, []string{"three", "two"}, RemoveOptions{}, nil) {
+		for _, r := range e.removal.Remove(ctx, []string{"three", "two"}, removal.Options{}, nil) {
 			failed = errors.Join(failed, r.Err)
 		}
 		return failed
@@ -341,16 +342,16 @@ func TestSweepLeavesAlone(t *testing.T) {
 	// A container that only has a similar name, and one of ours that is new.
 	docker.create(t, catalog.ScratchPrefix+"by-hand", &container.Config{}, &container.HostConfig{})
 	docker.create(t, "my-"+catalog.ScratchPrefix, &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
-	docker.clock = docker.clock.Add(2 * orphanAge)
+	docker.clock = docker.clock.Add(2 * removal.OrphanAge)
 	docker.create(t, catalog.ScratchPrefix+"new", &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
 	before := docker.world()
 
-	docker.engine().sweep(t.Context(), docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
+	docker.engine().removal.SweepOrphans(t.Context(), docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
 
 	assert.Equal(t, docker.world(), before)
 	now := docker.infoNow(t)
 	docker.fault = fault{at: len(docker.calls) + 1, kind: faultRefuse}
 	var got events
-	docker.engine().sweep(t.Context(), now, got.progress)
+	docker.engine().removal.SweepOrphans(t.Context(), now, got.progress)
 	assert.Equal(t, len(got.warnings()), 1)
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -48,4 +50,25 @@ func (e *Engine) Services(ctx context.Context, name string) ([]catalog.Service, 
 // Entries hands every entry of an archived volume to visit, sorted by path.
 func (e *Engine) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
 	return e.archives.Entries(ctx, s, m, visit)
+}
+
+// Remove untags and deletes the snapshots that words mean, and says what became of each:
+// one that cannot be removed does not keep the others.
+func (e *Engine) Remove(ctx context.Context, words []string, o removal.Options, p plan.Progress) []removal.Removal {
+	return e.removal.Remove(ctx, words, o, p)
+}
+
+// Sweep frees, in the store of new snapshots, the archives of snapshots whose images were
+// removed long ago, and removes what interrupted commands have left.
+func (e *Engine) Sweep(ctx context.Context, p plan.Progress) { e.removal.Sweep(ctx, p) }
+
+// FindPurgeable finds everything that this program has made on the engine, but containers
+// and their volumes.
+func (e *Engine) FindPurgeable(ctx context.Context, p plan.Progress) (all []removal.Purgeable, kept []string, err error) {
+	return e.removal.FindPurgeable(ctx, p)
+}
+
+// Purge removes what [Engine.FindPurgeable] has found. It returns what it has removed.
+func (e *Engine) Purge(ctx context.Context, all []removal.Purgeable, p plan.Progress) ([]removal.Purgeable, error) {
+	return e.removal.Purge(ctx, all, p)
 }

@@ -37,8 +37,3 @@ type Restored struct {
 	Incomplete  bool      // something of the volumes could not be brought back
 	Timings     plan.Timings
 }
-
-// RemoveOptions says how to remove snapshots.
-type RemoveOptions struct {
-	Force bool // also pinned ones
-}

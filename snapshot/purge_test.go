@@ -13,6 +13,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -38,10 +39,10 @@ func toPurge(t *testing.T) *fakeDocker {
 func TestPurgeRemovesEverythingButContainersAndVolumes(t *testing.T) {
 	docker := toPurge(t)
 	e := docker.engine()
-	all, kept, err := e.FindPurgeable(t.Context(), nil)
+	all, kept, err := e.removal.FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(kept), 0)
-	removed, err := e.Purge(t.Context(), all, nil)
+	removed, err := e.removal.Purge(t.Context(), all, nil)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, removed, all, purgeableEqual)
 
@@ -63,21 +64,21 @@ func TestPurgeRemovesEverythingButContainersAndVolumes(t *testing.T) {
 	assert.DeepEqual(t, containers, []string{"web running", "copy running"})
 	assert.DeepEqual(t, volumes, []string{"data", "data-000065"})
 	assert.DeepEqual(t, tags, []string{"busybox:latest", "mine:latest"})
-	all, _, err = e.FindPurgeable(t.Context(), nil)
+	all, _, err = e.removal.FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(all), 0)
 }
 
-var purgeableEqual = cmp.AllowUnexported(Purgeable{})
+var purgeableEqual = cmp.AllowUnexported(removal.Purgeable{})
 
 // What is in the way of one thing does not keep the rest.
 func TestPurgeGoesOn(t *testing.T) {
 	docker := toPurge(t)
 	docker.create(t, "reader", &container.Config{}, &container.HostConfig{Binds: []string{"mine:/store:ro"}})
 	e := docker.engine()
-	all, _, err := e.FindPurgeable(t.Context(), nil)
+	all, _, err := e.removal.FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
-	removed, err := e.Purge(t.Context(), all, nil)
+	removed, err := e.removal.Purge(t.Context(), all, nil)
 	assert.ErrorContains(t, err, "remove store mine: ")
 	assert.Equal(t, len(removed), len(all)-1)
 	assert.Assert(t, docker.findVolume("mine") != nil)
@@ -87,28 +88,28 @@ func TestPurgeGoesOn(t *testing.T) {
 func TestPurgeLeavesStoresOfUsers(t *testing.T) {
 	docker := withMine(t, "id")
 	docker.findVolume("mine").labels = nil
-	all, kept, err := docker.engine().FindPurgeable(t.Context(), nil)
+	all, kept, err := docker.engine().removal.FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, kept, []string{"mine"})
-	assert.Assert(t, !slices.ContainsFunc(all, func(one Purgeable) bool { return one.Kind == PurgeStore }))
+	assert.Assert(t, !slices.ContainsFunc(all, func(one removal.Purgeable) bool { return one.Kind == removal.PurgeStore }))
 }
 
 func TestPurgeRefusesWhileSomethingIsLeftToDo(t *testing.T) {
 	docker := withMine(t, "id")
 	docker.killedAt(t, "apply data", 1)
 	before := docker.world()
-	_, _, err := docker.engine().FindPurgeable(t.Context(), nil)
-	_, interrupted := errors.AsType[*InterruptedError](err)
+	_, _, err := docker.engine().removal.FindPurgeable(t.Context(), nil)
+	_, interrupted := errors.AsType[*removal.InterruptedError](err)
 	assert.Assert(t, interrupted, "%v", err)
-	_, err = docker.engine().Purge(t.Context(), []Purgeable{{Kind: PurgeKey, Name: catalog.KeyVolume}}, nil)
+	_, err = docker.engine().removal.Purge(t.Context(), []removal.Purgeable{{Kind: removal.PurgeKey, Name: catalog.KeyVolume}}, nil)
 	assert.Assert(t, err != nil)
 	assert.Equal(t, docker.world(), before)
 	recoverAll(t, docker)
-	_, _, err = docker.engine().FindPurgeable(t.Context(), nil)
+	_, _, err = docker.engine().removal.FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 
 	docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "list"}, nil, true)
-	_, _, err = docker.engine().FindPurgeable(t.Context(), nil)
+	_, _, err = docker.engine().removal.FindPurgeable(t.Context(), nil)
 	_, locked := errors.AsType[*volumebackup.LockedError](err)
 	assert.Assert(t, locked, "%v", err)
 }

@@ -58,9 +58,9 @@ func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]R
 	switch {
 	case failed != nil:
 	case name == "":
-		e.sweepStores(ctx, p)
+		e.removal.SweepStores(ctx, p)
 	default:
-		e.Sweep(ctx, p)
+		e.removal.Sweep(ctx, p)
 	}
 	return done, failed
 }

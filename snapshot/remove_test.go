@@ -10,6 +10,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -20,16 +21,16 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-func removeOne(t *testing.T, e *Engine, word string, o RemoveOptions, p plan.Progress) (catalog.Snapshot, error) {
+func removeOne(t *testing.T, e *Engine, word string, o removal.Options, p plan.Progress) (catalog.Snapshot, error) {
 	t.Helper()
-	results := e.Remove(t.Context(), []string{word}, o, p)
+	results := e.removal.Remove(t.Context(), []string{word}, o, p)
 	assert.Equal(t, len(results), 1)
 	return results[0].Snapshot, results[0].Err
 }
 
 func remove(t *testing.T, docker *fakeDocker, word string) catalog.Snapshot {
 	t.Helper()
-	s, err := removeOne(t, docker.engine(), word, RemoveOptions{}, nil)
+	s, err := removeOne(t, docker.engine(), word, removal.Options{}, nil)
 	assert.NilError(t, err)
 	return s
 }
@@ -77,14 +78,14 @@ func TestRemoveRefuses(t *testing.T) {
 	docker.findImage(made[1].ImageID).config.Labels["cua.snapshot.pinned"] = "true"
 	before := docker.world()
 
-	_, err := removeOne(t, docker.engine(), "pinned", RemoveOptions{}, nil)
+	_, err := removeOne(t, docker.engine(), "pinned", removal.Options{}, nil)
 	assert.Error(t, err, "snapshot "+string(made[1].ID)+" is pinned")
 	assert.Assert(t, cerrdefs.IsFailedPrecondition(err))
-	_, err = removeOne(t, docker.engine(), "gone", RemoveOptions{}, nil)
+	_, err = removeOne(t, docker.engine(), "gone", removal.Options{}, nil)
 	assert.Assert(t, cerrdefs.IsNotFound(err))
 	assert.Equal(t, docker.world(), before)
 
-	_, err = removeOne(t, docker.engine(), "pinned", RemoveOptions{Force: true}, nil)
+	_, err = removeOne(t, docker.engine(), "pinned", removal.Options{Force: true}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, !strings.Contains(docker.world(), "pinned"))
 }
@@ -97,7 +98,7 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 	assert.NilError(t, docker.ContainerStart(t.Context(), ape.id, container.StartOptions{}))
 
 	var got events
-	_, err := removeOne(t, docker.engine(), "one", RemoveOptions{}, got.progress)
+	_, err := removeOne(t, docker.engine(), "one", removal.Options{}, got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.warnings(), []string{
 		"the layers of " + string(made[0].ID) + " are used by container ape, zebra, and are freed when that is removed",
@@ -113,7 +114,7 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 	for _, name := range []string{"ape", "zebra"} {
 		assert.NilError(t, docker.ContainerRemove(t.Context(), name, container.RemoveOptions{Force: true}))
 	}
-	docker.clock = docker.clock.Add(2 * orphanAge)
+	docker.clock = docker.clock.Add(2 * removal.OrphanAge)
 	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "three"})
 	remove(t, docker, "web:three")
 	assert.Equal(t, len(docker.images), 1, docker.world())
@@ -156,13 +157,13 @@ func TestRemoveOfAnotherImageOfThatIDKeepsTheArchives(t *testing.T) {
 	stolen[labels.KeyContainerName] = "evil"
 	docker.addImage("cua-snapshot/evil:"+string(made.ID), &container.Config{Labels: stolen})
 
-	_, err := removeOne(t, docker.engine(), string(made.ID), RemoveOptions{Force: true}, nil)
+	_, err := removeOne(t, docker.engine(), string(made.ID), removal.Options{Force: true}, nil)
 	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
 	assert.DeepEqual(t, slices.Sorted(slices.Values(ambiguous.Candidates)), []string{"evil:" + string(made.ID), "web:" + string(made.ID)})
 
 	var got events
-	_, err = removeOne(t, docker.engine(), "evil:"+string(made.ID), RemoveOptions{}, got.progress)
+	_, err = removeOne(t, docker.engine(), "evil:"+string(made.ID), removal.Options{}, got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.warnings(), []string{"the archives of " + string(made.ID) + " stay: they belong to a snapshot of another container"})
 	assert.Equal(t, len(service.archives[string(made.ID)]), 1)
@@ -200,13 +201,13 @@ func TestSweepGoesByTheEnginesClock(t *testing.T) {
 	orphan := docker.addImage("", &container.Config{Labels: docker.findImage(made[0].ImageID).config.Labels})
 	orphan.comment = catalog.CommitComment(made[0].ID)
 	client := docker.engine()
-	client.now = func() time.Time { return docker.clock.Add(1000 * orphanAge) }
-	_, err := removeOne(t, client, "one", RemoveOptions{}, nil)
+	client.now = func() time.Time { return docker.clock.Add(1000 * removal.OrphanAge) }
+	_, err := removeOne(t, client, "one", removal.Options{}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, docker.findImage(orphan.id) != nil)
-	docker.clock = docker.clock.Add(orphanAge)
+	docker.clock = docker.clock.Add(removal.OrphanAge)
 	client.now = func() time.Time { return time.Unix(0, 0) }
-	_, err = removeOne(t, client, "two", RemoveOptions{}, nil)
+	_, err = removeOne(t, client, "two", removal.Options{}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, docker.findImage(orphan.id) == nil)
 }
@@ -221,7 +222,7 @@ func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
 	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "five"})
 	docker.forgetCalls()
 
-	results := docker.engine().Remove(t.Context(), []string{"web:one", "gone", "five", "four", "web", "three"}, RemoveOptions{}, nil)
+	results := docker.engine().removal.Remove(t.Context(), []string{"web:one", "gone", "five", "four", "web", "three"}, removal.Options{}, nil)
 
 	var got []string
 	for _, r := range results {
@@ -249,7 +250,7 @@ func TestRemoveGoesOnInTheOtherStores(t *testing.T) {
 	docker := withMine(t, "id")
 	two := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "two"})
 	docker.findVolume("mine").labels[labels.KeyStoreID] = "another"
-	results := docker.engine().Remove(t.Context(), []string{"one", "two"}, RemoveOptions{}, nil)
+	results := docker.engine().removal.Remove(t.Context(), []string{"one", "two"}, removal.Options{}, nil)
 	assert.NilError(t, results[0].Err) // its archives went with its store
 	assert.NilError(t, results[1].Err)
 	_, there := docker.service.archives[string(two.ID)]
@@ -262,15 +263,15 @@ func TestRemoveOfManyByTheirIDsListsThemOnce(t *testing.T) {
 	docker := newFakeDocker()
 	docker.run(t, "web")
 	var words []string
-	for i := range manyWords {
+	for i := range removal.ManyWords {
 		docker.randomness = byte(10 * i)
 		words = append(words, string(snapshotOf(t, docker, CreateOptions{Container: "web"}).ID))
 	}
 	docker.forgetCalls()
-	for _, r := range docker.engine().Remove(t.Context(), words, RemoveOptions{}, nil) {
+	for _, r := range docker.engine().removal.Remove(t.Context(), words, removal.Options{}, nil) {
 		assert.NilError(t, r.Err)
 	}
 	lists := slices.DeleteFunc(slices.Clone(docker.calls), func(call string) bool { return !strings.HasPrefix(call, "ImageList") })
-	assert.Assert(t, len(lists) < manyWords, "%v", lists)
+	assert.Assert(t, len(lists) < removal.ManyWords, "%v", lists)
 	assert.Equal(t, len(docker.images), 1)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -67,7 +68,7 @@ func (e *Engine) removeSafety(ctx context.Context, j pending.Journal, p plan.Pro
 	}
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	err := e.Remove(ctx, []string{string(j.Safety)}, RemoveOptions{}, p)[0].Err
+	err := e.removal.Remove(ctx, []string{string(j.Safety)}, removal.Options{}, p)[0].Err
 	if err != nil && !cerrdefs.IsNotFound(err) {
 		p.Warn("undo", fmt.Sprintf("the safety snapshot %s could not be removed: %v", j.Safety, err))
 	}

@@ -171,7 +171,7 @@ func TestEveryStoreIsSwept(t *testing.T) {
 	assert.NilError(t, err)
 	assert.Assert(t, created.SweepDue)
 	assert.Equal(t, len(docker.seen), 0) // the answer does not wait for it
-	docker.engine().Sweep(t.Context(), nil)
+	docker.engine().removal.Sweep(t.Context(), nil)
 	assert.Equal(t, len(docker.seen), 1)
 	assert.Equal(t, len(docker.seen[0].Snapshots), 2)
 

@@ -1,4 +1,4 @@
-package snapshot
+package removal
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func (e *InterruptedError) Unwrap() error { return cerrdefs.ErrFailedPreconditio
 // FindPurgeable finds everything that this program has made on the engine, but containers
 // and their volumes. It fails while an operation is under way, or was interrupted. Stores
 // that users have made are theirs: kept names those that snapshots are stored in.
-func (e *Engine) FindPurgeable(ctx context.Context, p plan.Progress) (all []Purgeable, kept []string, err error) {
+func (e *Remover) FindPurgeable(ctx context.Context, p plan.Progress) (all []Purgeable, kept []string, err error) {
 	workers, err := e.deadWorkers(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -95,7 +95,7 @@ func (e *Engine) FindPurgeable(ctx context.Context, p plan.Progress) (all []Purg
 
 // storesOfUsers names the volumes that snapshots are stored in, and that are there, but
 // for our own.
-func (e *Engine) storesOfUsers(ctx context.Context, snapshots []catalog.Snapshot, own []Purgeable) (kept []string) {
+func (e *Remover) storesOfUsers(ctx context.Context, snapshots []catalog.Snapshot, own []Purgeable) (kept []string) {
 	names := map[string]bool{}
 	for _, s := range snapshots {
 		names[s.Store] = true
@@ -114,7 +114,7 @@ func (e *Engine) storesOfUsers(ctx context.Context, snapshots []catalog.Snapshot
 
 // deadWorkers lists the workers' containers, of which none is at work and none holds
 // something that would have to be put right.
-func (e *Engine) deadWorkers(ctx context.Context) ([]Purgeable, error) {
+func (e *Remover) deadWorkers(ctx context.Context) ([]Purgeable, error) {
 	workers, err := e.pending.Workers(ctx, volumebackup.LabelPurpose)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (e *Engine) deadWorkers(ctx context.Context) ([]Purgeable, error) {
 
 // looseTags lists the tags in our namespace of images that we have made, and that are no
 // snapshots any more. What users have built FROM one is theirs, whatever they call it.
-func (e *Engine) looseTags(ctx context.Context, snapshots []catalog.Snapshot) ([]Purgeable, error) {
+func (e *Remover) looseTags(ctx context.Context, snapshots []catalog.Snapshot) ([]Purgeable, error) {
 	images, err := e.catalog.ListImages(ctx, catalog.Namespace+"*")
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (e *Engine) looseTags(ctx context.Context, snapshots []catalog.Snapshot) ([
 }
 
 // purgeableVolumes lists the stores, and the volume with the engine's key.
-func (e *Engine) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
+func (e *Remover) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
 	stores, err := e.storeVolumes(ctx)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (e *Engine) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
 
 // Purge removes what [Engine.FindPurgeable] has found, and what interrupted commands have
 // left. It returns what it has removed; what it cannot remove does not keep the rest.
-func (e *Engine) Purge(ctx context.Context, all []Purgeable, p plan.Progress) ([]Purgeable, error) {
+func (e *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) ([]Purgeable, error) {
 	if _, err := e.deadWorkers(ctx); err != nil { // it may be a while since they were found
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (e *Engine) Purge(ctx context.Context, all []Purgeable, p plan.Progress) ([
 		failures[at[n]] = r.Err
 	}
 	if now, err := e.docker.Time(ctx); err == nil { // however young it is: nobody is at work
-		now = now.Add(orphanAge)
+		now = now.Add(OrphanAge)
 		failures = append(failures, e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
 	}
 	var removed []Purgeable
@@ -222,7 +222,7 @@ func (e *Engine) Purge(ctx context.Context, all []Purgeable, p plan.Progress) ([
 }
 
 // purgeOne removes one thing; snapshots are gone by then.
-func (e *Engine) purgeOne(ctx context.Context, one Purgeable) (err error) {
+func (e *Remover) purgeOne(ctx context.Context, one Purgeable) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}

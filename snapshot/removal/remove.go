@@ -1,4 +1,4 @@
-package snapshot
+package removal
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func (all removals) snapshots() []catalog.Snapshot {
 // Force. Containers that were made from one keep its layers for as long as they are
 // there. If the newest of a container is removed, latest moves to the newest that is
 // left. A snapshot whose removal fails is whole again, or gone.
-func (e *Engine) Remove(ctx context.Context, words []string, o RemoveOptions, p plan.Progress) []Removal {
+func (e *Remover) Remove(ctx context.Context, words []string, o Options, p plan.Progress) []Removal {
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ahead := e.docker.AskAhead(asking)
@@ -62,7 +62,7 @@ func (e *Engine) Remove(ctx context.Context, words []string, o RemoveOptions, p 
 }
 
 // chooseRemoved finds the snapshots that words mean, and what stands against removing them.
-func (e *Engine) chooseRemoved(ctx context.Context, words []string, o RemoveOptions) removals {
+func (e *Remover) chooseRemoved(ctx context.Context, words []string, o Options) removals {
 	all := make(removals, len(words))
 	known := e.listMany(ctx, words)
 	var calls errgroup.Group
@@ -91,14 +91,14 @@ func (e *Engine) chooseRemoved(ctx context.Context, words []string, o RemoveOpti
 	return all
 }
 
-// manyWords is from how many words on it takes longer to look for each than to list all
+// ManyWords is from how many words on it takes longer to look for each than to list all
 // snapshots.
-const manyWords = 8
+const ManyWords = 8
 
 // listMany finds, of many words, the snapshots whose full IDs they are, if no other one
 // has that ID. All the rest has to be resolved.
-func (e *Engine) listMany(ctx context.Context, words []string) map[string]catalog.Snapshot {
-	if len(words) < manyWords {
+func (e *Remover) listMany(ctx context.Context, words []string) map[string]catalog.Snapshot {
+	if len(words) < ManyWords {
 		return nil
 	}
 	all, err := e.catalog.Find(ctx, nil, catalog.Namespace+"*")
@@ -119,7 +119,7 @@ func (e *Engine) listMany(ctx context.Context, words []string) map[string]catalo
 // untagAll removes the tags of snapshots, several at once. But those of containers that
 // run from another one of them go last, one by one: the engine that removes such an image
 // looks whether the one below it can go, too.
-func (e *Engine) untagAll(ctx context.Context, chosen removals, p plan.Progress) {
+func (e *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progress) {
 	if len(chosen) == 0 {
 		return
 	}
@@ -159,7 +159,7 @@ func (e *Engine) untagAll(ctx context.Context, chosen removals, p plan.Progress)
 
 // keepLatest gives the tag latest to snapshots that were going to be removed, and are
 // still there, if they are the newest.
-func (e *Engine) keepLatest(ctx context.Context, chosen removals, p plan.Progress) {
+func (e *Remover) keepLatest(ctx context.Context, chosen removals, p plan.Progress) {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	done := map[string]bool{}
@@ -177,7 +177,7 @@ func (e *Engine) keepLatest(ctx context.Context, chosen removals, p plan.Progres
 
 // freeRemoved frees what stores keep for snapshots whose images are gone, and what
 // interrupted commands have left.
-func (e *Engine) freeRemoved(ctx context.Context, gone removals, ahead dockerop.Ahead, p plan.Progress) {
+func (e *Remover) freeRemoved(ctx context.Context, gone removals, ahead dockerop.Ahead, p plan.Progress) {
 	var known *dockerop.Info
 	engine, err := ahead.Engine()
 	if err == nil {
@@ -200,13 +200,13 @@ func (e *Engine) freeRemoved(ctx context.Context, gone removals, ahead dockerop.
 		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
 		return
 	}
-	e.sweep(ctx, engine, p)
+	e.SweepOrphans(ctx, engine, p)
 }
 
 // untag removes every tag of a snapshot, and thereby its image. The ID tag goes
 // last: for as long as it is there, all of the snapshot is. The tag latest comes to none
 // that is going, too.
-func (e *Engine) untag(ctx context.Context, s catalog.Snapshot, going catalog.IDSet) (err error) {
+func (e *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.IDSet) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (e *Engine) untag(ctx context.Context, s catalog.Snapshot, going catalog.ID
 	return e.untagOne(ctx, s, s.Ref(), &u)
 }
 
-func (e *Engine) untagOne(ctx context.Context, s catalog.Snapshot, ref string, u *dockerop.Undo) error {
+func (e *Remover) untagOne(ctx context.Context, s catalog.Snapshot, ref string, u *dockerop.Undo) error {
 	u.Add(func(ctx context.Context) error { return e.docker.Retag(ctx, ref, s.ImageID) })
 	if err := e.docker.RemoveImage(ctx, ref); err != nil {
 		return fmt.Errorf("remove image %s: %w", ref, err)
@@ -252,7 +252,7 @@ func (e *Engine) untagOne(ctx context.Context, s catalog.Snapshot, ref string, u
 }
 
 // users lists, by the IDs of images, the names of the containers that were made from them.
-func (e *Engine) users(ctx context.Context) (map[string][]string, error) {
+func (e *Remover) users(ctx context.Context) (map[string][]string, error) {
 	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", err)
@@ -265,4 +265,9 @@ func (e *Engine) users(ctx context.Context) (map[string][]string, error) {
 		slices.Sort(names)
 	}
 	return users, nil
+}
+
+// Options says how to remove snapshots.
+type Options struct {
+	Force bool // also pinned ones
 }

@@ -1,4 +1,4 @@
-package snapshot
+package removal
 
 import (
 	"context"
@@ -21,21 +21,21 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// orphanAge is how old an unfinished image must be before it is taken for one
+// OrphanAge is how old an unfinished image must be before it is taken for one
 // that nobody will finish.
-const orphanAge = time.Hour
+const OrphanAge = time.Hour
 
 // Sweep frees, in the store of new snapshots, the archives of snapshots whose images were
 // removed long ago, with docker image prune for one, and removes what interrupted
 // commands have left. Whoever uses the store meanwhile comes first.
-func (e *Engine) Sweep(ctx context.Context, p plan.Progress) {
+func (e *Remover) Sweep(ctx context.Context, p plan.Progress) {
 	if e.volumes != nil {
 		e.sweepAt(ctx, []archives.Service{e.volumes}, p)
 	}
 }
 
-// sweepStores is [Engine.Sweep] for all stores of the engine.
-func (e *Engine) sweepStores(ctx context.Context, p plan.Progress) {
+// SweepStores is [Engine.Sweep] for all stores of the engine.
+func (e *Remover) SweepStores(ctx context.Context, p plan.Progress) {
 	if e.volumes == nil {
 		return
 	}
@@ -53,12 +53,12 @@ func (e *Engine) sweepStores(ctx context.Context, p plan.Progress) {
 }
 
 // storeVolumes lists the stores that this program has made.
-func (e *Engine) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
+func (e *Remover) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
 	list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labels.KeyStoreID))})
 	return list.Volumes, dockerop.Describe(err, "list stores")
 }
 
-func (e *Engine) sweepAt(ctx context.Context, stores []archives.Service, p plan.Progress) {
+func (e *Remover) sweepAt(ctx context.Context, stores []archives.Service, p plan.Progress) {
 	engine, err := e.docker.Identify(ctx)
 	if err != nil {
 		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
@@ -77,13 +77,13 @@ func (e *Engine) sweepAt(ctx context.Context, stores []archives.Service, p plan.
 	if err != nil && ctx.Err() == nil {
 		p.Warn("sweep", "archives without an image could not be looked for: "+err.Error())
 	}
-	e.sweep(ctx, engine, p)
+	e.SweepOrphans(ctx, engine, p)
 }
 
-// sweep removes what nobody will finish: images of ours without a tag, and the
+// SweepOrphans removes what nobody will finish: images of ours without a tag, and the
 // containers that making a flat image needs, if they are old. A client that made
 // them was killed. Removing is not a hot path, so it is done there.
-func (e *Engine) sweep(ctx context.Context, engine dockerop.Info, p plan.Progress) {
+func (e *Remover) SweepOrphans(ctx context.Context, engine dockerop.Info, p plan.Progress) {
 	now, err := engine.Now()
 	if err == nil {
 		err = errors.Join(e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
@@ -93,7 +93,7 @@ func (e *Engine) sweep(ctx context.Context, engine dockerop.Info, p plan.Progres
 	}
 }
 
-func (e *Engine) sweepScratch(ctx context.Context, now time.Time) error {
+func (e *Remover) sweepScratch(ctx context.Context, now time.Time) error {
 	scratch, err := e.docker.ContainerList(ctx, container.ListOptions{
 		All: true, Filters: filters.NewArgs(filters.Arg("name", catalog.ScratchPrefix), filters.Arg("label", labels.KeyVersion)),
 	})
@@ -105,7 +105,7 @@ func (e *Engine) sweepScratch(ctx context.Context, now time.Time) error {
 	return err
 }
 
-func (e *Engine) sweepImages(ctx context.Context, now time.Time) error {
+func (e *Remover) sweepImages(ctx context.Context, now time.Time) error {
 	untagged, err := e.docker.ImageList(ctx, image.ListOptions{
 		Filters: filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", labels.KeyVersion)),
 	})
@@ -119,9 +119,9 @@ func (e *Engine) sweepImages(ctx context.Context, now time.Time) error {
 
 // isOld tells whether what was made at that Unix time is taken for an orphan. Both
 // times are the engine's.
-func isOld(created int64, now time.Time) bool { return now.Sub(time.Unix(created, 0)) >= orphanAge }
+func isOld(created int64, now time.Time) bool { return now.Sub(time.Unix(created, 0)) >= OrphanAge }
 
-func (e *Engine) removeOrphan(ctx context.Context, id string) error {
+func (e *Remover) removeOrphan(ctx context.Context, id string) error {
 	found, err := e.docker.ImageInspect(ctx, id)
 	if err != nil || len(found.RepoTags) > 0 || found.Config == nil {
 		return err

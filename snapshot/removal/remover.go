@@ -1,0 +1,23 @@
+package removal
+
+import (
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+)
+
+// Remover removes snapshots, and what nobody needs any more. It keeps no state and may be
+// used by several goroutines.
+type Remover struct {
+	docker   *dockerop.Engine
+	catalog  *catalog.Catalog
+	archives *archives.Archives
+	pending  *pending.Finder
+	volumes  archives.Service
+}
+
+// New returns a remover for an engine; volumes are those in the store of new snapshots.
+func New(docker *dockerop.Engine, snapshots *catalog.Catalog, held *archives.Archives, workers *pending.Finder, volumes archives.Service) *Remover {
+	return &Remover{docker: docker, catalog: snapshots, archives: held, pending: workers, volumes: volumes}
+}
