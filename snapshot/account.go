@@ -102,7 +102,7 @@ func (e *Engine) situation(ctx context.Context, id string) string {
 }
 
 func describeState(c container.InspectResponse) string {
-	state := string(containerState(c.State))
+	state := string(dockerop.ContainerState(c.State))
 	switch {
 	case c.State.Dead:
 		state = "dead"

@@ -134,3 +134,6 @@ type PurgeKind = removal.PurgeKind
 type Purgeable = removal.Purgeable
 type Removal = removal.Removal
 type RemoveOptions = removal.Options
+
+type Guard = dockerop.Guard
+type Watched = dockerop.Watched

@@ -139,7 +139,7 @@ func runBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.Assert(t, dockerop.IsNotPaused(c.ContainerUnpause(t.Context(), id)))
 			assert.NilError(t, c.ContainerPause(t.Context(), id))
 			assert.Assert(t, dockerop.IsPausedAlready(c.ContainerPause(t.Context(), id)))
-			assert.Equal(t, c.state(t, id), containerState(&container.State{Paused: true}))
+			assert.Equal(t, c.state(t, id), dockerop.ContainerState(&container.State{Paused: true}))
 			assert.NilError(t, c.ContainerUnpause(t.Context(), id))
 		},
 		"a thaw before the end of a commit is told before the commit, that of its own pause afterwards": func(t *testing.T, c contractEngine) {

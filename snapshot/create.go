@@ -250,7 +250,7 @@ func (a *archiving) commitWatched(ctx context.Context, o CreateOptions, u *docke
 // returns tells then what is wrong with the image: [errThawed] if the container has run
 // meanwhile, [errMoved] if it was found paused, and was not.
 func (a *archiving) watchCommit(ctx context.Context, o container.CommitOptions) (disturbed func() error, stop func()) {
-	state := containerState(a.from.container.State)
+	state := dockerop.ContainerState(a.from.container.State)
 	if !o.Pause || a.settle != nil || state != labels.StateRunning && state != labels.StatePaused {
 		return func() error { return nil }, func() {}
 	}

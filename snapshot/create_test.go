@@ -73,7 +73,7 @@ func TestCreateRecordsTheState(t *testing.T) {
 		assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: "web"}).Container.State, want)
 		assert.Equal(t, c.state, state)
 	}
-	assert.Equal(t, containerState(&container.State{Restarting: true, Status: "restarting"}), labels.StateRunning)
+	assert.Equal(t, dockerop.ContainerState(&container.State{Restarting: true, Status: "restarting"}), labels.StateRunning)
 }
 
 func TestCreateRefuses(t *testing.T) {

@@ -152,7 +152,7 @@ func (c contractEngine) inspect(t *testing.T, word string) container.InspectResp
 
 func (c contractEngine) state(t *testing.T, word string) labels.State {
 	t.Helper()
-	return containerState(c.inspect(t, word).State)
+	return dockerop.ContainerState(c.inspect(t, word).State)
 }
 
 func (c contractEngine) hasImage(t *testing.T, word string) bool {

@@ -22,7 +22,7 @@ type Engine struct {
 	removal  *removal.Remover
 	volumes  archives.Service // nil: volumes are recorded, not archived
 	given    bool             // the user has named the store: labels are not asked for it
-	guard    Guard            // nil: nobody watches over frozen containers
+	guard    dockerop.Guard   // nil: nobody watches over frozen containers
 	now      func() time.Time
 	random   io.Reader
 }
@@ -38,7 +38,7 @@ func WithVolumes(v archives.Service) Option { return func(e *Engine) { e.use(v) 
 func WithGivenStore() Option { return func(e *Engine) { e.given = true; e.use(e.volumes) } }
 
 // WithGuard has frozen containers watched over.
-func WithGuard(g Guard) Option { return func(e *Engine) { e.guard = g } }
+func WithGuard(g dockerop.Guard) Option { return func(e *Engine) { e.guard = g } }
 
 // New returns an engine that works through docker.
 func New(docker dockerop.Docker, options ...Option) *Engine {

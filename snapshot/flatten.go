@@ -81,7 +81,7 @@ func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, 
 		defer files.Close()
 		counted := &countingReader{Reader: files, progress: p}
 		answer, err := e.docker.ImageImport(ctx, image.ImportSource{Source: counted, SourceName: "-"}, "", image.ImportOptions{
-			Message: catalog.CommitComment(id), Platform: imagePlatform(layered),
+			Message: catalog.CommitComment(id), Platform: dockerop.ImagePlatform(layered),
 			Changes: []string{"LABEL " + labels.KeyVersion + "=" + labels.SchemaVersion, "LABEL " + labels.KeyID + "=" + string(id)},
 		})
 		if err != nil {

@@ -21,17 +21,6 @@ const (
 	PauseNone   Pause = "none"   // none: what is captured may be torn
 )
 
-// Guard watches over what must not outlive this process: if it dies without
-// calling release, that is put right all the same. It returns once the watching
-// has begun.
-type Guard func(ctx context.Context, w Watched) (release func(), err error)
-
-// Watched is what a [Guard] has to put right: one of these.
-type Watched struct {
-	Frozen   []string // IDs of containers, which are thawed
-	Replaced string   // name of a container whose restore in place is taken back
-}
-
 // frozen is a set of containers that were paused together.
 type frozen struct {
 	engine  *Engine
@@ -51,14 +40,14 @@ func (e *Engine) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	if len(ids) == 0 {
 		return f, nil
 	}
-	mounts := ownMounts()
+	mounts := dockerop.OwnMounts()
 	for _, id := range ids {
-		if runsIn(mounts, id) {
+		if dockerop.RunsIn(mounts, id) {
 			return f, fmt.Errorf("freeze container %s: %w", dockerop.Shorten(id), errSelf)
 		}
 	}
 	if e.guard != nil {
-		release, err := e.guard(ctx, Watched{Frozen: ids})
+		release, err := e.guard(ctx, dockerop.Watched{Frozen: ids})
 		if err != nil {
 			return f, fmt.Errorf("start the process that thaws the containers should this one be killed: %w", err)
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // sharers is an engine with containers that mount the volume data in every way.
@@ -98,7 +100,7 @@ func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 	docker := sharers(t)
 	engine := docker.engine()
 	var watched []string
-	engine.guard = func(_ context.Context, w Watched) (func(), error) {
+	engine.guard = func(_ context.Context, w dockerop.Watched) (func(), error) {
 		watched = w.Frozen
 		assert.Equal(t, docker.findContainer("web").state, "running")
 		return func() { watched = nil }, nil
@@ -110,7 +112,7 @@ func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 	assert.ErrorContains(t, frozen.thaw(t.Context()), "still paused")
 	assert.DeepEqual(t, watched, []string{"web"})
 
-	engine.guard = func(context.Context, Watched) (func(), error) { return nil, errors.New("no process") }
+	engine.guard = func(context.Context, dockerop.Watched) (func(), error) { return nil, errors.New("no process") }
 	frozen, err = engine.freeze(t.Context(), []string{"writer"})
 	assert.ErrorContains(t, err, "start the process that thaws the containers should this one be killed: no process")
 	assert.NilError(t, frozen.thaw(t.Context()))

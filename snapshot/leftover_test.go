@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -69,7 +70,7 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 					}
 				})
 				e, told := docker.engine(), false
-				e.guard = func(context.Context, Watched) (func(), error) { return func() { told = true }, nil }
+				e.guard = func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil }
 				var got events
 				replaced, err := e.Replace(t.Context(), stopOthers(), got.progress)
 				assert.Assert(t, !told)
@@ -116,7 +117,7 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 		return docker
 	}
 	replace := func(ctx context.Context, e *Engine) error {
-		e.guard = func(context.Context, Watched) (func(), error) { return func() { told = true }, nil }
+		e.guard = func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil }
 		_, err := e.Replace(ctx, stopOthers(), nil)
 		return err
 	}

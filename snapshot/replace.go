@@ -49,7 +49,7 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *plan.S
 	if err != nil {
 		return Replaced{}, err
 	}
-	if err := plan.checkSelf(ownMounts()); err != nil {
+	if err := plan.checkSelf(dockerop.OwnMounts()); err != nil {
 		return Replaced{}, err
 	}
 	if len(plan.problems) == 0 {

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
@@ -181,7 +180,7 @@ func (s source) record(id labels.ID, o CreateOptions) labels.Record {
 		ID: id, Name: o.Name, Description: o.Description, Tags: o.Tags, Trigger: trigger,
 		RunID: o.RunID, StepID: o.StepID, Parent: s.parent, Group: o.Group,
 		Container: labels.Container{
-			ID: c.ID, Name: dockerop.ContainerName(c), State: containerState(c.State), Image: c.Config.Image, ImageID: c.Image,
+			ID: c.ID, Name: dockerop.ContainerName(c), State: dockerop.ContainerState(c.State), Image: c.Config.Image, ImageID: c.Image,
 		},
 		EngineID: s.engine.Id, Platform: s.platform(), Config: s.config, Mounts: s.mounts,
 		Size: s.size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
@@ -193,28 +192,5 @@ func (s source) platform() string {
 	if s.image == nil {
 		return s.container.Platform
 	}
-	return imagePlatform(*s.image)
-}
-
-// imagePlatform is os/arch[/variant].
-func imagePlatform(i image.InspectResponse) string {
-	parts := []string{i.Os, i.Architecture}
-	if i.Variant != "" {
-		parts = append(parts, i.Variant)
-	}
-	return strings.Join(parts, "/")
-}
-
-// containerState maps the engine's states to ours. One that is restarting is
-// meant to run.
-func containerState(s *container.State) labels.State {
-	switch {
-	case s.Paused:
-		return labels.StatePaused
-	case s.Running || s.Restarting:
-		return labels.StateRunning
-	case s.Status == "created":
-		return labels.StateCreated
-	}
-	return labels.StateExited
+	return dockerop.ImagePlatform(*s.image)
 }

@@ -130,7 +130,7 @@ func (t *transaction) openWorker(ctx context.Context) (archives.Worker, error) {
 // watchOver has somebody take everything back should this process be killed.
 func (t *transaction) watchOver(ctx context.Context) (err error) {
 	if t.engine.guard != nil {
-		t.release, err = t.engine.guard(ctx, Watched{Replaced: t.plan.name})
+		t.release, err = t.engine.guard(ctx, dockerop.Watched{Replaced: t.plan.name})
 	}
 	return dockerop.Describe(err, "start the process that rolls the restore back should this one be killed")
 }

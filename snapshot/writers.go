@@ -24,7 +24,7 @@ func (e *Engine) writers(ctx context.Context, from source, volumes []string, pau
 	var w writers
 	target := from.container.ID
 	if pause != PauseNone {
-		switch containerState(from.container.State) {
+		switch dockerop.ContainerState(from.container.State) {
 		case labels.StateRunning:
 			w.running = append(w.running, target)
 		case labels.StatePaused:

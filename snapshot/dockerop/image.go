@@ -54,3 +54,12 @@ func (e *Engine) Retag(ctx context.Context, ref, imageID string) error {
 	}
 	return nil
 }
+
+// ImagePlatform is os/arch[/variant].
+func ImagePlatform(i image.InspectResponse) string {
+	parts := []string{i.Os, i.Architecture}
+	if i.Variant != "" {
+		parts = append(parts, i.Variant)
+	}
+	return strings.Join(parts, "/")
+}

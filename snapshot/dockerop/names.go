@@ -6,6 +6,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
 // Distinct is what any of the lists holds, once.
@@ -43,3 +45,17 @@ const (
 func Shorten(id string) string { return id[:min(len(id), ShortID)] }
 
 func ContainerName(c container.InspectResponse) string { return strings.TrimPrefix(c.Name, "/") }
+
+// ContainerState maps the engine's states to ours. One that is restarting is
+// meant to run.
+func ContainerState(s *container.State) labels.State {
+	switch {
+	case s.Paused:
+		return labels.StatePaused
+	case s.Running || s.Restarting:
+		return labels.StateRunning
+	case s.Status == "created":
+		return labels.StateCreated
+	}
+	return labels.StateExited
+}
