@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
@@ -19,6 +20,7 @@ type Engine struct {
 	catalog  *catalog.Catalog
 	archives *archives.Archives
 	pending  *pending.Finder
+	build    *build.Builder
 	removal  *removal.Remover
 	volumes  archives.Service // nil: volumes are recorded, not archived
 	given    bool             // the user has named the store: labels are not asked for it
@@ -61,6 +63,7 @@ func (e *Engine) use(v archives.Service) {
 	e.volumes = v
 	e.pending = pending.New(e.docker, v)
 	e.archives = archives.New(e.docker, e.catalog, v, e.given)
+	e.build = build.New(e.docker, e.catalog, e.pending, v)
 	e.removal = removal.New(e.docker, e.catalog, e.archives, e.pending, v)
 }
 

@@ -78,7 +78,7 @@ func (e *Engine) planReplace(ctx context.Context, s catalog.Snapshot, old *conta
 	for _, field := range sp.FitAPI(e.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := e.look(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), r.places()))
+	around, err := e.build.Look(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), r.places()))
 	if err != nil {
 		return replacement{}, err
 	}
@@ -94,7 +94,7 @@ func (e *Engine) planReplace(ctx context.Context, s catalog.Snapshot, old *conta
 	if err != nil {
 		return replacement{}, err
 	}
-	r.findProblems(around, append(dependents, renamed...), o, e.storeNames())
+	r.findProblems(around, append(dependents, renamed...), o, e.build.ReservedVolumes())
 	return r, e.lookAtOthers(ctx, &r)
 }
 

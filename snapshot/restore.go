@@ -9,6 +9,7 @@ import (
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
@@ -98,7 +99,7 @@ func (e *Engine) planRestore(ctx context.Context, s catalog.Snapshot, o runconfi
 	for _, field := range sp.FitAPI(e.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := e.look(ctx, s, &sp, sp.NamedVolumes(volumes))
+	around, err := e.build.Look(ctx, s, &sp, sp.NamedVolumes(volumes))
 	if err != nil {
 		return restore{}, err
 	}
@@ -122,7 +123,7 @@ func (e *Engine) planRestore(ctx context.Context, s catalog.Snapshot, o runconfi
 		r.plan, problems = sp.LeaveOut(problems)
 	}
 	if r.foreign {
-		problems = append(problems, around.ForeignProblems(&sp, volumes, o, e.storeNames()...)...)
+		problems = append(problems, around.ForeignProblems(&sp, volumes, o, e.build.ReservedVolumes()...)...)
 	}
 	if len(problems) > 0 {
 		return restore{}, &plan.ProblemsError{Problems: problems}
@@ -187,7 +188,7 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 	defer func() { u.Unless(ctx, &err) }()
 	e.clearCopies(ctx, p)
 	volumes, err := e.makeVolumes(ctx, r, &u, p)
-	defer func() { volumes.finish(ctx, err == nil, p) }()
+	defer func() { volumes.Finish(ctx, err == nil, p) }()
 	if err != nil {
 		return err
 	}
@@ -196,9 +197,9 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 		made, err := e.makeCopy(ctx, r, p)
 		if err == nil {
 			result.ContainerID = made.id
-			result.Incomplete = volumes.isIncomplete() || made.volumes.isIncomplete()
-			made.volumes.finish(ctx, true, p)
-			e.reportPorts(ctx, made.id, replaced, p)
+			result.Incomplete = volumes.IsIncomplete() || made.volumes.IsIncomplete()
+			made.volumes.Finish(ctx, true, p)
+			e.build.ReportPorts(ctx, made.id, replaced, p)
 			return nil
 		}
 		freed := r.spec.FreeFailedPort(err, r.publish)
@@ -212,7 +213,7 @@ func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, 
 // madeCopy is a container that a restore has made.
 type madeCopy struct {
 	id      string
-	volumes *filled // its anonymous volumes, if something was restored into them
+	volumes *build.Filled // its anonymous volumes, if something was restored into them
 }
 
 // makeCopy creates the container, fills its anonymous volumes, and starts it if that is
@@ -225,22 +226,22 @@ func (e *Engine) makeCopy(ctx context.Context, r restore, p plan.Progress) (made
 	if len(anonymous) > 0 && !r.start {
 		r.name = unfinishedName(name, r.operation)
 	}
-	if made.id, err = e.makeContainer(ctx, r, p); err != nil {
+	if made.id, err = e.build.Make(ctx, build.Container{Spec: r.spec, Name: r.name, Foreign: r.foreign}, p); err != nil {
 		return made, err
 	}
 	journal := pending.HalfMade{Operation: r.operation}
 	u.Add(func(ctx context.Context) error { return e.docker.RemoveVolumes(ctx, journal.Anonymous) })
 	u.Add(func(ctx context.Context) error { return e.docker.RemoveContainer(ctx, made.id) })
-	u.Add(func(context.Context) error { return made.volumes.close() })
+	u.Add(func(context.Context) error { return made.volumes.Close() })
 	if len(anonymous) > 0 {
-		if journal.Anonymous, err = e.anonymousNames(ctx, made.id, anonymous); err != nil {
+		if journal.Anonymous, err = e.build.AnonymousNames(ctx, made.id, anonymous); err != nil {
 			return made, err
 		}
 		o := volumebackup.RestoreOptions{}
 		if o.Journal, err = journal.Labels(); err != nil {
 			return made, err
 		}
-		if made.volumes, err = e.fillAnonymous(ctx, r.id, anonymous, journal.Anonymous, o, p); err != nil {
+		if made.volumes, err = e.build.FillAnonymous(ctx, r.id, anonymous, journal.Anonymous, o, p); err != nil {
 			return made, err
 		}
 	}
@@ -252,35 +253,4 @@ func (e *Engine) makeCopy(ctx context.Context, r restore, p plan.Progress) (made
 		err = dockerop.Describe(e.docker.ContainerRename(ctx, made.id, name), fmt.Sprintf("rename container %s to %s", r.name, name))
 	}
 	return made, err
-}
-
-// makeContainer creates a container, and connects it to its networks.
-func (e *Engine) makeContainer(ctx context.Context, r restore, p plan.Progress) (id string, err error) {
-	u := dockerop.Undo{P: p}
-	defer func() { u.Unless(ctx, &err) }()
-	p.Status("create", "creating container "+r.name)
-	names := r.spec.NetworkNames()
-	first := names
-	if !runconfig.CreatesAllEndpoints(e.docker.ClientVersion()) && len(names) > 1 {
-		first = names[:1]
-	}
-	created, err := e.docker.CreateContainer(ctx, &r.spec.Config, &r.spec.Host, r.spec.Networking(first), r.name)
-	if err != nil {
-		return "", fmt.Errorf("create container %s: %w", r.name, err)
-	}
-	u.Add(func(ctx context.Context) error { return e.docker.RemoveContainer(ctx, created.ID) })
-	for _, warning := range created.Warnings {
-		p.Warn("create", warning)
-	}
-	for _, name := range names[len(first):] {
-		if err := e.docker.NetworkConnect(ctx, name, created.ID, r.spec.Endpoints[name]); err != nil {
-			return "", fmt.Errorf("connect container %s to network %s: %w", r.name, name, err)
-		}
-	}
-	if r.foreign {
-		if err := e.warnDropped(ctx, created.ID, r.spec, p); err != nil {
-			return "", err
-		}
-	}
-	return created.ID, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
@@ -145,7 +146,7 @@ func (e *Engine) makeOf(ctx context.Context, safety catalog.Snapshot, j pending.
 	if err != nil {
 		return "", fmt.Errorf("snapshot %s: %w", safety.ID, err)
 	}
-	inherited, err := e.imageLabels(ctx, safety)
+	inherited, err := e.build.ImageLabels(ctx, safety)
 	if err != nil {
 		return "", err
 	}
@@ -153,5 +154,5 @@ func (e *Engine) makeOf(ctx context.Context, safety catalog.Snapshot, j pending.
 	sp.BlankInherited(inherited)
 	sp.PlaceVolumes(safety, nil)
 	sp.FitAPI(e.docker.ClientVersion()) // it was made on this very engine
-	return e.makeContainer(ctx, restore{id: safety.ID, spec: &sp, name: j.OldName}, p)
+	return e.build.Make(ctx, build.Container{Spec: &sp, Name: j.OldName}, p)
 }

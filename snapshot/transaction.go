@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
@@ -159,7 +160,7 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 			return err
 		}
 		t.changes = t.plan.changes(targets, results)
-		t.lost = anySkipped(results)
+		t.lost = build.AnySkipped(results)
 		if err := t.checkUnused(ctx); err != nil { // somebody has read, or written, what was half done
 			return err
 		}
@@ -178,8 +179,8 @@ func (t *transaction) secure(ctx context.Context, targets []volumebackup.Target)
 
 // make creates the new container, and sees to it that it comes up.
 func (t *transaction) make(ctx context.Context) error {
-	id, err := t.engine.makeContainer(ctx, restore{
-		id: t.plan.snapshot.ID, spec: t.plan.spec, name: t.plan.name, foreign: t.plan.foreign,
+	id, err := t.engine.build.Make(ctx, build.Container{
+		Spec: t.plan.spec, Name: t.plan.name, Foreign: t.plan.foreign,
 	}, t.p)
 	if err != nil {
 		return err
@@ -219,7 +220,7 @@ func (t *transaction) fillAnonymous(ctx context.Context) error {
 	if len(volumes) == 0 {
 		return nil
 	}
-	names, err := t.engine.anonymousNames(ctx, t.newID, volumes)
+	names, err := t.engine.build.AnonymousNames(ctx, t.newID, volumes)
 	if err != nil {
 		return err
 	}
@@ -227,11 +228,11 @@ func (t *transaction) fillAnonymous(ctx context.Context) error {
 		return err
 	}
 	o := volumebackup.RestoreOptions{Worker: t.journal.Worker}
-	made, err := t.engine.fillAnonymous(ctx, t.plan.snapshot.ID, volumes, names, o, t.p)
+	made, err := t.engine.build.FillAnonymous(ctx, t.plan.snapshot.ID, volumes, names, o, t.p)
 	if made == nil {
 		return err
 	}
-	t.worker, t.lost = made.worker, t.lost || made.lost
+	t.worker, t.lost = made.Worker, t.lost || made.Lost
 	t.endWorker()
 	return errors.Join(err, t.ending.Wait())
 }

@@ -93,7 +93,7 @@ func (t *transaction) targets() []volumebackup.Target {
 // checkUnused finds containers that were started meanwhile and mount a volume
 // which is about to be written.
 func (t *transaction) checkUnused(ctx context.Context) error {
-	running, err := t.engine.usersOf(ctx, t.plan.storage, t.journal.Volumes)
+	running, err := t.engine.build.UsersOf(ctx, t.plan.storage, t.journal.Volumes)
 	if err != nil {
 		return err
 	}

@@ -244,8 +244,8 @@ func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectRespo
 	if len(targets) == 0 {
 		return nil
 	}
-	volumes, err := e.fillVolumes(ctx, safety.ID, targets, volumebackup.RestoreOptions{Worker: j.Worker}, p) // what is lost was lost before
-	return errors.Join(err, volumes.close())
+	volumes, err := e.build.FillVolumes(ctx, safety.ID, targets, volumebackup.RestoreOptions{Worker: j.Worker}, p) // what is lost was lost before
+	return errors.Join(err, volumes.Close())
 }
 
 // archivesOf are the archives that a snapshot holds of some volumes, one for each.
@@ -283,7 +283,7 @@ func (e *Engine) checkFree(ctx context.Context, j pending.Journal) error {
 	if err != nil {
 		return err
 	}
-	users, err := e.usersOf(ctx, storage, j.Volumes)
+	users, err := e.build.UsersOf(ctx, storage, j.Volumes)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package snapshot
+package build
 
 import (
 	"context"
@@ -12,11 +12,20 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// look observes everything that a restore of a snapshot as sp depends on, side by
+// ReservedVolumes are the volumes in which archives are kept, if there can be any.
+func (e *Builder) ReservedVolumes() []string {
+	if e.volumes == nil {
+		return nil
+	}
+	return []string{e.volumes.Store(), volumebackup.DefaultStore}
+}
+
+// Look observes everything that a restore of a snapshot as sp depends on, side by
 // side: volumes are those that have to be there. It makes nothing.
-func (e *Engine) look(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spec, volumes []string) (runconfig.Surroundings, error) {
+func (e *Builder) Look(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spec, volumes []string) (runconfig.Surroundings, error) {
 	var found runconfig.Surroundings
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
@@ -24,7 +33,7 @@ func (e *Engine) look(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spe
 		return err
 	})
 	calls.Go(func() (err error) {
-		found.Inherited, err = e.imageLabels(ctx, s)
+		found.Inherited, err = e.ImageLabels(ctx, s)
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -61,11 +70,21 @@ func (e *Engine) look(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spe
 	return found, calls.Wait()
 }
 
-// imageLabels are those that a container made from the snapshot inherits.
-func (e *Engine) imageLabels(ctx context.Context, s catalog.Snapshot) (map[string]string, error) {
+// ImageLabels are those that a container made from the snapshot inherits.
+func (e *Builder) ImageLabels(ctx context.Context, s catalog.Snapshot) (map[string]string, error) {
 	found, err := e.docker.ImageInspect(ctx, s.ImageID)
 	if err != nil || found.Config == nil {
 		return nil, dockerop.Describe(err, "inspect image of snapshot "+string(s.ID))
 	}
 	return found.Config.Labels, nil
+}
+
+// UsersOf lists the containers that run, or stand still, and see the content of one
+// of the volumes, but for our own workers.
+func (e *Builder) UsersOf(ctx context.Context, s storage.Map, volumes []string) ([]container.Summary, error) {
+	users, err := s.UsersAndWorkers(ctx, e.docker, volumes)
+	if err != nil {
+		return nil, err
+	}
+	return e.pending.WithoutWorkers(ctx, users)
 }

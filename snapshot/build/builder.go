@@ -1,0 +1,22 @@
+package build
+
+import (
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+)
+
+// Builder observes what a restore depends on, makes containers, and fills their volumes. It
+// keeps no state and may be used by several goroutines.
+type Builder struct {
+	docker  *dockerop.Engine
+	catalog *catalog.Catalog
+	pending *pending.Finder
+	volumes archives.Service
+}
+
+// New returns a builder for an engine; volumes are those in the store that is restored from.
+func New(docker *dockerop.Engine, snapshots *catalog.Catalog, workers *pending.Finder, volumes archives.Service) *Builder {
+	return &Builder{docker: docker, catalog: snapshots, pending: workers, volumes: volumes}
+}

@@ -1,0 +1,90 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/docker/go-connections/nat"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+)
+
+// Container is a container that is going to be made.
+type Container struct {
+	Spec    *runconfig.Spec
+	Name    string
+	Foreign bool // its configuration is of another engine: what this one does not know is told
+}
+
+// Make creates a container, and connects it to its networks.
+func (e *Builder) Make(ctx context.Context, r Container, p plan.Progress) (id string, err error) {
+	u := dockerop.Undo{P: p}
+	defer func() { u.Unless(ctx, &err) }()
+	p.Status("create", "creating container "+r.Name)
+	names := r.Spec.NetworkNames()
+	first := names
+	if !runconfig.CreatesAllEndpoints(e.docker.ClientVersion()) && len(names) > 1 {
+		first = names[:1]
+	}
+	created, err := e.docker.CreateContainer(ctx, &r.Spec.Config, &r.Spec.Host, r.Spec.Networking(first), r.Name)
+	if err != nil {
+		return "", fmt.Errorf("create container %s: %w", r.Name, err)
+	}
+	u.Add(func(ctx context.Context) error { return e.docker.RemoveContainer(ctx, created.ID) })
+	for _, warning := range created.Warnings {
+		p.Warn("create", warning)
+	}
+	for _, name := range names[len(first):] {
+		if err := e.docker.NetworkConnect(ctx, name, created.ID, r.Spec.Endpoints[name]); err != nil {
+			return "", fmt.Errorf("connect container %s to network %s: %w", r.Name, name, err)
+		}
+	}
+	if r.Foreign {
+		if err := e.warnDropped(ctx, created.ID, r.Spec, p); err != nil {
+			return "", err
+		}
+	}
+	return created.ID, nil
+}
+
+// warnDropped compares what was asked for with what the engine made of it. An
+// engine ignores what it does not know.
+func (e *Builder) warnDropped(ctx context.Context, id string, sp *runconfig.Spec, p plan.Progress) error {
+	_, raw, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
+	if err != nil {
+		return fmt.Errorf("inspect new container: %w", err)
+	}
+	asked, err := json.Marshal(map[string]any{"Config": sp.Config, "HostConfig": sp.Host})
+	if err != nil {
+		return fmt.Errorf("compare configuration: %w", err)
+	}
+	lost, err := runconfig.MissingFields("", asked, raw)
+	if err != nil {
+		return fmt.Errorf("compare configuration: %w", err)
+	}
+	for _, field := range lost {
+		p.Warn("create", "the engine does not know "+field[1:]+", it was left out")
+	}
+	return nil
+}
+
+// ReportPorts says where ports are published that were replaced: the engine has
+// chosen others when it started the container.
+func (e *Builder) ReportPorts(ctx context.Context, id string, replaced plan.Plan, p plan.Progress) {
+	if len(replaced) == 0 {
+		return
+	}
+	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
+	for _, step := range replaced {
+		text := step.String()
+		_, port, _ := strings.Cut(step.Target, plan.PortFor)
+		if chosen := runconfig.ChosenPorts(c, nat.Port(port)); err == nil && len(chosen) > 0 {
+			text = plan.ReplacedPort(step, "is published on "+strings.Join(chosen, ", ")+" instead")
+		}
+		p.Warn("start", text)
+	}
+}
