@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -137,3 +138,13 @@ type RemoveOptions = removal.Options
 
 type Guard = dockerop.Guard
 type Watched = dockerop.Watched
+
+const PauseAll = capture.PauseAll
+const PauseNone = capture.PauseNone
+const PauseTarget = capture.PauseTarget
+
+type CreateOptions = capture.Options
+type Created = capture.Created
+type LeftFrozenError = capture.LeftFrozenError
+type Pause = capture.Pause
+type VolumeChoice = capture.VolumeChoice

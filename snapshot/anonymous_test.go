@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
@@ -23,7 +24,7 @@ func withAnonymous(t *testing.T) *fakeDocker {
 	for _, m := range web.mounts {
 		docker.findVolume(m.Name).content = "one"
 	}
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	docker.randomness = 100
 	docker.forgetCalls()
 	return docker
@@ -90,7 +91,7 @@ func TestACopyThatIsBeingFilledStays(t *testing.T) {
 	docker.withVolumes()
 	docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{})
 	docker.anonymousOf(t, "web").content = "one"
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	others := 0
 	docker.before("apply ", 0, func() {
 		docker.wait(2 * unfinishedAge)

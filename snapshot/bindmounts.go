@@ -3,23 +3,9 @@ package snapshot
 import (
 	"github.com/docker/docker/api/types/mount"
 
-	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
-
-// noteCaptured says of the bind mounts of a container that a snapshot is taken of
-// that their content is not in it.
-func noteCaptured(mounts []labels.Mount, containerLabels map[string]string, p plan.Progress) {
-	if runconfig.KnowsBinds(containerLabels) {
-		return
-	}
-	for _, m := range mounts {
-		if m.Type == string(mount.TypeBind) {
-			p.Note("inspect", runconfig.Bind{Source: m.Source, Destination: m.Destination}.Note())
-		}
-	}
-}
 
 // noteBinds says what became of the bind mounts in a copy.
 func (r restore) noteBinds(p plan.Progress) {

@@ -8,6 +8,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
@@ -39,13 +40,13 @@ func withBinds(t *testing.T, own map[string]string) *fakeDocker {
 			{Type: mount.TypeVolume, Target: "/anonymous"},
 		},
 	})
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	return docker
 }
 
 func TestCreateSaysThatBindMountsAreNotInTheSnapshot(t *testing.T) {
 	var got events
-	_, err := withBinds(t, nil).engine().Create(t.Context(), CreateOptions{Container: "web"}, got.progress)
+	_, err := withBinds(t, nil).engine().Create(t.Context(), capture.Options{Container: "web"}, got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.notes(), []string{
 		"bind mount /srv/a on /a: its content is not in the snapshot",
@@ -135,7 +136,7 @@ func TestReplaceKeepsBindMountsAndSaysSo(t *testing.T) {
 func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
 	docker := withBinds(t, map[string]string{labels.KeyPolicyBinds: labels.PolicyBindsKnown})
 	var got events
-	_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, got.progress)
+	_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, got.progress)
 	assert.NilError(t, err)
 	restored, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, got.progress)
 	assert.NilError(t, err)

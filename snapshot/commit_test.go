@@ -1,11 +1,13 @@
 package snapshot
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
 )
@@ -72,28 +74,11 @@ func TestCommitConfigSeparatesTheRun(t *testing.T) {
 			config.Image = "app"
 			docker.create(t, "web", &config, &container.HostConfig{})
 
-			made := docker.findImage(snapshotOf(t, docker, CreateOptions{Container: "web"}).ImageID).config
+			made := docker.findImage(snapshotOf(t, docker, capture.Options{Container: "web"}).ImageID).config
 
 			test.want.Cmd, test.want.Entrypoint, test.want.Labels = []string{"serve"}, []string{}, made.Labels
 			assert.DeepEqual(t, *made, clone(test.want))
 			assert.DeepEqual(t, test.image, before)
 		})
-	}
-}
-
-func TestWithoutAdded(t *testing.T) {
-	for _, test := range []struct{ image, run, want string }{
-		{"", "", ""},
-		{"A=1", "A=1", "A=1"},
-		{"A=1", "A=2", "A=1"},
-		{"A=1", "B=2", "A=1 B"},
-		{"A=1", "", "A=1"},
-		{"AB=1", "A=2", "AB=1 A"},
-		{"A", "A=2", "A"},
-		{"A=1", "B=x=y C", "A=1 B C"},
-	} {
-		image := strings.Fields(test.image)
-		assert.Equal(t, strings.Join(withoutAdded(image, strings.Fields(test.run)), " "), test.want)
-		assert.Equal(t, strings.Join(image, " "), test.image)
 	}
 }

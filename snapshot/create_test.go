@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
@@ -18,6 +19,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
+
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
 
@@ -29,7 +31,7 @@ func TestCreateRecordsEverything(t *testing.T) {
 	c := docker.run(t, "Shop-DB")
 	expires := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
-	created, err := docker.engine().Create(t.Context(), CreateOptions{
+	created, err := docker.engine().Create(t.Context(), capture.Options{
 		Container: c.id[:12], Name: "one", Description: "why", Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"},
 		Trigger: labels.TriggerInterval, RunID: "run", StepID: "step", Group: "group", Expires: expires, Pinned: true,
 	}, nil)
@@ -56,7 +58,7 @@ func TestCreateRecordsEverything(t *testing.T) {
 func TestCreateCanLeaveTheContainerRunningMeanwhile(t *testing.T) {
 	docker := newFakeDocker()
 	c := docker.run(t, "web")
-	for _, o := range []CreateOptions{{NoPause: true}, {Pause: PauseNone}, {Pause: PauseTarget}} {
+	for _, o := range []capture.Options{{NoPause: true}, {Pause: capture.PauseNone}, {Pause: capture.PauseTarget}} {
 		o.Container = "web"
 		snapshotOf(t, docker, o)
 	}
@@ -70,7 +72,7 @@ func TestCreateRecordsTheState(t *testing.T) {
 		docker := newFakeDocker()
 		c := docker.run(t, "web")
 		c.state = state
-		assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: "web"}).Container.State, want)
+		assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: "web"}).Container.State, want)
 		assert.Equal(t, c.state, state)
 	}
 	assert.Equal(t, dockerop.ContainerState(&container.State{Restarting: true, Status: "restarting"}), labels.StateRunning)
@@ -78,31 +80,31 @@ func TestCreateRecordsTheState(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	tests := map[string]struct {
-		options CreateOptions
+		options capture.Options
 		want    string
 	}{
-		"no container":             {CreateOptions{}, "container name cannot be empty"},
-		"a container that is gone": {CreateOptions{Container: "gone"}, "no such container: gone"},
-		"a name with a slash":      {CreateOptions{Container: "web", Name: "a/b"}, "invalid snapshot name"},
-		"a name of 200 characters": {CreateOptions{Container: "web", Name: strings.Repeat("n", 200)}, "invalid snapshot name"},
-		"the name latest":          {CreateOptions{Container: "web", Name: "latest"}, "always means the newest"},
-		"an ID for a name":         {CreateOptions{Container: "web", Name: "20260131-120001-000001"}, "reads like a snapshot ID"},
-		"reuse of no name":         {CreateOptions{Container: "web", Reuse: true}, "nothing to reuse"},
-		"a bad meta key":           {CreateOptions{Container: "web", Meta: map[string]string{"a b": "c"}}, "meta: invalid key"},
-		"a meta key without value": {CreateOptions{Container: "web", Meta: map[string]string{"a": ""}}, "meta: a has no value"},
-		"an unknown trigger":       {CreateOptions{Container: "web", Trigger: "whim"}, "cua.snapshot.trigger"},
-		"a volume it has not":      {CreateOptions{Container: "web", Volumes: VolumeChoice{Only: []string{"data"}}}, "the container mounts no volume data"},
-		"a taken name":             {CreateOptions{Container: "web", Name: "taken"}, "web:taken exists already"},
-		"reuse of a pinned one":    {CreateOptions{Container: "web", Name: "pinned", Reuse: true}, "is pinned"},
-		"reuse of a user's image":  {CreateOptions{Container: "web", Name: "mine", Reuse: true}, "web:mine exists already, and is not a snapshot"},
+		"no container":             {capture.Options{}, "container name cannot be empty"},
+		"a container that is gone": {capture.Options{Container: "gone"}, "no such container: gone"},
+		"a name with a slash":      {capture.Options{Container: "web", Name: "a/b"}, "invalid snapshot name"},
+		"a name of 200 characters": {capture.Options{Container: "web", Name: strings.Repeat("n", 200)}, "invalid snapshot name"},
+		"the name latest":          {capture.Options{Container: "web", Name: "latest"}, "always means the newest"},
+		"an ID for a name":         {capture.Options{Container: "web", Name: "20260131-120001-000001"}, "reads like a snapshot ID"},
+		"reuse of no name":         {capture.Options{Container: "web", Reuse: true}, "nothing to reuse"},
+		"a bad meta key":           {capture.Options{Container: "web", Meta: map[string]string{"a b": "c"}}, "meta: invalid key"},
+		"a meta key without value": {capture.Options{Container: "web", Meta: map[string]string{"a": ""}}, "meta: a has no value"},
+		"an unknown trigger":       {capture.Options{Container: "web", Trigger: "whim"}, "cua.snapshot.trigger"},
+		"a volume it has not":      {capture.Options{Container: "web", Volumes: capture.VolumeChoice{Only: []string{"data"}}}, "the container mounts no volume data"},
+		"a taken name":             {capture.Options{Container: "web", Name: "taken"}, "web:taken exists already"},
+		"reuse of a pinned one":    {capture.Options{Container: "web", Name: "pinned", Reuse: true}, "is pinned"},
+		"reuse of a user's image":  {capture.Options{Container: "web", Name: "mine", Reuse: true}, "web:mine exists already, and is not a snapshot"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			docker := newFakeDocker()
 			docker.run(t, "web")
 			docker.addImage("cua-snapshot/web:mine", &container.Config{})
-			snapshotOf(t, docker, CreateOptions{Container: "web", Name: "taken"})
-			snapshotOf(t, docker, CreateOptions{Container: "web", Name: "pinned", Pinned: true})
+			snapshotOf(t, docker, capture.Options{Container: "web", Name: "taken"})
+			snapshotOf(t, docker, capture.Options{Container: "web", Name: "pinned", Pinned: true})
 			before := docker.world()
 
 			_, err := docker.engine().Create(t.Context(), test.options, nil)
@@ -128,12 +130,12 @@ func TestCreateRefusesContainersThatCannotBeCaptured(t *testing.T) {
 			if strings.HasSuffix(name, "Windows") {
 				test.is.Platform = "windows"
 			}
-			assert.ErrorContains(t, source{container: test.is}.check(), test.want)
+			assert.ErrorContains(t, capture.Source{Container: test.is}.Check(), test.want)
 		})
 	}
 	stopped := withState(container.State{Status: "exited"})
 	stopped.Platform = "windows"
-	assert.NilError(t, source{container: stopped}.check())
+	assert.NilError(t, capture.Source{Container: stopped}.Check())
 }
 
 func withState(state container.State) container.InspectResponse {
@@ -142,9 +144,9 @@ func withState(state container.State) container.InspectResponse {
 
 func TestCreateGivesTheClassOfItsErrors(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
-	_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web", Name: "one"}, nil)
+	_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web", Name: "one"}, nil)
 	assert.Assert(t, cerrdefs.IsAlreadyExists(err))
-	_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "gone"}, nil)
+	_, err = docker.engine().Create(t.Context(), capture.Options{Container: "gone"}, nil)
 	assert.Assert(t, cerrdefs.IsNotFound(err))
 }
 
@@ -153,7 +155,7 @@ func TestReuseReplacesTheSnapshotOfThatName(t *testing.T) {
 	engine := docker.engine()
 	engine.random = &counter{last: 50}
 
-	created, err := engine.Create(t.Context(), CreateOptions{Container: "web", Name: "one", Reuse: true}, nil)
+	created, err := engine.Create(t.Context(), capture.Options{Container: "web", Name: "one", Reuse: true}, nil)
 	assert.NilError(t, err)
 
 	assert.Equal(t, tagsOf(docker.world()), strings.Join([]string{
@@ -167,22 +169,22 @@ func TestReuseReplacesTheSnapshotOfThatName(t *testing.T) {
 func TestParentIsThePreviousSnapshotInTheLine(t *testing.T) {
 	docker := newFakeDocker()
 	c := docker.run(t, "web")
-	first := snapshotOf(t, docker, CreateOptions{Container: "web"})
-	second := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	first := snapshotOf(t, docker, capture.Options{Container: "web"})
+	second := snapshotOf(t, docker, capture.Options{Container: "web"})
 	assert.Equal(t, first.Parent, labels.ID(""))
 	assert.Equal(t, second.Parent, first.ID)
 
 	restored, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: string(first.ID), Name: "copy"}, nil)
 	assert.NilError(t, err)
-	assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: restored.ContainerID}).Parent, first.ID)
+	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: restored.ContainerID}).Parent, first.ID)
 
 	docker.create(t, "plain", &container.Config{Image: second.Ref()}, &container.HostConfig{})
-	assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: "plain"}).Parent, second.ID)
+	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: "plain"}).Parent, second.ID)
 
 	// Another container of the same name is another line.
 	assert.NilError(t, docker.ContainerRemove(t.Context(), c.id, container.RemoveOptions{Force: true}))
 	docker.run(t, "web")
-	assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: "web"}).Parent, labels.ID(""))
+	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: "web"}).Parent, labels.ID(""))
 }
 
 func TestCapturedConfigurationIsTheEnginesOwn(t *testing.T) {
@@ -193,7 +195,7 @@ func TestCapturedConfigurationIsTheEnginesOwn(t *testing.T) {
 		Labels: map[string]string{"own": "kept", "com.docker.compose.project": "shop", labels.KeyRestoredFrom: "x", labels.KeyID: ""},
 	}, &container.HostConfig{Resources: container.Resources{Memory: 1 << 30}})
 
-	s := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	s := snapshotOf(t, docker, capture.Options{Container: "web"})
 
 	assert.DeepEqual(t, s.ContainerLabels(), map[string]string{"own": "kept", "com.docker.compose.project": "shop"})
 	var host struct {
@@ -233,7 +235,7 @@ func TestCommittedImageKeepsTheDefaultsApart(t *testing.T) {
 	}, &container.HostConfig{})
 	docker.create(t, "bare", &container.Config{Entrypoint: []string{"/once"}, User: "1000", Cmd: []string{"x"}}, &container.HostConfig{})
 
-	img := docker.findImage(snapshotOf(t, docker, CreateOptions{Container: "overridden"}).ImageID).config
+	img := docker.findImage(snapshotOf(t, docker, capture.Options{Container: "overridden"}).ImageID).config
 	assert.DeepEqual(t, []string(img.Entrypoint), []string{"/app"})
 	assert.DeepEqual(t, []string(img.Cmd), []string{"serve"})
 	assert.Equal(t, img.User, "app")
@@ -242,7 +244,7 @@ func TestCommittedImageKeepsTheDefaultsApart(t *testing.T) {
 	assert.DeepEqual(t, img.ExposedPorts, nat.PortSet{"80/tcp": {}})
 	assert.DeepEqual(t, img.Env, []string{"A=image"})
 
-	img = docker.findImage(snapshotOf(t, docker, CreateOptions{Container: "bare"}).ImageID).config
+	img = docker.findImage(snapshotOf(t, docker, capture.Options{Container: "bare"}).ImageID).config
 	assert.Equal(t, len(img.Entrypoint), 0)
 	assert.DeepEqual(t, []string(img.Cmd), []string{"sh"})
 	assert.Equal(t, img.User, "0")
@@ -256,7 +258,7 @@ func TestCreateWarnsOfVolumesThatAreNotCaptured(t *testing.T) {
 	// The engine itself refuses to remove a volume that is mounted.
 	docker.volumes = slices.DeleteFunc(docker.volumes, func(v *fakeVolume) bool { return v.name == "gone" })
 	var got events
-	created, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, got.progress)
+	created, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.warnings(), []string{
 		"the data of volume data (/data) is not in the snapshot: nothing here can archive volumes",
@@ -266,8 +268,8 @@ func TestCreateWarnsOfVolumesThatAreNotCaptured(t *testing.T) {
 	assert.DeepEqual(t, created.Mounts, []labels.Mount{
 		{Type: "volume", Name: "data", Destination: "/data", Driver: "local", RW: true, Skipped: "nothing here can archive volumes"},
 		{Type: "volume", Name: "gone", Destination: "/gone", RW: true, Skipped: "the volume is gone"},
-		{Type: "bind", Source: "/etc", Destination: "/host", Skipped: skippedBind},
-		{Type: "tmpfs", Destination: "/tmp", RW: true, Skipped: skippedTmpfs},
+		{Type: "bind", Source: "/etc", Destination: "/host", Skipped: capture.SkippedBind},
+		{Type: "tmpfs", Destination: "/tmp", RW: true, Skipped: capture.SkippedTmpfs},
 	})
 }
 
@@ -284,7 +286,7 @@ func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 	volumes := len(docker.volumes)
 	var got events
 
-	created, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, got.progress)
+	created, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, got.progress)
 	assert.NilError(t, err)
 
 	flat := docker.findImage(created.ImageID)
@@ -293,7 +295,7 @@ func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 	assert.Assert(t, len(flat.layers) <= 2)
 	assert.Equal(t, len(docker.containers), 1)
 	assert.Equal(t, len(docker.volumes), volumes)
-	want := plain.findImage(snapshotOf(t, plain, CreateOptions{Container: "web"}).ImageID).config
+	want := plain.findImage(snapshotOf(t, plain, capture.Options{Container: "web"}).ImageID).config
 	have := clone(flat.config)
 	for _, key := range []string{labels.KeyConfig, labels.KeyContainerID, labels.KeyContainerImageID, labels.KeyMounts, labels.KeySeal} { // have IDs in them
 		delete(want.Labels, key)
@@ -314,7 +316,7 @@ func TestImportedID(t *testing.T) {
 		"{\"status\":\"working\"}\r\n{\"status\":\"sha256:3\"}": "sha256:3",
 		`{"progress":1}{"status":"sha256:4"}{"aux":{}}`:         "sha256:4",
 	} {
-		id, err := importedID(strings.NewReader(stream))
+		id, err := capture.ImportedID(strings.NewReader(stream))
 		assert.NilError(t, err)
 		assert.Equal(t, id, want)
 	}
@@ -326,7 +328,7 @@ func TestImportedID(t *testing.T) {
 		`{"status":7}`:                       "read answer to import",
 		`<html>`:                             "read answer to import",
 	} {
-		_, err := importedID(strings.NewReader(stream))
+		_, err := capture.ImportedID(strings.NewReader(stream))
 		assert.ErrorContains(t, err, want)
 	}
 }
@@ -358,7 +360,7 @@ func TestACancelledCommitIsWaitedForAndItsImageRemoved(t *testing.T) {
 
 				engine := docker.engine()
 				engine.docker = dockerop.New(hanging)
-				_, err := engine.Create(ctx, CreateOptions{Container: "web"}, nil)
+				_, err := engine.Create(ctx, capture.Options{Container: "web"}, nil)
 
 				assert.ErrorIs(t, err, reason)
 				assert.Equal(t, time.Since(started), time.Minute+min(late, dockerop.CleanupTimeout))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -15,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
 	"gotest.tools/v3/assert"
+
 	testpoll "gotest.tools/v3/poll"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -60,7 +62,7 @@ func (c contractEngine) image(t *testing.T, tag string, changes ...string) strin
 	})
 	assert.NilError(t, err)
 	defer answer.Close()
-	id, err := importedID(answer)
+	id, err := capture.ImportedID(answer)
 	assert.NilError(t, err)
 	c.cleanup(t, func(ctx context.Context) error { return c.forceRemoveImage(ctx, id) })
 	if tag != "" {

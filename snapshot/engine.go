@@ -7,6 +7,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
@@ -22,6 +23,7 @@ type Engine struct {
 	pending  *pending.Finder
 	build    *build.Builder
 	removal  *removal.Remover
+	capture  *capture.Capturer
 	volumes  archives.Service // nil: volumes are recorded, not archived
 	given    bool             // the user has named the store: labels are not asked for it
 	guard    dockerop.Guard   // nil: nobody watches over frozen containers
@@ -40,7 +42,7 @@ func WithVolumes(v archives.Service) Option { return func(e *Engine) { e.use(v) 
 func WithGivenStore() Option { return func(e *Engine) { e.given = true; e.use(e.volumes) } }
 
 // WithGuard has frozen containers watched over.
-func WithGuard(g dockerop.Guard) Option { return func(e *Engine) { e.guard = g } }
+func WithGuard(g dockerop.Guard) Option { return func(e *Engine) { e.watchedBy(g) } }
 
 // New returns an engine that works through docker.
 func New(docker dockerop.Docker, options ...Option) *Engine {
@@ -64,7 +66,17 @@ func (e *Engine) use(v archives.Service) {
 	e.pending = pending.New(e.docker, v)
 	e.archives = archives.New(e.docker, e.catalog, v, e.given)
 	e.build = build.New(e.docker, e.catalog, e.pending, v)
+	e.capture = capture.New(capture.Rooms{
+		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending,
+		Volumes: v, Guard: e.guard, Now: e.now, Random: e.random,
+	})
 	e.removal = removal.New(e.docker, e.catalog, e.archives, e.pending, v)
+}
+
+// watchedBy has frozen containers and restores in place watched over.
+func (e *Engine) watchedBy(g dockerop.Guard) {
+	e.guard = g
+	e.use(e.volumes)
 }
 
 func newEngine(docker dockerop.Docker, now func() time.Time, random io.Reader) *Engine {

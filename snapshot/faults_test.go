@@ -15,6 +15,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
@@ -79,7 +80,7 @@ func sceneWith(prepare func(t *testing.T, docker *fakeDocker)) func(*testing.T) 
 	}
 }
 
-func snapshotOf(t *testing.T, docker *fakeDocker, o CreateOptions) catalog.Snapshot {
+func snapshotOf(t *testing.T, docker *fakeDocker, o capture.Options) catalog.Snapshot {
 	t.Helper()
 	created, err := docker.engine().Create(t.Context(), o, nil)
 	assert.NilError(t, err)
@@ -88,27 +89,27 @@ func snapshotOf(t *testing.T, docker *fakeDocker, o CreateOptions) catalog.Snaps
 
 func TestCreateIsWholeOrLeavesNothing(t *testing.T) {
 	scenes := map[string]struct {
-		options CreateOptions
+		options capture.Options
 		prepare func(*testing.T, *fakeDocker)
 	}{
-		"first": {CreateOptions{Container: "web"}, func(t *testing.T, docker *fakeDocker) {
+		"first": {capture.Options{Container: "web"}, func(t *testing.T, docker *fakeDocker) {
 			docker.run(t, "web")
 		}},
-		"named, after another": {CreateOptions{Container: "web", Name: "two"}, func(t *testing.T, docker *fakeDocker) {
+		"named, after another": {capture.Options{Container: "web", Name: "two"}, func(t *testing.T, docker *fakeDocker) {
 			docker.run(t, "web")
-			snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+			snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 		}},
-		"paused by its user": {CreateOptions{Container: "web"}, func(t *testing.T, docker *fakeDocker) {
+		"paused by its user": {capture.Options{Container: "web"}, func(t *testing.T, docker *fakeDocker) {
 			docker.run(t, "web").state = "paused"
 		}},
-		"never started": {CreateOptions{Container: "web"}, func(t *testing.T, docker *fakeDocker) {
+		"never started": {capture.Options{Container: "web"}, func(t *testing.T, docker *fakeDocker) {
 			docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{})
 		}},
-		"reusing a name": {CreateOptions{Container: "web", Name: "one", Reuse: true}, func(t *testing.T, docker *fakeDocker) {
+		"reusing a name": {capture.Options{Container: "web", Name: "one", Reuse: true}, func(t *testing.T, docker *fakeDocker) {
 			docker.run(t, "web")
-			snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+			snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 		}},
-		"too many layers": {CreateOptions{Container: "web", Name: "flat"}, func(t *testing.T, docker *fakeDocker) {
+		"too many layers": {capture.Options{Container: "web", Name: "flat"}, func(t *testing.T, docker *fakeDocker) {
 			manyLayers(docker)
 			docker.run(t, "web")
 		}},
@@ -136,7 +137,7 @@ func TestCreateIsWholeOrLeavesNothing(t *testing.T) {
 // manyLayers gives busybox as many layers as a snapshot's image may have.
 func manyLayers(docker *fakeDocker) {
 	img := docker.findImage("busybox")
-	for len(img.layers) < maxLayers {
+	for len(img.layers) < capture.MaxLayers {
 		img.layers = append(img.layers, docker.newID())
 	}
 }
@@ -194,7 +195,7 @@ func assertOnlySweepableIsLeft(t *testing.T, o outcome) {
 }
 
 // assertWhole checks that the newest snapshot is there with all its tags.
-func assertWhole(t *testing.T, docker *fakeDocker, o CreateOptions) {
+func assertWhole(t *testing.T, docker *fakeDocker, o capture.Options) {
 	t.Helper()
 	s, err := docker.engine().catalog.Resolve(t.Context(), o.Container+":latest")
 	assert.NilError(t, err)
@@ -251,7 +252,7 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 			prepare := func(t *testing.T, docker *fakeDocker) {
 				t.Helper()
 				scene.prepare(t, docker)
-				snapshotOf(t, docker, CreateOptions{Container: "web"})
+				snapshotOf(t, docker, capture.Options{Container: "web"})
 				docker.info.ID = "engine-1"
 			}
 			operate := func(ctx context.Context, e *Engine) error {
@@ -274,10 +275,10 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 		t.Helper()
 		docker.run(t, "web")
 		docker.run(t, "db")
-		snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+		snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 		engine := docker.engine()
 		engine.random = &counter{last: 7}
-		created, err := engine.Create(t.Context(), CreateOptions{Container: "web", Name: "two"}, nil)
+		created, err := engine.Create(t.Context(), capture.Options{Container: "web", Name: "two"}, nil)
 		assert.NilError(t, err)
 		removed = created.Snapshot
 	}
@@ -305,7 +306,7 @@ func TestRemoveOfManyLeavesEachWholeOrGone(t *testing.T) {
 		docker.run(t, "web")
 		for i, name := range []string{"one", "two", "three"} {
 			docker.randomness = byte(10 * i)
-			snapshotOf(t, docker, CreateOptions{Container: "web", Name: name})
+			snapshotOf(t, docker, capture.Options{Container: "web", Name: name})
 		}
 	}
 	operate := func(ctx context.Context, e *Engine) error {

@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -32,7 +33,7 @@ func hostileHost(t *testing.T, h hostile) *fakeDocker {
 	}
 	docker.run(t, "db")
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"own:/own", "read:/read:ro"}})
-	s := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "evil"})
+	s := snapshotOf(t, docker, capture.Options{Container: "web", Name: "evil"})
 	image := docker.findImage(s.ImageID).config
 	image.Labels[labels.KeyConfig] = h.label()
 	image.Labels[labels.KeyMounts] = h.mounts
@@ -313,7 +314,7 @@ func TestANetworkThatTheUserNamesNeedsNoAsking(t *testing.T) {
 func TestASealedSnapshotNeedsNoAsking(t *testing.T) {
 	docker := newFakeDocker()
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{Privileged: true, PidMode: "host", Binds: []string{"/:/host"}})
-	s := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "evil"})
+	s := snapshotOf(t, docker, capture.Options{Container: "web", Name: "evil"})
 	assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, false)), nothing)
 
 	seal := docker.findImage(s.ImageID).config.Labels[labels.KeySeal]
@@ -378,7 +379,7 @@ func TestNoLabelOfOursComesFromASnapshot(t *testing.T) {
 func TestPoliciesOfOnesOwnComeBack(t *testing.T) {
 	docker := newFakeDocker()
 	docker.create(t, "web", &container.Config{Labels: map[string]string{"cua.snapshot.policy.binds": "known", "cua.snapshot.worker.purpose": "x"}}, &container.HostConfig{})
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:one"})
 	have := docker.findContainer(restored.ContainerID).config.Labels
 	assert.Equal(t, have["cua.snapshot.policy.binds"], "known")

@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
@@ -27,32 +28,32 @@ func sharers(t *testing.T) *fakeDocker {
 
 func TestWritersAreThoseThatCanChangeWhatIsCaptured(t *testing.T) {
 	for name, test := range map[string]struct {
-		pause   Pause
+		pause   capture.Pause
 		target  string
 		volumes []string
 		want    []string
 		idle    bool
 	}{
-		"all":                      {PauseAll, "web", []string{"data"}, []string{"web", "writer"}, false},
-		"all, of two volumes":      {PauseAll, "web", []string{"data", "logs"}, []string{"web", "writer", "other"}, false},
-		"all, without volumes":     {PauseAll, "web", nil, []string{"web"}, false},
-		"only the target":          {PauseTarget, "web", []string{"data"}, []string{"web"}, false},
-		"none":                     {PauseNone, "web", []string{"data"}, nil, false},
-		"a target that stopped":    {PauseAll, "stopped", []string{"data"}, []string{"web", "writer"}, false},
-		"a target on its own":      {PauseTarget, "paused", []string{"data"}, nil, false},
-		"nobody":                   {PauseAll, "stopped", []string{"unused"}, nil, true},
-		"nobody but one who reads": {PauseAll, "stopped", []string{"read"}, nil, true},
-		"one that the user paused": {PauseAll, "stopped", []string{"kept"}, nil, false},
+		"all":                      {capture.PauseAll, "web", []string{"data"}, []string{"web", "writer"}, false},
+		"all, of two volumes":      {capture.PauseAll, "web", []string{"data", "logs"}, []string{"web", "writer", "other"}, false},
+		"all, without volumes":     {capture.PauseAll, "web", nil, []string{"web"}, false},
+		"only the target":          {capture.PauseTarget, "web", []string{"data"}, []string{"web"}, false},
+		"none":                     {capture.PauseNone, "web", []string{"data"}, nil, false},
+		"a target that stopped":    {capture.PauseAll, "stopped", []string{"data"}, []string{"web", "writer"}, false},
+		"a target on its own":      {capture.PauseTarget, "paused", []string{"data"}, nil, false},
+		"nobody":                   {capture.PauseAll, "stopped", []string{"unused"}, nil, true},
+		"nobody but one who reads": {capture.PauseAll, "stopped", []string{"read"}, nil, true},
+		"one that the user paused": {capture.PauseAll, "stopped", []string{"kept"}, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := sharers(t)
-			who, err := docker.engine().writers(t.Context(), source{container: docker.findContainer(test.target).inspect(false)}, test.volumes, test.pause, nil)
+			who, err := docker.engine().capture.Writers(t.Context(), capture.Source{Container: docker.findContainer(test.target).inspect(false)}, test.volumes, test.pause, nil)
 			assert.NilError(t, err)
 			var got []string
-			for _, id := range who.running {
+			for _, id := range who.Running {
 				got = append(got, docker.findContainer(id).name)
 			}
-			assert.Equal(t, who.idle, test.idle)
+			assert.Equal(t, who.Idle, test.idle)
 			slices.Sort(got)
 			slices.Sort(test.want)
 			assert.DeepEqual(t, got, test.want)
@@ -66,8 +67,8 @@ func TestWritersAreThoseThatCanChangeWhatIsCaptured(t *testing.T) {
 func TestFrozenContainersAreThawedWhateverFails(t *testing.T) {
 	names := []string{"web", "writer", "other"}
 	operate := func(ctx context.Context, e *Engine) error {
-		f, err := e.freeze(ctx, names)
-		return errors.Join(err, f.thaw(ctx), f.thaw(ctx))
+		f, err := e.capture.Freeze(ctx, names)
+		return errors.Join(err, f.Thaw(ctx), f.Thaw(ctx))
 	}
 	withEachFault(t, sharers, operate, func(t *testing.T, o outcome) {
 		left := ""
@@ -87,11 +88,11 @@ func TestFrozenContainersAreThawedWhateverFails(t *testing.T) {
 func TestFreezeTakesWhatNeedsNoFreezing(t *testing.T) {
 	docker := sharers(t)
 	before := docker.world()
-	frozen, err := docker.engine().freeze(t.Context(), []string{"web", "stopped", "gone"})
+	frozen, err := docker.engine().capture.Freeze(t.Context(), []string{"web", "stopped", "gone"})
 	assert.NilError(t, err)
 	assert.Equal(t, docker.findContainer("web").state, "paused")
-	assert.NilError(t, frozen.thaw(t.Context()))
-	assert.Assert(t, frozen.lasted > 0)
+	assert.NilError(t, frozen.Thaw(t.Context()))
+	assert.Assert(t, frozen.Lasted > 0)
 	assert.Equal(t, docker.world(), before)
 	assert.NilError(t, docker.engine().Thaw(t.Context(), []string{"web", "gone", "stopped"}))
 }
@@ -100,21 +101,21 @@ func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 	docker := sharers(t)
 	engine := docker.engine()
 	var watched []string
-	engine.guard = func(_ context.Context, w dockerop.Watched) (func(), error) {
+	engine.watchedBy(func(_ context.Context, w dockerop.Watched) (func(), error) {
 		watched = w.Frozen
 		assert.Equal(t, docker.findContainer("web").state, "running")
 		return func() { watched = nil }, nil
-	}
-	frozen, err := engine.freeze(t.Context(), []string{"web"})
+	})
+	frozen, err := engine.capture.Freeze(t.Context(), []string{"web"})
 	assert.NilError(t, err)
 	assert.DeepEqual(t, watched, []string{"web"})
 	docker.fault = fault{at: len(docker.calls) + 1, kind: faultRefuse}
-	assert.ErrorContains(t, frozen.thaw(t.Context()), "still paused")
+	assert.ErrorContains(t, frozen.Thaw(t.Context()), "still paused")
 	assert.DeepEqual(t, watched, []string{"web"})
 
-	engine.guard = func(context.Context, dockerop.Watched) (func(), error) { return nil, errors.New("no process") }
-	frozen, err = engine.freeze(t.Context(), []string{"writer"})
+	engine.watchedBy(func(context.Context, dockerop.Watched) (func(), error) { return nil, errors.New("no process") })
+	frozen, err = engine.capture.Freeze(t.Context(), []string{"writer"})
 	assert.ErrorContains(t, err, "start the process that thaws the containers should this one be killed: no process")
-	assert.NilError(t, frozen.thaw(t.Context()))
+	assert.NilError(t, frozen.Thaw(t.Context()))
 	assert.Equal(t, docker.findContainer("writer").state, "running")
 }

@@ -8,6 +8,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -68,7 +69,7 @@ func TestRestoreWarnsOfWhatItDoesNotKnow(t *testing.T) {
 	docker := newFakeDocker()
 	docker.futureHost = map[string]any{"InventedLater": true}
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{})
-	s := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	s := snapshotOf(t, docker, capture.Options{Container: "web"})
 	_, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: string(s.ID)})
 	assert.DeepEqual(t, warnings, []string{"this version does not know HostConfig.InventedLater and leaves it out"})
 }
@@ -77,7 +78,7 @@ func TestRestoreElsewhereWarnsOfWhatTheEngineDoesNotKnow(t *testing.T) {
 	docker := newFakeDocker()
 	docker.info.ID = "engine-2"
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{Resources: container.Resources{Memory: 1 << 30}})
-	s := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	s := snapshotOf(t, docker, capture.Options{Container: "web"})
 	docker.info.ID = "engine-1"
 	docker.futureHost = map[string]any{"Memory": 0}
 	_, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: string(s.ID)})

@@ -7,6 +7,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -38,7 +39,7 @@ func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
 			unknown, ok := errors.AsType[*UnknownJournalError](err)
 			assert.Assert(t, ok, "%v", err)
 			assert.Equal(t, unknown.Container, "web")
-			_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
+			_, err = docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
 			assert.Assert(t, err != nil)
 			assert.Equal(t, docker.world(), before)
 		})

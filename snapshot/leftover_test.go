@@ -10,6 +10,9 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
@@ -40,11 +43,11 @@ func stopOthers() ReplaceOptions {
 func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 	later := map[string]func(*testing.T, *fakeDocker) error{
 		"create": func(t *testing.T, docker *fakeDocker) error {
-			_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
+			_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
 			return err
 		},
 		"create of the other": func(t *testing.T, docker *fakeDocker) error {
-			_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "reader"}, nil)
+			_, err := docker.engine().Create(t.Context(), capture.Options{Container: "reader"}, nil)
 			return err
 		},
 		"restore in place": func(t *testing.T, docker *fakeDocker) error {
@@ -70,7 +73,7 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 					}
 				})
 				e, told := docker.engine(), false
-				e.guard = func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil }
+				e.watchedBy(func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil })
 				var got events
 				replaced, err := e.Replace(t.Context(), stopOthers(), got.progress)
 				assert.Assert(t, !told)
@@ -92,7 +95,7 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 					err := docker.engine().Settle(t.Context(), "web", nil)
 					assert.ErrorContains(t, err, "address already in use")
 				} else { // which keeps nobody from work
-					_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
+					_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
 					assert.NilError(t, err)
 					docker.randomness = 250
 				}
@@ -117,7 +120,7 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 		return docker
 	}
 	replace := func(ctx context.Context, e *Engine) error {
-		e.guard = func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil }
+		e.watchedBy(func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil })
 		_, err := e.Replace(ctx, stopOthers(), nil)
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -21,7 +22,7 @@ func listScene(t *testing.T) *fakeDocker {
 	docker := newFakeDocker()
 	web := docker.create(t, "web", &container.Config{Labels: map[string]string{"team": "shop", "bare": ""}}, &container.HostConfig{})
 	db := docker.run(t, "db")
-	take := func(o CreateOptions, size int) {
+	take := func(o capture.Options, size int) {
 		web.files, db.files = strings.Repeat("x", size), strings.Repeat("x", size)
 		engine := docker.engine()
 		engine.random = &counter{last: byte(size)}
@@ -29,10 +30,10 @@ func listScene(t *testing.T) *fakeDocker {
 		assert.NilError(t, err)
 		docker.clock = docker.clock.Add(time.Hour)
 	}
-	take(CreateOptions{Container: "web", Name: "a", Description: "Before the Upgrade", Tags: []string{"x", "y"}, RunID: "r1", Pinned: true}, 30)
-	take(CreateOptions{Container: "web", Name: "b", Trigger: labels.TriggerInterval, StepID: "s1", Group: "g1", Meta: map[string]string{"k/1": "v"}}, 10)
-	take(CreateOptions{Container: "web", Name: "c", Tags: []string{"y"}, RunID: "r2", Expires: docker.clock.Add(time.Minute)}, 20)
-	take(CreateOptions{Container: "db", Name: "d", RunID: "r1", Trigger: labels.TriggerEvent}, 40)
+	take(capture.Options{Container: "web", Name: "a", Description: "Before the Upgrade", Tags: []string{"x", "y"}, RunID: "r1", Pinned: true}, 30)
+	take(capture.Options{Container: "web", Name: "b", Trigger: labels.TriggerInterval, StepID: "s1", Group: "g1", Meta: map[string]string{"k/1": "v"}}, 10)
+	take(capture.Options{Container: "web", Name: "c", Tags: []string{"y"}, RunID: "r2", Expires: docker.clock.Add(time.Minute)}, 20)
+	take(capture.Options{Container: "db", Name: "d", RunID: "r1", Trigger: labels.TriggerEvent}, 40)
 	docker.forgetCalls()
 	return docker
 }

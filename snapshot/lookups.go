@@ -72,3 +72,10 @@ func (e *Engine) FindPurgeable(ctx context.Context, p plan.Progress) (all []remo
 func (e *Engine) Purge(ctx context.Context, all []removal.Purgeable, p plan.Progress) ([]removal.Purgeable, error) {
 	return e.removal.Purge(ctx, all, p)
 }
+
+// Thaw lets containers run again that an interrupted operation has frozen. One
+// that is gone or thawed already is as good.
+func (e *Engine) Thaw(ctx context.Context, containers []string) error {
+	_, err := e.docker.Thaw(ctx, containers)
+	return err
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -20,11 +21,11 @@ func latestIs(t *testing.T, docker *fakeDocker) string {
 }
 
 // create makes a snapshot by a client of its own.
-func createBy(t *testing.T, docker *fakeDocker, client byte, name string) (Created, error) {
+func createBy(t *testing.T, docker *fakeDocker, client byte, name string) (capture.Created, error) {
 	t.Helper()
 	engine := docker.engine()
 	engine.random = &counter{last: client}
-	return engine.Create(t.Context(), CreateOptions{Container: "web", Name: name}, nil)
+	return engine.Create(t.Context(), capture.Options{Container: "web", Name: name}, nil)
 }
 
 // The tag is the name: a client that was killed before it set it has left a snapshot
@@ -97,7 +98,7 @@ func TestOfTwoWhoWantANameOneGetsIt(t *testing.T) {
 		t.Run(moment, func(t *testing.T) {
 			docker := newFakeDocker()
 			docker.run(t, "web")
-			var second Created
+			var second capture.Created
 			var secondErr error
 			docker.before(moment, 0, func() { second, secondErr = createBy(t, docker, 2, "one") })
 			first, err := createBy(t, docker, 1, "one")
@@ -124,7 +125,7 @@ func TestLatestIsTheNewestOfThoseMadeAtOnce(t *testing.T) {
 	for _, pause := range []time.Duration{0, 30 * time.Second, 5 * time.Minute, 3 * time.Hour, 10 * 24 * time.Hour, 100 * 24 * time.Hour} {
 		t.Run(pause.String(), func(t *testing.T) {
 			docker, _ := withSnapshots(t, "web")
-			var newer Created
+			var newer capture.Created
 			docker.before("ImageTag", 0, func() {
 				docker.clock = docker.clock.Add(pause)
 				var err error
@@ -146,12 +147,12 @@ func TestLatestWithinOneSecond(t *testing.T) {
 		docker, _ := withSnapshots(t, "web")
 		start := docker.clock.Add(time.Hour)
 		tick := func() time.Time { start = start.Add(time.Millisecond); return start }
-		by := func(client byte) (Created, error) {
+		by := func(client byte) (capture.Created, error) {
 			engine := docker.engine()
 			engine.random, engine.now = &counter{last: client}, tick
-			return engine.Create(t.Context(), CreateOptions{Container: "web"}, nil)
+			return engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 		}
-		var newer Created
+		var newer capture.Created
 		docker.before("ImageTag", 0, func() { newer, _ = by(clients[1]) })
 		_, err := by(clients[0])
 		assert.NilError(t, err)
@@ -164,7 +165,7 @@ func TestLatestStaysRightIfOneIsMadeWhileTheNewestIsRemoved(t *testing.T) {
 		for _, moment := range []string{"ImageInspect cua-snapshot/web:latest", "ImageTag", "ImageList", "ImageRemove"} {
 			t.Run(name+", "+moment, func(t *testing.T) {
 				docker, _ := withSnapshots(t, snapshots...)
-				var made Created
+				var made capture.Created
 				docker.before(moment, 0, func() {
 					var err error
 					made, err = createBy(t, docker, 2, "")
@@ -183,7 +184,7 @@ func TestLatestStaysRightIfOneIsMadeWhileTheNewestIsRemoved(t *testing.T) {
 // What cannot be made takes nothing from what was made meanwhile.
 func TestAFailedSnapshotLeavesLatestToTheNewest(t *testing.T) {
 	docker, _ := withSnapshots(t, "web")
-	var newer Created
+	var newer capture.Created
 	docker.before("ImageTag", 0, func() { // of the name that both want
 		var err error
 		newer, err = createBy(t, docker, 2, "one")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
@@ -19,7 +20,7 @@ func TestWhoIsGoneIsNamed(t *testing.T) {
 	docker := newFakeDocker()
 	side := docker.run(t, "side")
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.id)})
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "side", container.RemoveOptions{Force: true}))
 	_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 	assert.Error(t, err, "cannot restore:\n  this container uses the network of side, which is gone")

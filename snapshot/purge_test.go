@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -25,10 +26,10 @@ func toPurge(t *testing.T) *fakeDocker {
 	docker := withMine(t, "id")
 	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: volumebackup.DefaultStore, Labels: map[string]string{labels.KeyStoreID: "other"}})
 	assert.NilError(t, err)
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "two", Pinned: true})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "two", Pinned: true})
 	restore1(t, docker, runconfig.RestoreOptions{Snapshot: "two", Name: "copy"})
 	docker.randomness = 200
-	loose := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "loose"})
+	loose := snapshotOf(t, docker, capture.Options{Container: "web", Name: "loose"})
 	assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), loose.Ref()))
 	docker.addImage("mine:latest", &container.Config{Labels: docker.findImage("cua-snapshot/web:two").config.Labels})
 	dead := docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "list", labels.Prefix + "worker.frozen": "null"}, nil, true)
@@ -120,7 +121,7 @@ func TestDeadWorkersThatHoldNothingGo(t *testing.T) {
 		func(docker *fakeDocker) error { _, err := docker.engine().Recover(t.Context(), "", nil); return err },
 		func(docker *fakeDocker) error { _, err := docker.engine().Recover(t.Context(), "web", nil); return err },
 		func(docker *fakeDocker) error {
-			_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
+			_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
 			return err
 		},
 	} {

@@ -7,6 +7,9 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -23,7 +26,7 @@ func withReadOnly(t *testing.T) *fakeDocker {
 		assert.NilError(t, docker.ContainerStart(t.Context(), c.id, container.StartOptions{}))
 	}
 	docker.findVolume("data").content = "one"
-	snapshotOf(t, docker, CreateOptions{Container: "viewer", Name: "one"})
+	snapshotOf(t, docker, capture.Options{Container: "viewer", Name: "one"})
 	docker.findVolume("data").content = "two"
 	docker.randomness = 100
 	return docker

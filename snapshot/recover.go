@@ -99,74 +99,14 @@ func (e *Engine) Settle(ctx context.Context, name string, p plan.Progress) error
 	}
 }
 
-// observeSettled observes a container of which, and of whose volumes, no restore in
-// place is under way, or was interrupted. It looks for one while it observes: there
-// hardly ever is, and then it observes again.
-func (e *Engine) observeSettled(ctx context.Context, o CreateOptions, ahead dockerop.Ahead, p plan.Progress) (source, error) {
-	tried, looked := leftovers{}, false
-	for {
-		var workers []pending.Worker
-		var from source
-		var failed error
-		calls, callsCtx := errgroup.WithContext(ctx)
-		calls.Go(func() (err error) {
-			workers, err = e.pending.Workers(callsCtx, volumebackup.LabelPurpose)
-			return err
-		})
-		calls.Go(func() error {
-			from, failed = e.observe(callsCtx, o, ahead)
-			return nil // what is pending may be the reason
-		})
-		if err := calls.Wait(); err != nil {
-			return source{}, err
-		}
-		e.pending.ClearDead(ctx, workers, p)
-		about := pending.Scope{Words: []string{o.Container}}
-		if failed == nil {
-			about = about.Of(from.container)
-			about.Volumes = pending.VolumesOf(from.mounts)
-		}
-		pending, err := about.Choose(workers, p)
-		if err != nil {
-			return source{}, err
-		}
-		again, err := e.settlePause(ctx, from, workers, p)
-		if err != nil {
-			return source{}, err
-		}
-		if pending = tried.untried(pending); len(pending) == 0 && !again {
-			if cerrdefs.IsNotFound(failed) && !looked { // it was set aside, by a restore that ended at that moment
-				looked = true
-				continue
-			}
-			return from, failed
-		}
-		if err := tried.conclude(ctx, e, pending, p); err != nil {
-			return source{}, err
-		}
+// thawInterrupted thaws what dead workers have left frozen.
+func (e *Engine) thawInterrupted(ctx context.Context, dead []pending.Worker) error {
+	var failed error
+	for _, w := range dead {
+		_, err := e.recoverFrozen(ctx, w, pending.Scope{Words: []string{""}})
+		failed = errors.Join(failed, err)
 	}
-}
-
-// settlePause finds out whether a container that was found paused is so because of
-// another snapshot: it waits for one that is being taken, and thaws what an interrupted
-// one has left. Then the container has to be observed again.
-func (e *Engine) settlePause(ctx context.Context, from source, workers []pending.Worker, p plan.Progress) (again bool, err error) {
-	if from.container.ContainerJSONBase == nil || !from.container.State.Paused {
-		return false, nil
-	}
-	ids := []string{from.container.ID}
-	for _, w := range pending.FreezersOf(workers, ids, true) {
-		again = true
-		if err := e.pending.Await(ctx, w, dockerop.ContainerName(from.container), p); err != nil {
-			return false, err
-		}
-	}
-	if err := e.recoverWriters(ctx, workers, ids); err != nil && !errors.Is(err, pending.ErrMoved) {
-		return false, err
-	} else if err != nil {
-		again = true
-	}
-	return again, nil
+	return failed
 }
 
 // clearCopies removes what restores into new containers have left that were

@@ -8,12 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
+
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -98,7 +100,7 @@ func withSnapshots(t *testing.T, words ...string) (*fakeDocker, []catalog.Snapsh
 		if docker.findContainer(name) == nil {
 			docker.run(t, name)
 		}
-		created, err := engine.Create(t.Context(), CreateOptions{Container: name, Name: tag}, nil)
+		created, err := engine.Create(t.Context(), capture.Options{Container: name, Name: tag}, nil)
 		assert.NilError(t, err)
 		made = append(made, created.Snapshot)
 	}
@@ -110,7 +112,7 @@ func TestResolve(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two", "db:one", "db:only", "Shop_DB.1:a")
 	first, second, third, fourth, fifth := made[0], made[1], made[2], made[3], made[4]
 	// A name that reads like the beginning of an ID.
-	named, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web", Name: string(third.ID)[:17]}, nil)
+	named, err := docker.engine().Create(t.Context(), capture.Options{Container: "web", Name: string(third.ID)[:17]}, nil)
 	assert.NilError(t, err)
 
 	for word, want := range map[string]labels.ID{
@@ -190,7 +192,7 @@ func TestResolveGoesByTheContainersOwnName(t *testing.T) {
 	_, err := docker.engine().catalog.Resolve(t.Context(), "web:one")
 	assert.Error(t, err, "no such snapshot: web:one")
 	docker.run(t, "web")
-	_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "web", Name: "one", Reuse: true}, nil)
+	_, err = docker.engine().Create(t.Context(), capture.Options{Container: "web", Name: "one", Reuse: true}, nil)
 	assert.Error(t, err, "web:one exists already, and is not a snapshot of this container that could be replaced")
 }
 
@@ -268,8 +270,8 @@ func TestResolveOfAContainer(t *testing.T) {
 		assert.ErrorContains(t, err, want, word)
 	}
 	docker.run(t, "both") // is also what a snapshot is called
-	snapshotOf(t, docker, CreateOptions{Container: "both"})
-	snapshotOf(t, docker, CreateOptions{Container: "idle", Name: "both"})
+	snapshotOf(t, docker, capture.Options{Container: "both"})
+	snapshotOf(t, docker, capture.Options{Container: "idle", Name: "both"})
 	_, err = docker.engine().catalog.Resolve(t.Context(), "both")
 	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)

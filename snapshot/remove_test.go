@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
@@ -115,7 +116,7 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 		assert.NilError(t, docker.ContainerRemove(t.Context(), name, container.RemoveOptions{Force: true}))
 	}
 	docker.clock = docker.clock.Add(2 * removal.OrphanAge)
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "three"})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "three"})
 	remove(t, docker, "web:three")
 	assert.Equal(t, len(docker.images), 1, docker.world())
 }
@@ -126,7 +127,7 @@ func TestRemoveInAnyOrderLeavesNoImageBehind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docker, _ := withSnapshots(t, "web:old")
 			restore1(t, docker, runconfig.RestoreOptions{Snapshot: "old", Name: "copy"})
-			snapshotOf(t, docker, CreateOptions{Container: "copy", Name: "young"})
+			snapshotOf(t, docker, capture.Options{Container: "copy", Name: "young"})
 			assert.NilError(t, docker.ContainerRemove(t.Context(), "copy", container.RemoveOptions{Force: true}))
 			for _, word := range order {
 				remove(t, docker, word)
@@ -152,7 +153,7 @@ func TestRemoveOfAnotherImageOfThatIDKeepsTheArchives(t *testing.T) {
 	docker := newFakeDocker()
 	service := docker.withVolumes()
 	web := docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
-	made := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	made := snapshotOf(t, docker, capture.Options{Container: "web"})
 	stolen := maps.Clone(docker.findImage(made.ImageID).config.Labels)
 	stolen[labels.KeyContainerName] = "evil"
 	docker.addImage("cua-snapshot/evil:"+string(made.ID), &container.Config{Labels: stolen})
@@ -181,10 +182,10 @@ func TestRemoveTellsTheStoreWhereItHasLooked(t *testing.T) {
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
 	docker.info.Driver = "overlay2"
 	docker.info.DriverStatus = [][2]string{{"Backing Filesystem", "extfs"}}
-	old := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	old := snapshotOf(t, docker, capture.Options{Container: "web"})
 	docker.info.Driver = "overlayfs"
 	docker.info.DriverStatus = [][2]string{{"driver-type", "io.containerd.snapshotter.v1"}}
-	recent := snapshotOf(t, docker, CreateOptions{Container: "web"})
+	recent := snapshotOf(t, docker, capture.Options{Container: "web"})
 	assert.Equal(t, service.origins[string(old.ID)].ImageStore, "overlay2")
 	assert.Equal(t, service.origins[string(recent.ID)].ImageStore, "overlayfs/io.containerd.snapshotter.v1")
 
@@ -217,9 +218,9 @@ func TestSweepGoesByTheEnginesClock(t *testing.T) {
 func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
 	docker := withMine(t, "id")
 	for _, name := range []string{"two", "three", "four"} {
-		snapshotOf(t, docker, CreateOptions{Container: "web", Name: name, Pinned: name == "four"})
+		snapshotOf(t, docker, capture.Options{Container: "web", Name: name, Pinned: name == "four"})
 	}
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "five"})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "five"})
 	docker.forgetCalls()
 
 	results := docker.engine().removal.Remove(t.Context(), []string{"web:one", "gone", "five", "four", "web", "three"}, removal.Options{}, nil)
@@ -248,7 +249,7 @@ func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
 // That one store cannot be reached does not keep what is in another.
 func TestRemoveGoesOnInTheOtherStores(t *testing.T) {
 	docker := withMine(t, "id")
-	two := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "two"})
+	two := snapshotOf(t, docker, capture.Options{Container: "web", Name: "two"})
 	docker.findVolume("mine").labels[labels.KeyStoreID] = "another"
 	results := docker.engine().removal.Remove(t.Context(), []string{"one", "two"}, removal.Options{}, nil)
 	assert.NilError(t, results[0].Err) // its archives went with its store
@@ -265,7 +266,7 @@ func TestRemoveOfManyByTheirIDsListsThemOnce(t *testing.T) {
 	var words []string
 	for i := range removal.ManyWords {
 		docker.randomness = byte(10 * i)
-		words = append(words, string(snapshotOf(t, docker, CreateOptions{Container: "web"}).ID))
+		words = append(words, string(snapshotOf(t, docker, capture.Options{Container: "web"}).ID))
 	}
 	docker.forgetCalls()
 	for _, r := range docker.engine().removal.Remove(t.Context(), words, removal.Options{}, nil) {

@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
@@ -26,7 +27,7 @@ func withTwo(t *testing.T) *fakeDocker {
 	assert.NilError(t, docker.ContainerStart(t.Context(), web.id, container.StartOptions{}))
 	web.files = "one"
 	docker.findVolume("data").content = "one"
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	web.files = "two"
 	docker.findVolume("data").content = "two"
 	docker.randomness = 100

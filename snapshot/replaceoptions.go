@@ -9,7 +9,7 @@ import (
 
 // ReplaceOptions says how to restore a snapshot in place.
 type ReplaceOptions struct {
-	RestoreOptions
+	runconfig.RestoreOptions
 	ReadOnly      []string      // volumes to restore although the container mounts them read-only
 	NoSafety      bool          // take no snapshot first: a failure cannot put volumes back
 	StopOthers    bool          // stop other containers that hold the volumes, and start them again

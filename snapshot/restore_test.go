@@ -12,6 +12,9 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/go-connections/nat"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
 
@@ -84,7 +87,7 @@ func TestRestoreBringsBackTheConfiguration(t *testing.T) {
 			original := docker.create(t, "web", &config, &container.HostConfig{
 				Resources: container.Resources{Memory: 1 << 30}, RestartPolicy: container.RestartPolicy{Name: "always"}, ReadonlyRootfs: true,
 			})
-			snapshotOf(t, docker, CreateOptions{Container: "web", Meta: map[string]string{"k": "v"}})
+			snapshotOf(t, docker, capture.Options{Container: "web", Meta: map[string]string{"k": "v"}})
 
 			restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest"})
 
@@ -121,7 +124,7 @@ func TestRestoreStartsAsItWasOrAsAsked(t *testing.T) {
 	} {
 		docker := newFakeDocker()
 		docker.run(t, "web").state = test.state
-		snapshotOf(t, docker, CreateOptions{Container: "web"})
+		snapshotOf(t, docker, capture.Options{Container: "web"})
 		restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest", Start: test.how})
 		assert.Equal(t, docker.findContainer(restored.ContainerID).state, test.want, "%v", test)
 		assert.Equal(t, restored.Started, test.want == "running")
@@ -131,7 +134,7 @@ func TestRestoreStartsAsItWasOrAsAsked(t *testing.T) {
 func TestRestoreAppliesOverrides(t *testing.T) {
 	docker := newFakeDocker()
 	docker.create(t, "web", &container.Config{Env: []string{"A=1", "B=2"}, Labels: map[string]string{"x": "1"}}, &container.HostConfig{})
-	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	snapshotOf(t, docker, capture.Options{Container: "web"})
 	restored, _ := restore1(t, docker, runconfig.RestoreOptions{
 		Snapshot: "web:latest", Name: "copy", Env: []string{"A=9", "B"}, Labels: map[string]string{"x": "2", "y": "3"},
 		Memory: new(int64(1 << 20)), NanoCPUs: new(int64(5)), Publish: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}, Networks: []string{"host"},
@@ -157,7 +160,7 @@ func TestRestoreConnectsEveryNetwork(t *testing.T) {
 		for _, name := range []string{"z", "a"} {
 			assert.NilError(t, docker.NetworkConnect(t.Context(), name, "web", &network.EndpointSettings{Aliases: []string{"alias"}, IPAddress: "10.0.0.2"}))
 		}
-		snapshotOf(t, docker, CreateOptions{Container: "web"})
+		snapshotOf(t, docker, capture.Options{Container: "web"})
 		for _, name := range []string{"a", "front", "z"} { // as docker compose down and up does
 			_, err := docker.NetworkCreate(t.Context(), name, network.CreateOptions{})
 			assert.NilError(t, err)
@@ -181,7 +184,7 @@ func TestRestoreTriesAnotherPortOnANewContainer(t *testing.T) {
 	docker := newFakeDocker()
 	publish := &container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{HostPort: "8081"}}, "82/tcp": {{HostPort: "8082"}}}}
 	c := docker.create(t, "web", &container.Config{}, publish)
-	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	snapshotOf(t, docker, capture.Options{Container: "web"})
 	holder := docker.create(t, "holder", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"1/tcp": {{HostPort: "8081"}}}})
 	holder.state = "running"
 	docker.hostPorts["8080"], docker.hostPorts["8082"] = true, true
@@ -204,7 +207,7 @@ func TestRestoreTriesAnotherPortOnANewContainer(t *testing.T) {
 func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
 	docker := newFakeDocker()
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}})
-	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	snapshotOf(t, docker, capture.Options{Container: "web"})
 	holder := docker.create(t, "holder", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"1/tcp": {{HostPort: "8081"}}}})
 	holder.state = "running"
 	docker.hostPorts["8082"] = true
@@ -238,7 +241,7 @@ func TestAFailedStartIsToldOnce(t *testing.T) {
 	docker := newFakeDocker()
 	docker.withVolumes()
 	docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{AutoRemove: true})
-	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	snapshotOf(t, docker, capture.Options{Container: "web"})
 	before := docker.world()
 	docker.startError = errors.New("exec: no such file")
 	_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: runconfig.StartAlways}, nil)
@@ -251,11 +254,11 @@ func TestRestoreSaysWhatItLeavesOutForTheNetworks(t *testing.T) {
 	_, err := docker.NetworkCreate(t.Context(), "front", network.CreateOptions{})
 	assert.NilError(t, err)
 	c := docker.create(t, "web", &container.Config{Hostname: "db"}, &container.HostConfig{NetworkMode: "front"})
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "connected"})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "connected"})
 	c.endpoints = map[string]*network.EndpointSettings{}
 	engine := docker.engine()
 	engine.random = &counter{last: 9}
-	_, err = engine.Create(t.Context(), CreateOptions{Container: "web", Name: "alone"}, nil)
+	_, err = engine.Create(t.Context(), capture.Options{Container: "web", Name: "alone"}, nil)
 	assert.NilError(t, err)
 	c.endpoints["front"] = docker.endpoint("front", nil)
 
@@ -296,7 +299,7 @@ func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {
 		NetworkMode: "front", IpcMode: "container:peer", Runtime: "kata", Mounts: []mount.Mount{{Type: mount.TypeBind, Source: "/srv", Target: "/srv"}},
 		Resources: container.Resources{Devices: []container.DeviceMapping{{PathOnHost: "/dev/kvm"}}}, Privileged: true,
 	})
-	snapshotOf(t, docker, CreateOptions{Container: "web"})
+	snapshotOf(t, docker, capture.Options{Container: "web"})
 	delete(docker.hostPaths, "/srv")
 	delete(docker.hostPaths, "/dev/kvm")
 	delete(docker.networks, "front")

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -46,7 +47,7 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 			old := docker.findContainer("web").id
 			engine := docker.engine()
 			engine.use(docker.service.after(func() { docker.killedAt(t, moment.call, moment.skip) }))
-			created, err := engine.Create(t.Context(), CreateOptions{Container: "web"}, nil)
+			created, err := engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
 			assert.Equal(t, docker.data(), "two")
@@ -84,7 +85,7 @@ func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
 			engine := docker.engine()
 			engine.use(docker.service.after(func() {}))
 			prepare(t, docker, engine, func() { docker.replaceUntil(t, "apply data", 1) })
-			created, err := engine.Create(t.Context(), CreateOptions{Container: "peer"}, nil)
+			created, err := engine.Create(t.Context(), capture.Options{Container: "peer"}, nil)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
 		})
@@ -92,13 +93,13 @@ func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
 	t.Run("which is not for ever", func(t *testing.T) {
 		docker := withPeer(t)
 		docker.replaceUntil(t, "apply data", 1)
-		_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "peer"}, nil)
+		_, err := docker.engine().Create(t.Context(), capture.Options{Container: "peer"}, nil)
 		assert.ErrorContains(t, err, "another snapshot operation is under way (restore ")
 	})
 	t.Run("but puts right what a dead one has left", func(t *testing.T) {
 		docker := withPeer(t)
 		docker.killedAt(t, "apply data", 1)
-		created, err := docker.engine().Create(t.Context(), CreateOptions{Container: "peer"}, nil)
+		created, err := docker.engine().Create(t.Context(), capture.Options{Container: "peer"}, nil)
 		assert.NilError(t, err)
 		assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
 	})
@@ -140,7 +141,7 @@ func TestReplaceDoesNotWaitForWhoWaitsForIt(t *testing.T) {
 func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
 	docker := withPeer(t)
 	old := docker.findContainer("web").id
-	snapshotOf(t, docker, CreateOptions{Container: "peer"})
+	snapshotOf(t, docker, capture.Options{Container: "peer"})
 	docker.randomness += 50
 	waited := false
 	docker.service.waiting = func(string) {
@@ -178,7 +179,7 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 		evil.state = "exited"
 	}
 	engine := docker.engine()
-	_, err := engine.Create(t.Context(), CreateOptions{Container: "web"}, nil)
+	_, err := engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
 	_, err = engine.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 	assert.NilError(t, err)
@@ -200,10 +201,10 @@ func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 		"cua.snapshot.worker.journal": "2", "cua.snapshot.worker.plugin": "v9",
 	}, nil, false).state = "exited"
 	var got events
-	_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "peer"}, got.progress)
+	_, err := docker.engine().Create(t.Context(), capture.Options{Container: "peer"}, got.progress)
 	assert.NilError(t, err)
 	assert.Assert(t, strings.Contains(strings.Join(got.warnings(), "\n"), "is left alone: read journal"))
-	_, err = docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
+	_, err = docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.ErrorContains(t, err, `read journal: it is of version "2"`)
 	_, err = docker.engine().Replace(t.Context(), replaceOptions(), nil)
 	other, ok := errors.AsType[*volumebackup.JournalVersionError](err)
@@ -241,7 +242,7 @@ func TestCreateLooksAgainForAContainerThatWasAside(t *testing.T) {
 		web.name = "aside"
 		docker.before("ContainerInspect", 0, func() { web.name = "web" })
 	})
-	_, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web"}, nil)
+	_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -30,7 +31,7 @@ func (t *transaction) stopSafely(ctx context.Context) error {
 	if t.options.NoSafety {
 		return stop(ctx)
 	}
-	t.when.begin = func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (archives.Backup, error) {
+	t.when.Begin = func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (archives.Backup, error) {
 		return t.worker.Begin(ctx, o, p)
 	}
 	if t.journal.OneShot { // the engine removes it when it stops
@@ -39,7 +40,7 @@ func (t *transaction) stopSafely(ctx context.Context) error {
 		}
 		return stop(ctx)
 	}
-	t.when.settle = stop
+	t.when.Quiesce = stop
 	return t.takeSafety(ctx)
 }
 
@@ -50,7 +51,7 @@ func (t *transaction) stepAside(ctx context.Context) error {
 
 func (t *transaction) takeSafety(ctx context.Context) (err error) {
 	defer t.watch.Lap("safety")
-	o := CreateOptions{
+	o := capture.Options{
 		Trigger: labels.TriggerPreRestore, Description: "before restoring " + string(t.plan.snapshot.ID),
 	}
 	if t.plan.old != nil && !t.plan.isDead() {
@@ -66,7 +67,7 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 		o.Container, o.Volumes.Only = standIn.ID, t.journal.Volumes
 		defer func() { err = errors.Join(err, t.engine.docker.Discard(context.WithoutCancel(ctx), standIn.ID)) }()
 	}
-	created, err := t.engine.createOn(ctx, t.when, o, t.p)
+	created, err := t.engine.capture.TakeWithin(ctx, t.when, o, t.p)
 	if err != nil {
 		return fmt.Errorf("safety snapshot: %w", err)
 	}

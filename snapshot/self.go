@@ -7,10 +7,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// errSelf means that freezing a container would freeze this program, and whoever
-// watches over it: nobody would be left to thaw it.
-var errSelf = errors.New("this program runs in it: use --pause=none, or run it elsewhere")
-
 // errSelfStop means that stopping a container would end this program.
 var errSelfStop = errors.New("this program runs in it: run it elsewhere")
 

@@ -7,6 +7,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -48,7 +49,7 @@ func TestWritersUnderOtherNamesAreFrozen(t *testing.T) {
 
 func TestReplaceFindsHoldersUnderOtherNames(t *testing.T) {
 	docker := aliased(t)
-	snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"})
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	_, err := docker.engine().Replace(t.Context(), ReplaceOptions{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
 	for _, name := range []string{"bound", "part", "twin", "reader"} {
 		assert.ErrorContains(t, err, "volume data is in use by container "+name)

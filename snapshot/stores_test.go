@@ -8,6 +8,9 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -35,7 +38,7 @@ func TestListMarksSnapshotsWhoseStoreIsGone(t *testing.T) {
 			_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: service.Store(), Labels: map[string]string{labels.KeyStoreID: "one"}})
 			assert.NilError(t, err)
 			docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
-			created := snapshotOf(t, docker, CreateOptions{Container: "web"})
+			created := snapshotOf(t, docker, capture.Options{Container: "web"})
 			assert.Equal(t, created.Store, service.Store())
 			assert.Equal(t, created.StoreID, "one")
 			tc.change(docker, docker.findVolume(service.Store()))
@@ -62,7 +65,7 @@ func withMine(t *testing.T, id string) *fakeDocker {
 	web.files = "one"
 	docker.findVolume("data").content = "one"
 	service.store.Name = "mine"
-	assert.Equal(t, snapshotOf(t, docker, CreateOptions{Container: "web", Name: "one"}).Store, "mine")
+	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"}).Store, "mine")
 	service.store.Name = volumebackup.DefaultStore
 	web.files = "two"
 	docker.findVolume("data").content = "two"
@@ -167,7 +170,7 @@ func TestTheStoreOfAForeignSnapshotIsBelievedByItsIDOnly(t *testing.T) {
 func TestEveryStoreIsSwept(t *testing.T) {
 	docker := withMine(t, "id")
 	docker.service.sweepDue = true
-	created, err := docker.engine().Create(t.Context(), CreateOptions{Container: "web", Name: "two"}, nil)
+	created, err := docker.engine().Create(t.Context(), capture.Options{Container: "web", Name: "two"}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, created.SweepDue)
 	assert.Equal(t, len(docker.seen), 0) // the answer does not wait for it

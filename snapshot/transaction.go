@@ -11,6 +11,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
@@ -31,7 +32,7 @@ type transaction struct {
 	lock    archives.Worker   // holds the lock and the journal
 	worker  archives.Worker   // reads and writes the volumes
 	release func()            // tells who watches over this process that all is done
-	when    occasion          // of the safety snapshot
+	when    capture.Request   // of the safety snapshot
 	safety  *catalog.Snapshot // once it is taken
 
 	stopping bool // the engine may still be stopping something

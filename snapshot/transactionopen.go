@@ -19,10 +19,10 @@ import (
 // open takes the lock and writes the journal: from here on a crash is repaired by
 // the next command. The worker is started beside it.
 func (t *transaction) open(ctx context.Context) (err error) {
-	if t.when, err = t.engine.newOccasion(); err != nil {
+	if t.when, err = t.engine.capture.NewRequest(); err != nil {
 		return err
 	}
-	safety := t.when.id
+	safety := t.when.Id
 	if t.options.NoSafety {
 		safety = ""
 	}
@@ -30,7 +30,7 @@ func (t *transaction) open(ctx context.Context) (err error) {
 	if t.options.StopTimeout != nil {
 		t.journal.Timeout = max(0, *t.options.StopTimeout)
 	}
-	t.journal.Worker = t.journal.WorkerName(t.when.id)
+	t.journal.Worker = t.journal.WorkerName(t.when.Id)
 	missing := t.plan.missingVolumes()
 	var workers errgroup.Group
 	workers.Go(func() error { return t.takeLock(ctx) })

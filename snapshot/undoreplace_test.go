@@ -12,6 +12,9 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -27,10 +30,10 @@ import (
 func interrupted(t *testing.T, docker *fakeDocker) pending.Journal {
 	t.Helper()
 	web, reader := docker.run(t, "web"), docker.run(t, "reader")
-	target := snapshotOf(t, docker, CreateOptions{Container: "web", Name: "target"})
+	target := snapshotOf(t, docker, capture.Options{Container: "web", Name: "target"})
 	e := docker.engine()
 	e.random = &counter{last: 100}
-	safety, err := e.Create(t.Context(), CreateOptions{Container: "web"}, nil)
+	safety, err := e.Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
 	old := web.inspect(false)
 	j := newJournal(replacement{snapshot: target, name: "web", old: &old, others: []pending.Other{{ID: reader.id, Name: "reader"}}}, safety.ID)

@@ -64,3 +64,22 @@ func (e *Finder) startOf(ctx context.Context, worker string) (start, error) {
 	}
 	return start{at: dockerop.TimeOf(c.State.StartedAt), id: c.ID}, nil
 }
+
+// Interrupted are the dead workers that have left one of the containers frozen. What a live
+// worker freezes as well is none of a dead one's: that has ended this moment. A worker with
+// the journal of a restore in place is not among them: more than a thaw is to be done.
+func Interrupted(workers []Worker, containers []string) []Worker {
+	var dead []Worker
+	for _, id := range containers {
+		if len(FreezersOf(workers, []string{id}, true)) > 0 {
+			continue
+		}
+		for _, w := range FreezersOf(workers, []string{id}, false) {
+			known := slices.ContainsFunc(dead, func(d Worker) bool { return d.ID == w.ID })
+			if w.Labels[LabelJournal] == "" && !known {
+				dead = append(dead, w)
+			}
+		}
+	}
+	return dead
+}

@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// captureMounts records every mount of the container, and why those are skipped
+// CaptureMounts records every mount of the container, and why those are skipped
 // whose content will not be in the snapshot. They are sorted by destination.
-func (e *Engine) captureMounts(ctx context.Context, c container.InspectResponse) ([]labels.Mount, error) {
+func (e *Capturer) CaptureMounts(ctx context.Context, c container.InspectResponse) ([]labels.Mount, error) {
 	var mounts []labels.Mount
 	for _, point := range c.Mounts {
 		m, err := e.captureMount(ctx, c, point)
@@ -28,7 +28,7 @@ func (e *Engine) captureMounts(ctx context.Context, c container.InspectResponse)
 	}
 	if c.HostConfig != nil {
 		for destination := range c.HostConfig.Tmpfs {
-			mounts = append(mounts, labels.Mount{Type: string(mount.TypeTmpfs), Destination: destination, RW: true, Skipped: skippedTmpfs})
+			mounts = append(mounts, labels.Mount{Type: string(mount.TypeTmpfs), Destination: destination, RW: true, Skipped: SkippedTmpfs})
 		}
 	}
 	slices.SortFunc(mounts, func(a, b labels.Mount) int { return strings.Compare(a.Destination, b.Destination) })
@@ -37,28 +37,28 @@ func (e *Engine) captureMounts(ctx context.Context, c container.InspectResponse)
 
 // Why the content of a mount is not in a snapshot.
 const (
-	skippedBind  = "bind mount: its content belongs to the host"
-	skippedTmpfs = "tmpfs: its content is in memory"
-	skippedOther = "mounts of this type are not captured"
+	SkippedBind  = "bind mount: its content belongs to the host"
+	SkippedTmpfs = "tmpfs: its content is in memory"
+	SkippedOther = "mounts of this type are not captured"
 )
 
-func (e *Engine) captureMount(ctx context.Context, c container.InspectResponse, point container.MountPoint) (labels.Mount, error) {
+func (e *Capturer) captureMount(ctx context.Context, c container.InspectResponse, point container.MountPoint) (labels.Mount, error) {
 	m := labels.Mount{Type: string(point.Type), Name: point.Name, Destination: point.Destination, RW: point.RW}
 	switch point.Type {
 	case mount.TypeVolume:
 		return e.captureVolume(ctx, c, m)
 	case mount.TypeBind:
-		m.Source, m.Skipped = point.Source, skippedBind
+		m.Source, m.Skipped = point.Source, SkippedBind
 	case mount.TypeTmpfs:
-		m.Skipped = skippedTmpfs
+		m.Skipped = SkippedTmpfs
 	default:
-		m.Source, m.Skipped = point.Source, skippedOther
+		m.Source, m.Skipped = point.Source, SkippedOther
 	}
 	return m, nil
 }
 
 // captureVolume adds what the volume itself knows: its driver, options and labels.
-func (e *Engine) captureVolume(ctx context.Context, c container.InspectResponse, m labels.Mount) (labels.Mount, error) {
+func (e *Capturer) captureVolume(ctx context.Context, c container.InspectResponse, m labels.Mount) (labels.Mount, error) {
 	m.Subpath = runconfig.Subpath(c, m.Destination)
 	v, err := e.docker.VolumeInspect(ctx, m.Name)
 	switch {

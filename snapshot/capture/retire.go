@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // retire removes the snapshot whose name the new one has taken over. The new
 // one is whole by now: that the old one stays is worth a warning, not a failure.
-func (e *Engine) retire(ctx context.Context, old *catalog.Snapshot, engine dockerop.Info, p plan.Progress) {
+func (e *Capturer) retire(ctx context.Context, old *catalog.Snapshot, engine dockerop.Info, p plan.Progress) {
 	if old == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"context"
@@ -20,17 +20,17 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// maxLayers is how many layers a snapshot's image may have before it is made
+// MaxLayers is how many layers a snapshot's image may have before it is made
 // into one. overlay2 refuses the 126th; the rest is room for the user's own
 // builds on top. The containerd image store has no such limit, but a long chain
 // costs it time too.
-const maxLayers = 100
+const MaxLayers = 100
 
 // flatten makes an image with the same files, in one layer, and the same
 // configuration. The container is not frozen meanwhile: what is read is the
 // image that was committed. The data passes through the client; the engine has
 // no other way.
-func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p plan.Progress) (flat string, err error) {
+func (e *Capturer) flatten(ctx context.Context, imageID string, id labels.ID, p plan.Progress) (flat string, err error) {
 	p.Status("flatten", "making one layer of many")
 	layered, err := e.docker.ImageInspect(ctx, imageID)
 	if err != nil {
@@ -72,7 +72,7 @@ func (e *Engine) flatten(ctx context.Context, imageID string, id labels.ID, p pl
 // is marked as the snapshot's, so that it is swept if nobody removes it. It is for
 // the same platform, save that engines 20.10 take their own for every import, and
 // that commit keeps no variant.
-func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *dockerop.Undo, p plan.Progress) (base string, err error) {
+func (e *Capturer) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *dockerop.Undo, p plan.Progress) (base string, err error) {
 	err = e.withScratch(ctx, layered.ID, id, config.Volumes, func(scratch string) error {
 		files, err := e.docker.ContainerExport(ctx, scratch)
 		if err != nil {
@@ -88,7 +88,7 @@ func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, 
 			return fmt.Errorf("import files: %w", err)
 		}
 		defer answer.Close()
-		made, err := importedID(answer)
+		made, err := ImportedID(answer)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (e *Engine) importFlat(ctx context.Context, layered image.InspectResponse, 
 
 // withScratch runs f with a container of the image that never starts. Volumes
 // that the image declares are covered, or the engine would make and fill them.
-func (e *Engine) withScratch(ctx context.Context, imageID string, id labels.ID, volumes map[string]struct{}, f func(scratch string) error) (err error) {
+func (e *Capturer) withScratch(ctx context.Context, imageID string, id labels.ID, volumes map[string]struct{}, f func(scratch string) error) (err error) {
 	host := &container.HostConfig{NetworkMode: network.NetworkNone}
 	for destination := range volumes {
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeTmpfs, Target: destination})
@@ -122,9 +122,9 @@ func (e *Engine) withScratch(ctx context.Context, imageID string, id labels.ID, 
 	return f(scratch.ID)
 }
 
-// importedID finds the image's ID in the stream of an import's messages. The
+// ImportedID finds the image's ID in the stream of an import's messages. The
 // last status is the ID.
-func importedID(messages io.Reader) (string, error) {
+func ImportedID(messages io.Reader) (string, error) {
 	var last string
 	for decoder := json.NewDecoder(messages); ; {
 		var message struct {

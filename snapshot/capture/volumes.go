@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"context"
@@ -79,11 +79,11 @@ func recordArchives(mounts []labels.Mount, archives []volumebackup.Archive) {
 	}
 }
 
-// archiving is a snapshot of a container with volumes, on its way.
-type archiving struct {
-	occasion
-	engine   *Engine
-	from     source
+// taking is a snapshot of a container with volumes, on its way.
+type taking struct {
+	Request
+	engine   *Capturer
+	from     Source
 	record   *labels.Record
 	p        plan.Progress
 	lost     bool           // something that should be in it could not be kept
@@ -102,10 +102,10 @@ const runAttempts = 4
 
 // run archives the volumes and commits the container, both as they were at one
 // moment. It returns the image's ID; on an error nothing is left in the store.
-func (a *archiving) run(ctx context.Context, volumes []volumebackup.Volume, pause Pause, options container.CommitOptions, u *dockerop.Undo) (string, error) {
-	r := reading{archiving: a, volumes: volumes, pause: pause, options: options}
+func (a *taking) run(ctx context.Context, volumes []volumebackup.Volume, pause Pause, options container.CommitOptions, u *dockerop.Undo) (string, error) {
+	r := volumeCapture{taking: a, volumes: volumes, pause: pause, options: options}
 	for attempt := 1; ; attempt++ {
-		r.last = attempt == runAttempts || a.begin != nil
+		r.last = attempt == runAttempts || a.Begin != nil
 		imageID, err := r.run(ctx, u)
 		if !errors.Is(err, errJoined) {
 			return imageID, err

@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
@@ -23,94 +22,50 @@ import (
 
 // Created is a new snapshot, and how taking it went.
 type Created struct {
-	Snapshot
+	catalog.Snapshot
 	Frozen     time.Duration // how long containers stood still for it, as far as this program froze them
 	Incomplete bool          // something that should be in it could not be kept
 	SweepDue   bool          // it is time for [Engine.Sweep], for which nobody has to wait
 }
 
-// Create takes a snapshot of a container and returns it. Whatever happens, the
-// container is afterwards what it was before: running, paused or stopped.
-// Until the ID tag is set there is no snapshot; on an error nothing is left.
-func (e *Engine) Create(ctx context.Context, o CreateOptions, p plan.Progress) (Created, error) {
-	if err := o.check(); err != nil {
-		return Created{}, err
-	}
-	when, err := e.newOccasion()
-	if err != nil {
-		return Created{}, err
-	}
-	asking, stop := context.WithCancel(ctx)
-	defer stop()
-	ahead := e.docker.AskAhead(asking)
-	moved := 0
-	for attempt := 1; ; attempt++ {
-		p.Status("inspect", "reading configuration of "+o.Container)
-		from, err := e.observeSettled(ctx, o, ahead, p)
-		var created Created
-		if err == nil {
-			created, err = e.capture(ctx, from, when, o, p)
-		}
-		if moved < movedAttempts && errors.Is(err, pending.ErrMoved) {
-			attempt--
-			moved++
-			continue
-		}
-		if !cerrdefs.IsNotFound(err) || attempt == createAttempts {
-			return created, err
-		}
-		if c, inspectErr := e.docker.InspectIfThere(ctx, o.Container); c == nil {
-			return created, errors.Join(err, inspectErr)
-		}
-	}
-}
-
-// createAttempts is how often Create begins again after the container was
-// replaced while it waited for another operation.
-const createAttempts = 3
-
-// movedAttempts is how often it does so because something about the container has
-// changed: mostly because a restore in place that it has waited for is over.
-const movedAttempts = 100
-
-// occasion is what Create decides by itself, unless the snapshot is a part of
+// Request is what Create decides by itself, unless the snapshot is a part of
 // another operation.
-type occasion struct {
-	id      labels.ID
+type Request struct {
+	Id      labels.ID
 	created time.Time
-	// begin opens a backup of the volumes; nil: in a worker of its own.
-	begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (archives.Backup, error)
-	// settle ends all writing; nil: who writes is frozen, and thawed again.
-	settle func(context.Context) error
+	// Begin opens a backup of the volumes; nil: in a worker of its own.
+	Begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (archives.Backup, error)
+	// Quiesce ends all writing; nil: who writes is frozen, and thawed again.
+	Quiesce func(context.Context) error
 }
 
-func (e *Engine) newOccasion() (occasion, error) {
+func (e *Capturer) NewRequest() (Request, error) {
 	created := e.now().UTC()
 	id, err := labels.NewID(created, e.random)
-	return occasion{id: id, created: created}, err
+	return Request{Id: id, created: created}, err
 }
 
-// createOn takes a snapshot as a part of another operation.
-func (e *Engine) createOn(ctx context.Context, when occasion, o CreateOptions, p plan.Progress) (Created, error) {
+// TakeWithin takes a snapshot as a part of another operation.
+func (e *Capturer) TakeWithin(ctx context.Context, when Request, o Options, p plan.Progress) (Created, error) {
 	p.Status("inspect", "reading configuration of "+o.Container)
-	from, err := e.observe(ctx, o, e.docker.AskAhead(ctx))
+	from, err := e.Observe(ctx, o, e.docker.AskAhead(ctx))
 	if err != nil {
 		return Created{}, err
 	}
-	return e.capture(ctx, from, when, o, p)
+	return e.Take(ctx, from, when, o, p)
 }
 
-// capture makes a snapshot of what was observed.
-func (e *Engine) capture(ctx context.Context, from source, when occasion, o CreateOptions, p plan.Progress) (result Created, err error) {
-	if err := o.Volumes.check(from.mounts); err != nil {
+// Take makes a snapshot of what was observed.
+func (e *Capturer) Take(ctx context.Context, from Source, when Request, o Options, p plan.Progress) (result Created, err error) {
+	if err := o.Volumes.check(from.Mounts); err != nil {
 		return Created{}, err
 	}
-	record := from.record(when.id, o)
+	record := from.record(when.Id, o)
 	record.Created = when.created
 
 	u := dockerop.Undo{P: p}
 	defer func() { u.Unless(ctx, &err) }()
-	a := &archiving{engine: e, occasion: when, from: from, record: &record, p: p}
+	a := &taking{engine: e, Request: when, from: from, record: &record, p: p}
 	imageID, err := a.capture(ctx, o, &u)
 	if err != nil {
 		return Created{}, err
@@ -127,7 +82,7 @@ func (e *Engine) capture(ctx context.Context, from source, when occasion, o Crea
 	return Created{Snapshot: s, Frozen: a.frozen, Incomplete: a.lost, SweepDue: a.sweepDue}, nil
 }
 
-func (o CreateOptions) check() error {
+func (o Options) Check() error {
 	if o.Container == "" {
 		return errors.New("container name cannot be empty")
 	}
@@ -152,7 +107,7 @@ func (o CreateOptions) check() error {
 
 // warnSkipped says which volumes' data will not be in the snapshot, unless that
 // was asked for. Bind mounts and tmpfs are recorded, but nobody expects them in it.
-func (a *archiving) warnSkipped() {
+func (a *taking) warnSkipped() {
 	for _, m := range a.record.Mounts {
 		if m.Type == string(mount.TypeVolume) && m.Skipped != "" {
 			a.lost = true
@@ -162,24 +117,24 @@ func (a *archiving) warnSkipped() {
 }
 
 // capture archives the volumes and makes the snapshot's image.
-func (a *archiving) capture(ctx context.Context, o CreateOptions, u *dockerop.Undo) (string, error) {
+func (a *taking) capture(ctx context.Context, o Options, u *dockerop.Undo) (string, error) {
 	a.warnSkipped()
-	if a.begin == nil { // a part of another operation has its own notes
-		noteCaptured(a.record.Mounts, a.from.container.Config.Labels, a.p)
+	if a.Begin == nil { // a part of another operation has its own notes
+		noteCaptured(a.record.Mounts, a.from.Container.Config.Labels, a.p)
 	}
 	volumes := chooseVolumes(a.record.Mounts, o.Volumes)
 	if len(volumes) == 0 {
 		return a.commitOnly(ctx, o, u)
 	}
-	return a.run(ctx, volumes, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.id)}, u)
+	return a.run(ctx, volumes, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.Id)}, u)
 }
 
 // limitLayers replaces an image that has too many layers with one that has one.
-func (a *archiving) limitLayers(ctx context.Context, imageID string, u *dockerop.Undo) (string, error) {
+func (a *taking) limitLayers(ctx context.Context, imageID string, u *dockerop.Undo) (string, error) {
 	if !a.tooDeep() {
 		return imageID, nil
 	}
-	flat, err := a.engine.flatten(ctx, imageID, a.id, a.p)
+	flat, err := a.engine.flatten(ctx, imageID, a.Id, a.p)
 	if err != nil {
 		return "", fmt.Errorf("flatten image of container %s: %w", a.record.Container.Name, err)
 	}
@@ -193,16 +148,16 @@ func (a *archiving) limitLayers(ctx context.Context, imageID string, u *dockerop
 // commitOnly commits a container without volumes. The engine itself freezes it
 // meanwhile: a client that dies leaves nothing frozen. If somebody else has thawed it,
 // it is done again under a lock.
-func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *dockerop.Undo) (string, error) {
-	if a.settle != nil {
-		if err := a.settle(ctx); err != nil {
+func (a *taking) commitOnly(ctx context.Context, o Options, u *dockerop.Undo) (string, error) {
+	if a.Quiesce != nil {
+		if err := a.Quiesce(ctx); err != nil {
 			return "", err
 		}
 	}
 	imageID, err := a.commitWatched(ctx, o, u)
-	if errors.Is(err, errThawed) && a.engine.volumes != nil && a.begin == nil {
+	if errors.Is(err, errThawed) && a.engine.volumes != nil && a.Begin == nil {
 		a.p.Status("commit", err.Error()+": committing the container again")
-		imageID, err = a.run(ctx, nil, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.id)}, u)
+		imageID, err = a.run(ctx, nil, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.Id)}, u)
 	}
 	if err != nil {
 		return "", err
@@ -216,22 +171,22 @@ func (a *archiving) commitOnly(ctx context.Context, o CreateOptions, u *dockerop
 
 // commitWatched commits the container, and checks that it stood still meanwhile. An
 // image of one that did not is removed again.
-func (a *archiving) commitWatched(ctx context.Context, o CreateOptions, u *dockerop.Undo) (string, error) {
+func (a *taking) commitWatched(ctx context.Context, o Options, u *dockerop.Undo) (string, error) {
 	name := a.record.Container.Name
 	own, err := a.seal()
 	if err != nil {
 		return "", err
 	}
 	a.p.Status("commit", "committing "+name)
-	options := container.CommitOptions{Comment: catalog.CommitComment(a.id), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
+	options := container.CommitOptions{Comment: catalog.CommitComment(a.Id), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
 	if !a.tooDeep() { // then there is nothing left to do to the image, and it can have its tag at once
-		options.Reference = catalog.TagOf(name, string(a.id)).String()
+		options.Reference = catalog.TagOf(name, string(a.Id)).String()
 		// By its tag it is found even if the engine's answer is lost.
 		u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, options.Reference) })
 	}
 	disturbed, stop := a.watchCommit(ctx, options)
 	defer stop()
-	imageID, err := a.engine.docker.Commit(ctx, a.from.container.ID, options)
+	imageID, err := a.engine.docker.Commit(ctx, a.from.Container.ID, options)
 	if err != nil {
 		return "", fmt.Errorf("commit container %s: %w", name, err)
 	}
@@ -249,15 +204,15 @@ func (a *archiving) commitWatched(ctx context.Context, o CreateOptions, u *docke
 // watchCommit has the container watched until it is committed. The function that it
 // returns tells then what is wrong with the image: [errThawed] if the container has run
 // meanwhile, [errMoved] if it was found paused, and was not.
-func (a *archiving) watchCommit(ctx context.Context, o container.CommitOptions) (disturbed func() error, stop func()) {
-	state := dockerop.ContainerState(a.from.container.State)
-	if !o.Pause || a.settle != nil || state != labels.StateRunning && state != labels.StatePaused {
+func (a *taking) watchCommit(ctx context.Context, o container.CommitOptions) (disturbed func() error, stop func()) {
+	state := dockerop.ContainerState(a.from.Container.State)
+	if !o.Pause || a.Quiesce != nil || state != labels.StateRunning && state != labels.StatePaused {
 		return func() error { return nil }, func() {}
 	}
 	watch := a.engine.docker.WatchThaws(ctx)
 	return func() error {
 		heard, err := watch.UntilCommit(ctx, o.Comment)
-		id := a.from.container.ID
+		id := a.from.Container.ID
 		ran := slices.Contains(heard.Ran, id)
 		switch {
 		case err != nil:
@@ -272,7 +227,7 @@ func (a *archiving) watchCommit(ctx context.Context, o container.CommitOptions) 
 }
 
 // pause is what the options say, in which all is the default.
-func (o CreateOptions) pause() Pause {
+func (o Options) pause() Pause {
 	switch {
 	case o.NoPause:
 		return PauseNone
@@ -283,7 +238,7 @@ func (o CreateOptions) pause() Pause {
 }
 
 // seal completes the record, and returns the labels that say it.
-func (a *archiving) seal() (own map[string]string, err error) {
+func (a *taking) seal() (own map[string]string, err error) {
 	if a.record.Seal, err = labels.Seal(*a.record, a.from.key); err == nil {
 		own, err = labels.Encode(*a.record)
 	}
@@ -294,9 +249,9 @@ func (a *archiving) seal() (own map[string]string, err error) {
 }
 
 // tooDeep tells whether the image would have more layers than is good.
-func (a *archiving) tooDeep() bool {
+func (a *taking) tooDeep() bool {
 	if a.from.image == nil {
 		return true // not known: flatten rather than hit the engine's limit
 	}
-	return len(a.from.image.RootFS.Layers)+1 > maxLayers
+	return len(a.from.image.RootFS.Layers)+1 > MaxLayers
 }

@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"context"
@@ -23,19 +23,19 @@ const (
 
 // frozen is a set of containers that were paused together.
 type frozen struct {
-	engine  *Engine
+	engine  *Capturer
 	ids     []string
 	since   time.Time
-	lasted  time.Duration
+	Lasted  time.Duration
 	release func()
 	once    sync.Once
 	early   bool // somebody else had thawed one of them by the time of thaw
 	err     error
 }
 
-// freeze pauses containers side by side. The caller must thaw what it returns,
+// Freeze pauses containers side by side. The caller must thaw what it returns,
 // also after an error.
-func (e *Engine) freeze(ctx context.Context, ids []string) (*frozen, error) {
+func (e *Capturer) Freeze(ctx context.Context, ids []string) (*frozen, error) {
 	f := &frozen{engine: e, release: func() {}}
 	if len(ids) == 0 {
 		return f, nil
@@ -80,26 +80,19 @@ func (e *Engine) freeze(ctx context.Context, ids []string) (*frozen, error) {
 // as long as that has, by default 30 s.
 const thawTimeout = 2 * time.Minute
 
-// thaw lets the containers run again; it works after Ctrl-C, too. Only the first
+// Thaw lets the containers run again; it works after Ctrl-C, too. Only the first
 // call does anything.
-func (f *frozen) thaw(ctx context.Context) error {
+func (f *frozen) Thaw(ctx context.Context) error {
 	f.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawTimeout)
 		defer cancel()
 		f.early, f.err = f.engine.docker.Thaw(ctx, f.ids)
 		if len(f.ids) > 0 {
-			f.lasted = f.engine.now().Sub(f.since)
+			f.Lasted = f.engine.now().Sub(f.since)
 		}
 		if f.err == nil {
 			f.release()
 		}
 	})
 	return f.err
-}
-
-// Thaw lets containers run again that an interrupted operation has frozen. One
-// that is gone or thawed already is as good.
-func (e *Engine) Thaw(ctx context.Context, containers []string) error {
-	_, err := e.docker.Thaw(ctx, containers)
-	return err
 }

@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"context"
@@ -17,26 +17,26 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// source is everything that was observed about a container before its snapshot.
-type source struct {
-	container container.InspectResponse
+// Source is everything that was observed about a container before its snapshot.
+type Source struct {
+	Container container.InspectResponse
 	config    labels.Config
 	image     *image.InspectResponse // that it runs from; nil if it is gone
 	engine    dockerop.Info
 	key       []byte // of the engine
 	size      int64  // bytes in its writable layer
 	parent    labels.ID
-	mounts    []labels.Mount
+	Mounts    []labels.Mount
 	storage   storage.Map    // of the engine's volumes, if it mounts some
 	latest    catalog.Holder // of the tag latest
 	named     catalog.Holder // of the tag that the new snapshot's name becomes
 }
 
-// observe reads the container and everything around it. The calls that do not
+// Observe reads the container and everything around it. The calls that do not
 // build on each other are made side by side: the whole command should cost
 // little more than the commit.
-func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead dockerop.Ahead) (source, error) {
-	var s source
+func (e *Capturer) Observe(ctx context.Context, o Options, ahead dockerop.Ahead) (Source, error) {
+	var s Source
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
 		s.engine, err = ahead.Engine()
@@ -55,7 +55,7 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead dockerop.Ah
 		if err != nil {
 			return err // the engine's own words: No such container: x
 		}
-		s.container = found
+		s.Container = found
 		s.config, err = runconfig.Capture(raw)
 		if err != nil {
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
@@ -66,14 +66,14 @@ func (e *Engine) observe(ctx context.Context, o CreateOptions, ahead dockerop.Ah
 		return e.observeImages(callsCtx, &s, o)
 	})
 	if err := calls.Wait(); err != nil {
-		return source{}, err
+		return Source{}, err
 	}
-	return s, s.check()
+	return s, s.Check()
 }
 
 // writableSize asks for the bytes in a container's writable layer. The engine has to
 // count them, so nothing else waits for that.
-func (e *Engine) writableSize(ctx context.Context, container string) (int64, error) {
+func (e *Capturer) writableSize(ctx context.Context, container string) (int64, error) {
 	found, _, err := e.docker.ContainerInspectWithRaw(ctx, container, true)
 	if err != nil || found.SizeRw == nil {
 		return 0, err
@@ -83,27 +83,27 @@ func (e *Engine) writableSize(ctx context.Context, container string) (int64, err
 
 // observeImages looks up what Create has to know of images and volumes, each by
 // its name.
-func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) error {
-	name := dockerop.ContainerName(s.container)
+func (e *Capturer) observeImages(ctx context.Context, s *Source, o Options) error {
+	name := dockerop.ContainerName(s.Container)
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
-		s.image, err = e.baseImage(ctx, s.container.Image)
+		s.image, err = e.baseImage(ctx, s.Container.Image)
 		return err
 	})
 	calls.Go(func() (err error) {
 		s.latest, err = e.catalog.Holder(ctx, catalog.TagOf(name, labels.Latest))
-		s.parent = catalog.FindParent(s.latest.Snapshot, s.container)
+		s.parent = catalog.FindParent(s.latest.Snapshot, s.Container)
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.config.Peers, err = e.namespacePeers(ctx, s.container.HostConfig)
+		s.config.Peers, err = e.namespacePeers(ctx, s.Container.HostConfig)
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.mounts, err = e.captureMounts(ctx, s.container)
+		s.Mounts, err = e.CaptureMounts(ctx, s.Container)
 		return err
 	})
-	if len(dockerop.MountedVolumes(s.container)) > 0 {
+	if len(dockerop.MountedVolumes(s.Container)) > 0 {
 		calls.Go(func() (err error) {
 			s.storage, err = storage.Observe(ctx, e.docker)
 			return err
@@ -120,7 +120,7 @@ func (e *Engine) observeImages(ctx context.Context, s *source, o CreateOptions) 
 
 // namespacePeers are the names, by their IDs, of the containers whose namespaces a
 // container shares. When one of them is gone, only they tell which it was.
-func (e *Engine) namespacePeers(ctx context.Context, host *container.HostConfig) (map[string]string, error) {
+func (e *Capturer) namespacePeers(ctx context.Context, host *container.HostConfig) (map[string]string, error) {
 	if host == nil {
 		return nil, nil
 	}
@@ -144,7 +144,7 @@ func (e *Engine) namespacePeers(ctx context.Context, host *container.HostConfig)
 	return names, nil
 }
 
-func (e *Engine) baseImage(ctx context.Context, id string) (*image.InspectResponse, error) {
+func (e *Capturer) baseImage(ctx context.Context, id string) (*image.InspectResponse, error) {
 	found, err := e.docker.ImageInspect(ctx, id)
 	if cerrdefs.IsNotFound(err) {
 		return nil, nil // removed by force: the container still has its layers
@@ -155,23 +155,23 @@ func (e *Engine) baseImage(ctx context.Context, id string) (*image.InspectRespon
 	return &found, nil
 }
 
-// check refuses containers that cannot be captured.
-func (s source) check() error {
-	name := dockerop.ContainerName(s.container)
-	switch state := s.container.State; {
+// Check refuses containers that cannot be captured.
+func (s Source) Check() error {
+	name := dockerop.ContainerName(s.Container)
+	switch state := s.Container.State; {
 	case state.Dead || state.Status == "dead":
 		return fmt.Errorf("container %s is dead: remove it with docker rm", name)
 	case state.Status == "removing":
 		return fmt.Errorf("container %s is being removed", name)
-	case s.container.Platform == "windows" && state.Running:
+	case s.Container.Platform == "windows" && state.Running:
 		return fmt.Errorf("container %s is a running Windows container, which the engine cannot commit: stop it first", name)
 	}
 	return nil
 }
 
 // record is what the labels of this snapshot will say.
-func (s source) record(id labels.ID, o CreateOptions) labels.Record {
-	c := s.container
+func (s Source) record(id labels.ID, o Options) labels.Record {
+	c := s.Container
 	trigger := o.Trigger
 	if trigger == "" {
 		trigger = labels.TriggerManual
@@ -182,15 +182,15 @@ func (s source) record(id labels.ID, o CreateOptions) labels.Record {
 		Container: labels.Container{
 			ID: c.ID, Name: dockerop.ContainerName(c), State: dockerop.ContainerState(c.State), Image: c.Config.Image, ImageID: c.Image,
 		},
-		EngineID: s.engine.Id, Platform: s.platform(), Config: s.config, Mounts: s.mounts,
+		EngineID: s.engine.Id, Platform: s.platform(), Config: s.config, Mounts: s.Mounts,
 		Size: s.size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
 	}
 }
 
 // platform is os/arch[/variant]; a container itself knows only the first.
-func (s source) platform() string {
+func (s Source) platform() string {
 	if s.image == nil {
-		return s.container.Platform
+		return s.Container.Platform
 	}
 	return dockerop.ImagePlatform(*s.image)
 }

@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const (
 
 // readUndisturbed makes the last pass and the image. It does both again if a
 // container did not stand still meanwhile; the image is made anew.
-func (r *reading) readUndisturbed(ctx context.Context) (imageID string, err error) {
+func (r *volumeCapture) readUndisturbed(ctx context.Context) (imageID string, err error) {
 	for thaws, pauses := 0, 0; ; {
 		who, err := r.look(ctx) // reading, or waiting, may have taken minutes
 		if err != nil {
@@ -63,7 +63,7 @@ func (r *reading) readUndisturbed(ctx context.Context) (imageID string, err erro
 
 // prepareAgain waits until the container runs that somebody else has paused, and reads
 // what has changed meanwhile.
-func (r *reading) prepareAgain(ctx context.Context, paused *dockerop.PausedError) error {
+func (r *volumeCapture) prepareAgain(ctx context.Context, paused *dockerop.PausedError) error {
 	if paused == nil {
 		r.p.Status("volumes", errThawed.Error()+": reading them again")
 		return r.passLive(ctx)
@@ -74,7 +74,7 @@ func (r *reading) prepareAgain(ctx context.Context, paused *dockerop.PausedError
 		return err
 	case runs: // at once, before it is paused again
 		return nil
-	case paused.Container == r.from.container.ID:
+	case paused.Container == r.from.Container.ID:
 		return pending.ErrMoved // its snapshot is that of a paused container
 	}
 	r.leave = append(r.leave, paused.Container)
@@ -86,7 +86,7 @@ func (r *reading) prepareAgain(ctx context.Context, paused *dockerop.PausedError
 const otherPause = 10 * time.Second
 
 // awaitThaw waits for a container to run again; for so long, and tells whether it does.
-func (e *Engine) awaitThaw(ctx context.Context, id string, p plan.Progress) (runs bool, err error) {
+func (e *Capturer) awaitThaw(ctx context.Context, id string, p plan.Progress) (runs bool, err error) {
 	p.Status("freeze", fmt.Sprintf("waiting for container %s, which somebody else has paused", dockerop.Shorten(id)))
 	deadline := e.now().Add(otherPause)
 	err = dockerop.Poll(ctx, func() (bool, error) {
@@ -102,9 +102,9 @@ func (e *Engine) awaitThaw(ctx context.Context, id string, p plan.Progress) (run
 
 // readFrozen is the part that ends with the image committed and all thawed. It is an
 // [errThawed], with an image, if somebody let a container run meanwhile.
-func (r *reading) readFrozen(ctx context.Context, who writers) (imageID string, err error) {
-	if r.settle != nil {
-		if err := r.settle(ctx); err != nil {
+func (r *volumeCapture) readFrozen(ctx context.Context, who writers) (imageID string, err error) {
+	if r.Quiesce != nil {
+		if err := r.Quiesce(ctx); err != nil {
 			return "", err
 		}
 		return r.readStill(ctx, who)
@@ -115,12 +115,12 @@ func (r *reading) readFrozen(ctx context.Context, who writers) (imageID string, 
 	}
 	watch := r.engine.docker.WatchThaws(ctx)
 	defer watch.Stop()
-	frozen, err := r.freeze(ctx, who.running)
+	frozen, err := r.freeze(ctx, who.Running)
 	if err == nil {
 		imageID, err = r.readStill(ctx, who)
 	}
-	thawErr := frozen.thaw(ctx)
-	r.frozen += frozen.lasted
+	thawErr := frozen.Thaw(ctx)
+	r.frozen += frozen.Lasted
 	if thawErr != nil {
 		r.stuck = true
 		return imageID, errors.Join(err, thawErr)
@@ -138,7 +138,7 @@ func (r *reading) readFrozen(ctx context.Context, who writers) (imageID string, 
 	return imageID, nil
 }
 
-func (r *reading) freeze(ctx context.Context, running []string) (*frozen, error) {
+func (r *volumeCapture) freeze(ctx context.Context, running []string) (*frozen, error) {
 	if len(running) > 0 {
 		what := "the container"
 		if len(running) > 1 {
@@ -146,5 +146,5 @@ func (r *reading) freeze(ctx context.Context, running []string) (*frozen, error)
 		}
 		r.p.Status("freeze", "freezing "+what)
 	}
-	return r.engine.freeze(ctx, running)
+	return r.engine.Freeze(ctx, running)
 }

@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"maps"
@@ -17,14 +17,14 @@ import (
 // commitConfig is the image configuration of a snapshot: the defaults of the
 // image below, not the overrides of this one run, which are in the labels. What
 // it leaves empty the engine fills from the container.
-func commitConfig(s source, own map[string]string) *container.Config {
+func commitConfig(s Source, own map[string]string) *container.Config {
 	config := &container.Config{}
 	if s.image != nil && s.image.Config != nil {
 		config = imageDefaults(*s.image.Config)
-		separateOverrides(config, s.container.Config)
+		separateOverrides(config, s.Container.Config)
 	}
 	config.Labels = map[string]string{}
-	for key := range s.container.Config.Labels {
+	for key := range s.Container.Config.Labels {
 		if strings.HasPrefix(key, labels.Prefix) || strings.HasPrefix(key, catalog.ComposePrefix) {
 			config.Labels[key] = "" // or docker compose down would hit copies
 		}

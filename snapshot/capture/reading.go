@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// reading is one attempt to archive volumes.
-type reading struct {
-	*archiving
+// volumeCapture is one attempt to archive volumes.
+type volumeCapture struct {
+	*taking
 	volumes []volumebackup.Volume
 	pause   Pause
 	options container.CommitOptions
@@ -26,7 +26,7 @@ type reading struct {
 	stuck   bool     // containers could not be thawed
 }
 
-func (r *reading) names() []string {
+func (r *volumeCapture) names() []string {
 	names := make([]string, len(r.volumes))
 	for i, v := range r.volumes {
 		names[i] = v.Name
@@ -35,23 +35,23 @@ func (r *reading) names() []string {
 }
 
 // look finds out who can write now.
-func (r *reading) look(ctx context.Context) (writers, error) {
-	return r.engine.writers(ctx, r.from, r.names(), r.pause, r.leave)
+func (r *volumeCapture) look(ctx context.Context) (writers, error) {
+	return r.engine.Writers(ctx, r.from, r.names(), r.pause, r.leave)
 }
 
 // run reads everything while the writers run, then what changed since while they
 // are frozen. Nothing durable is waited for until they run again.
-func (r *reading) run(ctx context.Context, u *dockerop.Undo) (imageID string, err error) {
+func (r *volumeCapture) run(ctx context.Context, u *dockerop.Undo) (imageID string, err error) {
 	if r.before, err = r.look(ctx); err != nil {
 		return "", err
 	}
 	r.p.Status("volumes", "reading volumes")
-	begin := r.begin
+	begin := r.Begin
 	if begin == nil {
 		begin = r.engine.volumes.Begin
 	}
 	r.backup, err = begin(ctx, volumebackup.BackupOptions{
-		Container: r.from.container.ID, Snapshot: string(r.id), Freezes: r.before.running, Volumes: r.volumes,
+		Container: r.from.Container.ID, Snapshot: string(r.Id), Freezes: r.before.Running, Volumes: r.volumes,
 	}, archives.Progress(r.p))
 	if err != nil {
 		return "", err
@@ -60,7 +60,7 @@ func (r *reading) run(ctx context.Context, u *dockerop.Undo) (imageID string, er
 		switch {
 		case err == nil:
 			r.ending.Go(r.backup.Close)
-		case r.stuck && r.begin == nil:
+		case r.stuck && r.Begin == nil:
 			_ = r.backup.Abandon() // the journal stays, for who thaws them later
 		default:
 			_ = r.backup.Close() // the error says more
@@ -74,10 +74,10 @@ func (r *reading) run(ctx context.Context, u *dockerop.Undo) (imageID string, er
 
 // readLive is the first pass. Concurrently it checks that nothing changed before the
 // lock was taken, and waits for those who freeze the same containers.
-func (r *reading) readLive(ctx context.Context) error {
+func (r *volumeCapture) readLive(ctx context.Context) error {
 	waited := false
 	calls, callsCtx := errgroup.WithContext(ctx)
-	if r.begin == nil { // or the operation that this is a part of has checked
+	if r.Begin == nil { // or the operation that this is a part of has checked
 		calls.Go(func() (err error) {
 			waited, err = r.waitTurn(callsCtx)
 			return err
@@ -90,8 +90,8 @@ func (r *reading) readLive(ctx context.Context) error {
 	return r.passLive(ctx) // much may have changed
 }
 
-func (r *reading) passLive(ctx context.Context) error {
-	if r.before.idle || len(r.volumes) == 0 {
+func (r *volumeCapture) passLive(ctx context.Context) error {
+	if r.before.Idle || len(r.volumes) == 0 {
 		return nil
 	}
 	_, err := r.backup.Pass(ctx, volumebackup.Live)
@@ -99,7 +99,7 @@ func (r *reading) passLive(ctx context.Context) error {
 }
 
 // finish reads what is left and stores it all.
-func (r *reading) finish(ctx context.Context, u *dockerop.Undo) (string, error) {
+func (r *volumeCapture) finish(ctx context.Context, u *dockerop.Undo) (string, error) {
 	stored := false // set before Publish: a lost answer may hide a success
 	u.Add(func(ctx context.Context) error {
 		if !stored {
@@ -135,9 +135,9 @@ func (r *reading) finish(ctx context.Context, u *dockerop.Undo) (string, error) 
 }
 
 // readStill reads the volumes and commits the container, once nobody writes.
-func (r *reading) readStill(ctx context.Context, who writers) (imageID string, err error) {
+func (r *volumeCapture) readStill(ctx context.Context, who writers) (imageID string, err error) {
 	mode := volumebackup.Frozen
-	if who.idle || r.settle != nil {
+	if who.Idle || r.Quiesce != nil {
 		mode = volumebackup.Idle
 	}
 	var archives []volumebackup.Archive
@@ -163,11 +163,11 @@ func (r *reading) readStill(ctx context.Context, who writers) (imageID string, e
 
 // commitAlone commits the container, and looks meanwhile whether it was alone
 // while the last pass was reading. Without an image there is an error.
-func (r *reading) commitAlone(ctx context.Context, who writers) (imageID string, err error) {
+func (r *volumeCapture) commitAlone(ctx context.Context, who writers) (imageID string, err error) {
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() error { return r.checkAlone(callsCtx, who) })
 	calls.Go(func() (err error) {
-		imageID, err = r.engine.docker.Commit(callsCtx, r.from.container.ID, r.options)
+		imageID, err = r.engine.docker.Commit(callsCtx, r.from.Container.ID, r.options)
 		return err
 	})
 	err = calls.Wait()
@@ -181,7 +181,7 @@ func (r *reading) commitAlone(ctx context.Context, who writers) (imageID string,
 
 // checkAlone looks whether somebody who is not frozen began to write while the
 // last pass was reading.
-func (r *reading) checkAlone(ctx context.Context, who writers) error {
+func (r *volumeCapture) checkAlone(ctx context.Context, who writers) error {
 	now, err := r.look(ctx)
 	if err != nil || !now.joined(who) {
 		return err

@@ -1,0 +1,137 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// Create takes a snapshot of a container and returns it. Whatever happens, the
+// container is afterwards what it was before: running, paused or stopped.
+// Until the ID tag is set there is no snapshot; on an error nothing is left.
+func (e *Engine) Create(ctx context.Context, o capture.Options, p plan.Progress) (capture.Created, error) {
+	if err := o.Check(); err != nil {
+		return capture.Created{}, err
+	}
+	when, err := e.capture.NewRequest()
+	if err != nil {
+		return capture.Created{}, err
+	}
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	ahead := e.docker.AskAhead(asking)
+	moved := 0
+	for attempt := 1; ; attempt++ {
+		p.Status("inspect", "reading configuration of "+o.Container)
+		from, err := e.observeSettled(ctx, o, ahead, p)
+		var created capture.Created
+		if err == nil {
+			created, err = e.capture.Take(ctx, from, when, o, p)
+		}
+		if again, settleErr := e.settleMoved(ctx, err); settleErr != nil {
+			return capture.Created{}, settleErr
+		} else if again && moved < movedAttempts {
+			attempt--
+			moved++
+			continue
+		}
+		if !cerrdefs.IsNotFound(err) || attempt == createAttempts {
+			return created, err
+		}
+		if c, inspectErr := e.docker.InspectIfThere(ctx, o.Container); c == nil {
+			return created, errors.Join(err, inspectErr)
+		}
+	}
+}
+
+// createAttempts is how often Create begins again after the container was
+// replaced while it waited for another operation.
+const createAttempts = 3
+
+// movedAttempts is how often it does so because something about the container has
+// changed: mostly because a restore in place that it has waited for is over.
+const movedAttempts = 100
+
+// settleMoved tells whether a snapshot has to begin again because something about the
+// container has changed, and thaws what an interrupted operation has left.
+func (e *Engine) settleMoved(ctx context.Context, failure error) (again bool, err error) {
+	if interrupted, ok := errors.AsType[*capture.LeftFrozenError](failure); ok {
+		return true, e.thawInterrupted(ctx, interrupted.Workers)
+	}
+	return errors.Is(failure, pending.ErrMoved), nil
+}
+
+// observeSettled observes a container of which, and of whose volumes, no restore in
+// place is under way, or was interrupted. It looks for one while it observes: there
+// hardly ever is, and then it observes again.
+func (e *Engine) observeSettled(ctx context.Context, o capture.Options, ahead dockerop.Ahead, p plan.Progress) (capture.Source, error) {
+	tried, looked := leftovers{}, false
+	for {
+		var workers []pending.Worker
+		var from capture.Source
+		var failed error
+		calls, callsCtx := errgroup.WithContext(ctx)
+		calls.Go(func() (err error) {
+			workers, err = e.pending.Workers(callsCtx, volumebackup.LabelPurpose)
+			return err
+		})
+		calls.Go(func() error {
+			from, failed = e.capture.Observe(callsCtx, o, ahead)
+			return nil // what is pending may be the reason
+		})
+		if err := calls.Wait(); err != nil {
+			return capture.Source{}, err
+		}
+		e.pending.ClearDead(ctx, workers, p)
+		about := pending.Scope{Words: []string{o.Container}}
+		if failed == nil {
+			about = about.Of(from.Container)
+			about.Volumes = pending.VolumesOf(from.Mounts)
+		}
+		pending, err := about.Choose(workers, p)
+		if err != nil {
+			return capture.Source{}, err
+		}
+		again, err := e.settlePause(ctx, from, workers, p)
+		if err != nil {
+			return capture.Source{}, err
+		}
+		if pending = tried.untried(pending); len(pending) == 0 && !again {
+			if cerrdefs.IsNotFound(failed) && !looked { // it was set aside, by a restore that ended at that moment
+				looked = true
+				continue
+			}
+			return from, failed
+		}
+		if err := tried.conclude(ctx, e, pending, p); err != nil {
+			return capture.Source{}, err
+		}
+	}
+}
+
+// settlePause finds out whether a container that was found paused is so because of
+// another snapshot: it waits for one that is being taken, and thaws what an interrupted
+// one has left. Then the container has to be observed again.
+func (e *Engine) settlePause(ctx context.Context, from capture.Source, workers []pending.Worker, p plan.Progress) (again bool, err error) {
+	if from.Container.ContainerJSONBase == nil || !from.Container.State.Paused {
+		return false, nil
+	}
+	ids := []string{from.Container.ID}
+	for _, w := range pending.FreezersOf(workers, ids, true) {
+		again = true
+		if err := e.pending.Await(ctx, w, dockerop.ContainerName(from.Container), p); err != nil {
+			return false, err
+		}
+	}
+	dead := pending.Interrupted(workers, ids)
+	return again || len(dead) > 0, e.thawInterrupted(ctx, dead)
+}
