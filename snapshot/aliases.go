@@ -4,6 +4,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
@@ -148,3 +149,5 @@ type Created = capture.Created
 type LeftFrozenError = capture.LeftFrozenError
 type Pause = capture.Pause
 type VolumeChoice = capture.VolumeChoice
+
+type Restored = copies.Restored

@@ -10,6 +10,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
@@ -46,7 +47,7 @@ func (f *fakeDocker) anonymousOf(t *testing.T, name string) *fakeVolume {
 func TestTheAnonymousVolumeOfACopyGoesWithIt(t *testing.T) {
 	for _, start := range []runconfig.Start{runconfig.StartAlways, runconfig.StartNever} {
 		docker := withAnonymous(t)
-		_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
+		_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
 		assert.NilError(t, err)
 		made := docker.anonymousOf(t, "copy")
 		assert.Equal(t, made.content, "one")
@@ -65,13 +66,13 @@ func TestTheAnonymousVolumeOfACopyGoesWithIt(t *testing.T) {
 func TestACopyThatWasKilledIsWholeOrGone(t *testing.T) {
 	for _, start := range []runconfig.Start{runconfig.StartAlways, runconfig.StartNever} {
 		operate := func(ctx context.Context, e *Engine) error {
-			_, err := e.Restore(ctx, runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
+			_, err := e.copies.Restore(ctx, runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
 			return err
 		}
 		withFaults(t, []faultKind{faultDie}, withAnonymous, operate, func(t *testing.T, o outcome) {
 			docker := o.docker
 			docker.clientDies()
-			docker.wait(2 * unfinishedAge)
+			docker.wait(2 * copies.UnfinishedAge)
 			_, err := docker.engine().Recover(t.Context(), "", nil)
 			assert.NilError(t, err)
 			if docker.findContainer("copy") == nil {
@@ -94,11 +95,11 @@ func TestACopyThatIsBeingFilledStays(t *testing.T) {
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	others := 0
 	docker.before("apply ", 0, func() {
-		docker.wait(2 * unfinishedAge)
-		docker.engine().clearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
+		docker.wait(2 * copies.UnfinishedAge)
+		docker.engine().copies.ClearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
 		others++
 	})
-	_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: runconfig.StartNever}, nil)
+	_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: runconfig.StartNever}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, others, 1)
 	assert.Equal(t, docker.anonymousOf(t, "copy").content, "one")

@@ -7,16 +7,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// noteBinds says what became of the bind mounts in a copy.
-func (r restore) noteBinds(p plan.Progress) {
-	if !r.foreign && runconfig.KnowsBinds(r.spec.Config.Labels) {
-		return
-	}
-	for _, note := range r.bindNotes {
-		p.Note("check", note)
-	}
-}
-
 // noteKept says the same of the bind mounts of a container that is restored in
 // place.
 func (r *replacement) noteKept(p plan.Progress) {

@@ -83,13 +83,13 @@ func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 			docker := withBinds(t, nil)
 			var got events
 			o := runconfig.RestoreOptions{Snapshot: "web:one", Binds: tc.choice, DryRun: true}
-			_, err := docker.engine().Restore(t.Context(), o, got.progress)
+			_, err := docker.engine().copies.Restore(t.Context(), o, got.progress)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, got.notes(), tc.notes)
 
 			got = events{}
 			o.DryRun = false
-			restored, err := docker.engine().Restore(t.Context(), o, got.progress)
+			restored, err := docker.engine().copies.Restore(t.Context(), o, got.progress)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, got.notes(), tc.notes)
 			host := docker.findContainer(restored.ContainerID).host
@@ -138,7 +138,7 @@ func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
 	var got events
 	_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, got.progress)
 	assert.NilError(t, err)
-	restored, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, got.progress)
+	restored, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, got.progress)
 	assert.NilError(t, err)
 	_, err = docker.engine().Replace(t.Context(), replaceOptions(), got.progress)
 	assert.NilError(t, err)
@@ -148,7 +148,7 @@ func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
 	}
 
 	docker.info.ID, docker.randomness = "another", 200
-	_, err = docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "stranger", AllowHostAccess: true}, got.progress)
+	_, err = docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "stranger", AllowHostAccess: true}, got.progress)
 	assert.NilError(t, err)
 	assert.Equal(t, len(got.notes()), 3, "a stranger silences nothing")
 }

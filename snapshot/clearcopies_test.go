@@ -9,6 +9,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -34,7 +35,7 @@ func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	worker("cua-snapshot-012345-settled", "exited", `{"operation": "three", "volumes": ["kept"]}`) // its copy was made, and removed since
 
 	engine := docker.engine()
-	engine.clearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
+	engine.copies.ClearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
 	for name, stays := range map[string]bool{"half": false, "theirs": true, "whole": true, "going": true, "kept": true} {
 		_, err := docker.VolumeInspect(t.Context(), name)
 		assert.Equal(t, err == nil, stays, name)
@@ -58,7 +59,7 @@ func TestCopiesThatWereNeverStartedAreRemoved(t *testing.T) {
 	create("started", "plain", "exited", mark)
 	create("not-ours", "plain", "created", nil)
 	create("of-a-marked-image", "marked", "created", nil)
-	docker.clock = docker.clock.Add(unfinishedAge)
+	docker.clock = docker.clock.Add(copies.UnfinishedAge)
 	create("young", "plain", "created", mark)
 
 	done, err := docker.engine().Recover(t.Context(), "", nil)

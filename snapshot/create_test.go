@@ -174,7 +174,7 @@ func TestParentIsThePreviousSnapshotInTheLine(t *testing.T) {
 	assert.Equal(t, first.Parent, labels.ID(""))
 	assert.Equal(t, second.Parent, first.ID)
 
-	restored, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: string(first.ID), Name: "copy"}, nil)
+	restored, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: string(first.ID), Name: "copy"}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: restored.ContainerID}).Parent, first.ID)
 
@@ -358,8 +358,7 @@ func TestACancelledCommitIsWaitedForAndItsImageRemoved(t *testing.T) {
 				time.AfterFunc(time.Minute+late, func() { close(hanging.release) })
 				started := time.Now()
 
-				engine := docker.engine()
-				engine.docker = dockerop.New(hanging)
+				engine := docker.engineThrough(hanging)
 				_, err := engine.Create(ctx, capture.Options{Container: "web"}, nil)
 
 				assert.ErrorIs(t, err, reason)

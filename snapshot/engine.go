@@ -9,6 +9,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
@@ -23,6 +24,7 @@ type Engine struct {
 	pending  *pending.Finder
 	build    *build.Builder
 	removal  *removal.Remover
+	copies   *copies.Copier
 	capture  *capture.Capturer
 	volumes  archives.Service // nil: volumes are recorded, not archived
 	given    bool             // the user has named the store: labels are not asked for it
@@ -69,6 +71,10 @@ func (e *Engine) use(v archives.Service) {
 	e.capture = capture.New(capture.Rooms{
 		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending,
 		Volumes: v, Guard: e.guard, Now: e.now, Random: e.random,
+	})
+	e.copies = copies.New(copies.Rooms{
+		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending,
+		Build: e.build, Volumes: v, Now: e.now, Random: e.random,
 	})
 	e.removal = removal.New(e.docker, e.catalog, e.archives, e.pending, v)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -189,8 +190,11 @@ func (f *fakeDocker) newID() string {
 
 // engine is the code under test on top of the fake, with a clock that moves a
 // second at each look and random numbers that count.
-func (f *fakeDocker) engine() *Engine {
-	e := newEngine(f, f.tick, &counter{last: f.randomness})
+func (f *fakeDocker) engine() *Engine { return f.engineThrough(f) }
+
+// engineThrough is the same, with something between it and the fake.
+func (f *fakeDocker) engineThrough(docker dockerop.Docker) *Engine {
+	e := newEngine(docker, f.tick, &counter{last: f.randomness})
 	if f.service != nil {
 		e.use(f.service)
 	}

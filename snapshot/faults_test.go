@@ -256,7 +256,7 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 				docker.info.ID = "engine-1"
 			}
 			operate := func(ctx context.Context, e *Engine) error {
-				_, err := e.Restore(ctx, scene.options, nil)
+				_, err := e.copies.Restore(ctx, scene.options, nil)
 				return err
 			}
 			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {

@@ -240,7 +240,7 @@ func restoreEvil(t *testing.T, docker *fakeDocker, o runconfig.RestoreOptions, i
 		_, err := docker.engine().Replace(t.Context(), ReplaceOptions{RestoreOptions: o}, nil)
 		return err
 	}
-	_, err := docker.engine().Restore(t.Context(), o, nil)
+	_, err := docker.engine().copies.Restore(t.Context(), o, nil)
 	return err
 }
 

@@ -5,8 +5,10 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -78,4 +80,11 @@ func (e *Engine) Purge(ctx context.Context, all []removal.Purgeable, p plan.Prog
 func (e *Engine) Thaw(ctx context.Context, containers []string) error {
 	_, err := e.docker.Thaw(ctx, containers)
 	return err
+}
+
+// Restore brings a snapshot back as a new container. The original is not
+// touched. Everything is checked before anything is made; if making it fails,
+// what was made is removed.
+func (e *Engine) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (copies.Restored, error) {
+	return e.copies.Restore(ctx, o, p)
 }

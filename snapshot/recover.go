@@ -8,15 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-
-	cerrdefs "github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/container"
-	"golang.org/x/sync/errgroup"
-
-	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -109,37 +107,9 @@ func (e *Engine) thawInterrupted(ctx context.Context, dead []pending.Worker) err
 	return failed
 }
 
-// clearCopies removes what restores into new containers have left that were
-// killed. That it cannot is no reason not to restore.
-func (e *Engine) clearCopies(ctx context.Context, p plan.Progress) {
-	if e.volumes == nil {
-		return
-	}
-	var workers []pending.Worker
-	var calls errgroup.Group
-	calls.Go(func() (err error) {
-		_, err = e.removeUnfinished(ctx, "", unfinishedAge)
-		return err
-	})
-	calls.Go(func() (err error) {
-		workers, err = e.pending.Workers(ctx, pending.LabelMade)
-		return err
-	})
-	err := calls.Wait()
-	for _, w := range workers {
-		if !w.Alive {
-			_, clearErr := e.recoverFrozen(ctx, w, pending.Scope{Words: []string{""}})
-			err = errors.Join(err, clearErr)
-		}
-	}
-	if err != nil && ctx.Err() == nil {
-		p.Warn("check", fmt.Sprintf("what an interrupted restore left could not be cleared away: %v", err))
-	}
-}
-
 // recoverUnfinished removes copies that were never finished.
 func (e *Engine) recoverUnfinished(ctx context.Context) ([]Recovery, error) {
-	removed, err := e.removeUnfinished(ctx, "", unfinishedAge)
+	removed, err := e.copies.RemoveUnfinished(ctx, "", copies.UnfinishedAge)
 	var done []Recovery
 	for _, name := range removed {
 		done = append(done, Recovery{Container: name, Text: "a copy whose restore was interrupted was removed"})
@@ -289,15 +259,11 @@ func (e *Engine) recoverFrozen(ctx context.Context, w pending.Worker, about pend
 	if !isMine && len(frozen) > 0 {
 		return nil, nil
 	}
-	if err := e.Thaw(ctx, frozen); err != nil {
+	name := e.lockedName(ctx, w)
+	if err := e.pending.Clear(ctx, w); err != nil {
 		return nil, err
 	}
-	name := e.lockedName(ctx, w)
-	err = e.docker.ContainerRemove(ctx, w.ID, container.RemoveOptions{Force: true})
-	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
-		return nil, fmt.Errorf("remove worker: %w", err)
-	}
-	if err := e.removeMade(ctx, w.Summary); err != nil {
+	if err := e.copies.RemoveMade(ctx, w.Summary); err != nil {
 		return nil, err
 	}
 	if !isMine {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // Replaced says what a restore in place did, or with DryRun would do.
 type Replaced struct {
-	Restored
+	copies.Restored
 	Old     string                   // name of the container that is replaced; empty: it is gone
 	Stops   bool                     // it runs, so it is stopped
 	Others  []string                 // names of the containers that are stopped meanwhile

@@ -181,7 +181,7 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 	engine := docker.engine()
 	_, err := engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
-	_, err = engine.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
+	_, err = engine.copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 	assert.NilError(t, err)
 	done, err := engine.Recover(t.Context(), "", nil)
 	assert.NilError(t, err)

@@ -136,7 +136,7 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
 	docker := withMine(t, "id")
 	docker.findVolume("mine").labels[labels.KeyStoreID] = "another"
-	_, err := docker.engine().Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
+	_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
 	none, ok := errors.AsType[*volumebackup.NoStoreError](err)
 	assert.Assert(t, ok, "%v", err)
 	s, err := docker.engine().catalog.Resolve(t.Context(), "one")
@@ -147,7 +147,7 @@ func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
 	e := docker.engine()
 	docker.service.store.Name = "given"
 	WithGivenStore()(e)
-	_, err = e.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
+	_, err = e.copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
 	assert.NilError(t, err)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -107,7 +108,7 @@ func (t *transaction) run(ctx context.Context) (Replaced, error) {
 func (t *transaction) result() Replaced {
 	r := Replaced{
 		Saves: t.plan.saves(t.options), Others: otherNames(t.plan.others),
-		Restored: Restored{ContainerID: t.newID, Name: t.plan.name, Snapshot: t.plan.snapshot, Started: t.plan.start, Plan: t.plan.steps(t.options), Incomplete: t.lost},
+		Restored: copies.Restored{ContainerID: t.newID, Name: t.plan.name, Snapshot: t.plan.snapshot, Started: t.plan.start, Plan: t.plan.steps(t.options), Incomplete: t.lost},
 		Safety:   t.safety, Volumes: t.changes,
 	}
 	if t.plan.old != nil {

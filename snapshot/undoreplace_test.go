@@ -211,8 +211,7 @@ func TestAwaitStop(t *testing.T) {
 			assert.Assert(t, waited >= 12*time.Second, "%s", waited) // it was not being stopped
 
 			watched := &stoppingDocker{docker, docker.findContainer(tc.suspect).id, 4}
-			e := docker.engine()
-			e.docker = dockerop.New(watched)
+			e := docker.engineThrough(watched)
 			started = docker.clock
 			assert.NilError(t, e.awaitStop(t.Context(), j, nil))
 			assert.Assert(t, docker.clock.Sub(started) < 12*time.Second)

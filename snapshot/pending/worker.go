@@ -124,3 +124,15 @@ func (e *Finder) SplitWorkers(ctx context.Context, containers []container.Summar
 	}
 	return others, held, nil
 }
+
+// Clear thaws what a dead worker has left frozen, and removes the worker.
+func (e *Finder) Clear(ctx context.Context, w Worker) error {
+	frozen, err := volumebackup.FrozenBy(w.Labels)
+	if err != nil {
+		return err
+	}
+	if _, err := e.docker.Thaw(ctx, frozen); err != nil {
+		return err
+	}
+	return dockerop.Describe(e.docker.RemoveContainer(ctx, w.ID), "remove worker "+dockerop.SummaryName(w.Summary))
+}

@@ -1,4 +1,4 @@
-package snapshot
+package copies
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
@@ -21,7 +22,7 @@ import (
 // Restore brings a snapshot back as a new container. The original is not
 // touched. Everything is checked before anything is made; if making it fails,
 // what was made is removed.
-func (e *Engine) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (Restored, error) {
+func (e *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (Restored, error) {
 	watch := plan.StartWatch(e.now)
 	s, err := e.catalog.Resolve(ctx, o.Snapshot)
 	if err != nil {
@@ -31,7 +32,7 @@ func (e *Engine) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan
 	if err != nil {
 		return Restored{}, err
 	}
-	e = e.on(volumes)
+	e = e.inStore(volumes)
 	p.Status("check", "checking what "+string(s.ID)+" needs")
 	r, err := e.planRestore(ctx, s, o, p)
 	if err != nil {
@@ -59,6 +60,14 @@ func (e *Engine) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan
 	return result, nil
 }
 
+// inStore is the same with volumes that are in another store.
+func (e *Copier) inStore(volumes archives.Service) *Copier {
+	other := *e
+	other.volumes = volumes
+	other.build = build.New(e.docker, e.catalog, e.pending, volumes)
+	return &other
+}
+
 // restore is a restore that was found possible.
 type restore struct {
 	id        labels.ID
@@ -76,7 +85,7 @@ type restore struct {
 }
 
 // planRestore decides everything, and makes nothing.
-func (e *Engine) planRestore(ctx context.Context, s catalog.Snapshot, o runconfig.RestoreOptions, p plan.Progress) (restore, error) {
+func (e *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconfig.RestoreOptions, p plan.Progress) (restore, error) {
 	sp, lost, err := runconfig.Decode(s.Config)
 	if err != nil {
 		return restore{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
@@ -183,10 +192,10 @@ func copyName(s catalog.Snapshot, asked, suffix string) (string, error) {
 // that fails because a port is taken by something that is not a container is
 // tried again with another port, on a new container: one whose start has failed
 // must not be started twice (moby#51758: it would have no network).
-func (e *Engine) applyRestore(ctx context.Context, r restore, result *Restored, p plan.Progress) (err error) {
+func (e *Copier) applyRestore(ctx context.Context, r restore, result *Restored, p plan.Progress) (err error) {
 	u := dockerop.Undo{P: p}
 	defer func() { u.Unless(ctx, &err) }()
-	e.clearCopies(ctx, p)
+	e.ClearCopies(ctx, p)
 	volumes, err := e.makeVolumes(ctx, r, &u, p)
 	defer func() { volumes.Finish(ctx, err == nil, p) }()
 	if err != nil {
@@ -219,7 +228,7 @@ type madeCopy struct {
 // makeCopy creates the container, fills its anonymous volumes, and starts it if that is
 // planned. What fails is rolled back: the worker goes first, because the engine keeps
 // volumes that it mounts.
-func (e *Engine) makeCopy(ctx context.Context, r restore, p plan.Progress) (made madeCopy, err error) {
+func (e *Copier) makeCopy(ctx context.Context, r restore, p plan.Progress) (made madeCopy, err error) {
 	u := dockerop.Undo{P: p}
 	defer func() { u.Unless(ctx, &err) }()
 	anonymous, name := r.anonymous(), r.name

@@ -1,4 +1,4 @@
-package snapshot
+package copies
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 )
 
 // newOperation names one restore, for what it makes.
-func (e *Engine) newOperation() (string, error) {
+func (e *Copier) newOperation() (string, error) {
 	var b [8]byte
 	if _, err := io.ReadFull(e.random, b[:]); err != nil {
 		return "", fmt.Errorf("name the operation: %w", err)
@@ -36,7 +36,7 @@ func (e *Engine) newOperation() (string, error) {
 // removeOwnVolume removes a volume that an operation has made. That there is none,
 // or that somebody mounts it, is fine; one without the operation's label is
 // somebody else's.
-func (e *Engine) removeOwnVolume(ctx context.Context, name, operation string) error {
+func (e *Copier) removeOwnVolume(ctx context.Context, name, operation string) error {
 	v, err := e.docker.VolumeInspect(ctx, name)
 	if err == nil && v.Labels[labels.KeyOperation] == operation {
 		err = e.docker.VolumeRemove(ctx, name, false)
@@ -49,7 +49,7 @@ func (e *Engine) removeOwnVolume(ctx context.Context, name, operation string) er
 
 // checkOwnVolumes makes sure that an operation has made the volumes: of a name that
 // somebody else uses, the engine would have handed out theirs.
-func (e *Engine) checkOwnVolumes(ctx context.Context, names []string, operation string) error {
+func (e *Copier) checkOwnVolumes(ctx context.Context, names []string, operation string) error {
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.SetLimit(dockerop.SideBySide)
 	for _, name := range names {
@@ -67,9 +67,9 @@ func (e *Engine) checkOwnVolumes(ctx context.Context, names []string, operation 
 	return calls.Wait()
 }
 
-// removeMade removes what a dead worker says that its restore has made, unless the
+// RemoveMade removes what a dead worker says that its restore has made, unless the
 // restore was over.
-func (e *Engine) removeMade(ctx context.Context, worker container.Summary) error {
+func (e *Copier) RemoveMade(ctx context.Context, worker container.Summary) error {
 	text, ok := worker.Labels[pending.LabelMade]
 	if !ok || volumebackup.IsSettled(dockerop.SummaryName(worker)) {
 		return nil
@@ -81,16 +81,16 @@ func (e *Engine) removeMade(ctx context.Context, worker container.Summary) error
 	if made.Operation == "" {
 		return fmt.Errorf("read journal %.200q: it names no operation", text)
 	}
-	_, err := e.removeUnfinished(ctx, made.Operation, 0)
+	_, err := e.RemoveUnfinished(ctx, made.Operation, 0)
 	for _, name := range made.Volumes {
 		err = errors.Join(err, e.removeOwnVolume(ctx, name, made.Operation))
 	}
 	return errors.Join(err, e.docker.RemoveVolumes(ctx, slices.DeleteFunc(made.Anonymous, func(name string) bool { return !runconfig.IsAnonymousName(name) })))
 }
 
-// unfinishedAge is how long a copy may exist before it is finished, if no worker is
+// UnfinishedAge is how long a copy may exist before it is finished, if no worker is
 // filling its volumes.
-const unfinishedAge = time.Minute
+const UnfinishedAge = time.Minute
 
 // unfinishedName is the name of a copy that is not to be started, until its volumes are
 // filled: nothing else would tell it from one that is complete.
@@ -111,10 +111,10 @@ func madeBy(c container.Summary) (operation, key string) {
 	return "", ""
 }
 
-// removeUnfinished removes copies of an operation, or of any, that were never finished, if
+// RemoveUnfinished removes copies of an operation, or of any, that were never finished, if
 // they are that old: those that were to be started and never were, and those that bear
 // [unfinishedName]. It returns their names.
-func (e *Engine) removeUnfinished(ctx context.Context, operation string, age time.Duration) (removed []string, err error) {
+func (e *Copier) RemoveUnfinished(ctx context.Context, operation string, age time.Duration) (removed []string, err error) {
 	found, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("status", container.StateCreated))})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list copies")
@@ -152,7 +152,7 @@ func (e *Engine) removeUnfinished(ctx context.Context, operation string, age tim
 }
 
 // fillingOperations are the operations for which a worker fills volumes right now.
-func (e *Engine) fillingOperations(ctx context.Context) (map[string]bool, error) {
+func (e *Copier) fillingOperations(ctx context.Context) (map[string]bool, error) {
 	workers, err := e.pending.Workers(ctx, pending.LabelMade)
 	filling := map[string]bool{}
 	for _, w := range workers {
@@ -166,7 +166,7 @@ func (e *Engine) fillingOperations(ctx context.Context) (map[string]bool, error)
 
 // isLabelledItself tells whether a container has a label from who made it, and not
 // from its image.
-func (e *Engine) isLabelledItself(ctx context.Context, c container.Summary, key string) (bool, error) {
+func (e *Copier) isLabelledItself(ctx context.Context, c container.Summary, key string) (bool, error) {
 	value := c.Labels[key]
 	if value == "" {
 		return false, nil

@@ -1,4 +1,4 @@
-package snapshot
+package copies
 
 import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"

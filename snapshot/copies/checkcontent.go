@@ -1,4 +1,4 @@
-package snapshot
+package copies
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // checkContent finds, for a dry run, what would keep the volumes of a copy from being
 // filled: archives that are not there or not sound, or too little room. A worker
 // reads; nothing is made.
-func (e *Engine) checkContent(ctx context.Context, r restore, p plan.Progress) (err error) {
+func (e *Copier) checkContent(ctx context.Context, r restore, p plan.Progress) (err error) {
 	var targets []volumebackup.Target
 	for _, v := range r.volumes {
 		if v.Archive != nil {

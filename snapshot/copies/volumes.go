@@ -1,4 +1,4 @@
-package snapshot
+package copies
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // The engine makes them together with the worker, whose label names them: at no
 // time there are any that nobody knows of. What it returns, also with an error,
 // must be closed.
-func (e *Engine) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, p plan.Progress) (*build.Filled, error) {
+func (e *Copier) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, p plan.Progress) (*build.Filled, error) {
 	named := r.named()
 	if len(named) == 0 {
 		return nil, nil

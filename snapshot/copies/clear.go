@@ -1,0 +1,47 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+)
+
+// ClearCopies removes what restores into new containers have left that were
+// killed. That it cannot is no reason not to restore.
+func (e *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
+	if e.volumes == nil {
+		return
+	}
+	var workers []pending.Worker
+	var calls errgroup.Group
+	calls.Go(func() (err error) {
+		_, err = e.RemoveUnfinished(ctx, "", UnfinishedAge)
+		return err
+	})
+	calls.Go(func() (err error) {
+		workers, err = e.pending.Workers(ctx, pending.LabelMade)
+		return err
+	})
+	err := calls.Wait()
+	for _, w := range workers {
+		if !w.Alive {
+			err = errors.Join(err, e.clearMade(ctx, w))
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		p.Warn("check", fmt.Sprintf("what an interrupted restore left could not be cleared away: %v", err))
+	}
+}
+
+// clearMade removes a dead worker, and what its restore has made.
+func (e *Copier) clearMade(ctx context.Context, w pending.Worker) error {
+	if err := e.pending.Clear(ctx, w); err != nil {
+		return err
+	}
+	return e.RemoveMade(ctx, w.Summary)
+}
