@@ -8,6 +8,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -151,3 +152,17 @@ type Pause = capture.Pause
 type VolumeChoice = capture.VolumeChoice
 
 type Restored = copies.Restored
+
+const DefaultHealthTimeout = replace.DefaultHealthTimeout
+const DefaultSettle = replace.DefaultSettle
+
+type Count = replace.Count
+type NotReadyError = replace.NotReadyError
+type NotStartedError = replace.NotStartedError
+type PendingError = replace.PendingError
+type Recovery = replace.Recovery
+type ReplaceOptions = replace.Options
+type Replaced = replace.Result
+type UndoError = replace.UndoError
+type UnknownJournalError = replace.UnknownJournalError
+type VolumeChange = replace.VolumeChange

@@ -119,7 +119,7 @@ func TestAnAnonymousVolumeThatIsGoneIsMadeAgainInPlace(t *testing.T) {
 		return docker
 	}
 	operate := func(ctx context.Context, e *Engine) error {
-		_, err := e.Replace(ctx, replaceOptions(), nil)
+		_, err := e.replace.Replace(ctx, replaceOptions(), nil)
 		return err
 	}
 	kinds := []faultKind{faultRefuse, faultLoseAnswer, faultCancelBefore, faultCancelAfter, faultDie}

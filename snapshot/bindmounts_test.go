@@ -120,7 +120,7 @@ func TestReplaceKeepsBindMountsAndSaysSo(t *testing.T) {
 	docker := withBinds(t, nil)
 	before := docker.findContainer("web").host
 	var got events
-	_, err := docker.engine().Replace(t.Context(), replaceOptions(), got.progress)
+	_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.notes(), []string{
 		"bind mount /srv/a on /a: its content is not in the snapshot and stays as it is",
@@ -140,7 +140,7 @@ func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
 	assert.NilError(t, err)
 	restored, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, got.progress)
 	assert.NilError(t, err)
-	_, err = docker.engine().Replace(t.Context(), replaceOptions(), got.progress)
+	_, err = docker.engine().replace.Replace(t.Context(), replaceOptions(), got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.notes(), []string{})
 	for _, name := range []string{restored.ContainerID, "web"} {

@@ -5,6 +5,7 @@ import (
 
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -17,8 +18,8 @@ func TestPreviewTellsOfTheConfiguration(t *testing.T) {
 	s, err := docker.engine().catalog.Resolve(t.Context(), "web:one")
 	assert.NilError(t, err)
 	web := docker.findContainer("web").inspect(false)
-	plan, err := docker.engine().planReplace(t.Context(), s, &web, replaceOptions(), nil)
+	plan, err := docker.engine().replace.PlanReplace(t.Context(), s, &web, replaceOptions(), nil)
 	assert.NilError(t, err)
-	changes := (&transaction{plan: plan}).result().Config
+	changes := (&replace.Transaction{Plan: plan}).Summary().Config
 	assert.DeepEqual(t, changes, []runconfig.ConfigChange{{What: runconfig.ConfigEnvironment, Name: "DEBUG", Verb: "remove"}})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 // Engine creates, lists, restores and removes snapshots on one Docker engine.
@@ -24,6 +25,7 @@ type Engine struct {
 	pending  *pending.Finder
 	build    *build.Builder
 	removal  *removal.Remover
+	replace  *replace.Replacer
 	copies   *copies.Copier
 	capture  *capture.Capturer
 	volumes  archives.Service // nil: volumes are recorded, not archived
@@ -77,6 +79,10 @@ func (e *Engine) use(v archives.Service) {
 		Build: e.build, Volumes: v, Now: e.now, Random: e.random,
 	})
 	e.removal = removal.New(e.docker, e.catalog, e.archives, e.pending, v)
+	e.replace = replace.New(replace.Rooms{
+		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending,
+		Build: e.build, Capture: e.capture, Removal: e.removal, Volumes: v, Guard: e.guard, Now: e.now,
+	})
 }
 
 // watchedBy has frozen containers and restores in place watched over.

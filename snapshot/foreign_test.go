@@ -15,6 +15,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -237,7 +238,7 @@ func restoreEvil(t *testing.T, docker *fakeDocker, o runconfig.RestoreOptions, i
 	t.Helper()
 	o.Snapshot = "web:evil"
 	if inPlace {
-		_, err := docker.engine().Replace(t.Context(), ReplaceOptions{RestoreOptions: o}, nil)
+		_, err := docker.engine().replace.Replace(t.Context(), replace.Options{RestoreOptions: o}, nil)
 		return err
 	}
 	_, err := docker.engine().copies.Restore(t.Context(), o, nil)

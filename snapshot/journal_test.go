@@ -9,6 +9,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -53,7 +54,7 @@ func TestJournalComesBackAsItWasWritten(t *testing.T) {
 	read, err := pending.ReadJournal(journalLabels(journalText(j)))
 	assert.NilError(t, err)
 	assert.DeepEqual(t, journalText(read), journalText(j))
-	options, err := lockOptions(j)
+	options, err := replace.LockOptions(j)
 	assert.NilError(t, err)
 	assert.Equal(t, options.Journal[pending.LabelJournal], journalText(j))
 }
@@ -94,7 +95,7 @@ func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
 			spoil(&j)
 			_, err := pending.ReadJournal(journalLabels(journalText(j)))
 			assert.ErrorContains(t, err, "read journal")
-			_, err = lockOptions(j)
+			_, err = replace.LockOptions(j)
 			assert.ErrorContains(t, err, "write journal")
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -36,7 +37,7 @@ func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
 			assert.NilError(t, docker.ContainerRemove(t.Context(), lock+"-000065", container.RemoveOptions{}))
 			before := docker.world()
 			_, err := docker.engine().Recover(t.Context(), "web", nil)
-			unknown, ok := errors.AsType[*UnknownJournalError](err)
+			unknown, ok := errors.AsType[*replace.UnknownJournalError](err)
 			assert.Assert(t, ok, "%v", err)
 			assert.Equal(t, unknown.Container, "web")
 			_, err = docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
@@ -57,7 +58,7 @@ func TestAnOperationThatWasNotRecordedYetIsForgotten(t *testing.T) {
 		before := docker.world()
 		docker.killedAt(t, "record journal", 0)
 		docker.forgetCalls()
-		assert.NilError(t, docker.engine().Settle(t.Context(), "web", nil))
+		assert.NilError(t, docker.engine().replace.Settle(t.Context(), "web", nil))
 		assert.Equal(t, docker.world(), before)
 	}
 }
@@ -74,7 +75,7 @@ func TestTheRecordGoesWithTheOperation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
 			want := operate(t, docker)
-			_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+			_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 			assert.Equal(t, err == nil, want == nil, "%v", err)
 			assert.Equal(t, len(docker.records), 0)
 		})
@@ -107,7 +108,7 @@ func TestAnOperationThatIsOverByNowIsNotUnknown(t *testing.T) {
 			dead := docker.findContainer(lock)
 			delete(docker.records, dead.id)
 			end(docker, dead)
-			done, err := docker.engine().recoverReplace(t.Context(), listed[0], nil)
+			done, err := docker.engine().replace.Recover(t.Context(), listed[0], nil)
 			assert.NilError(t, err)
 			assert.Assert(t, done == nil)
 		})

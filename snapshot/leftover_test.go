@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 
 	is "gotest.tools/v3/assert/cmp"
 
@@ -32,7 +33,7 @@ func withReader(t *testing.T) *fakeDocker {
 	return docker
 }
 
-func stopOthers() ReplaceOptions {
+func stopOthers() replace.Options {
 	o := replaceOptions()
 	o.StopOthers = true
 	return o
@@ -51,7 +52,7 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 			return err
 		},
 		"restore in place": func(t *testing.T, docker *fakeDocker) error {
-			_, err := docker.engine().Replace(t.Context(), stopOthers(), nil)
+			_, err := docker.engine().replace.Replace(t.Context(), stopOthers(), nil)
 			return err
 		},
 		"recover": func(t *testing.T, docker *fakeDocker) error {
@@ -59,7 +60,9 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 			assert.Equal(t, len(done), 1)
 			return err
 		},
-		"guard": func(t *testing.T, docker *fakeDocker) error { return docker.engine().Settle(t.Context(), "web", nil) },
+		"guard": func(t *testing.T, docker *fakeDocker) error {
+			return docker.engine().replace.Settle(t.Context(), "web", nil)
+		},
 	}
 	for name, next := range later {
 		for _, rolledBack := range []bool{false, true} {
@@ -75,11 +78,11 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 				e, told := docker.engine(), false
 				e.watchedBy(func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil })
 				var got events
-				replaced, err := e.Replace(t.Context(), stopOthers(), got.progress)
+				replaced, err := e.replace.Replace(t.Context(), stopOthers(), got.progress)
 				assert.Assert(t, !told)
 				if rolledBack {
 					assert.ErrorContains(t, err, "everything was put back")
-					_, ok := errors.AsType[*NotStartedError](err)
+					_, ok := errors.AsType[*replace.NotStartedError](err)
 					assert.Assert(t, ok, "%v", err)
 					assert.Equal(t, docker.findContainer("web").id, old)
 				} else {
@@ -92,7 +95,7 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 
 				docker.fault, docker.randomness = fault{}, 200
 				if name == "recover" || name == "guard" { // the cause lasts
-					err := docker.engine().Settle(t.Context(), "web", nil)
+					err := docker.engine().replace.Settle(t.Context(), "web", nil)
 					assert.ErrorContains(t, err, "address already in use")
 				} else { // which keeps nobody from work
 					_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
@@ -121,7 +124,7 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 	}
 	replace := func(ctx context.Context, e *Engine) error {
 		e.watchedBy(func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil })
-		_, err := e.Replace(ctx, stopOthers(), nil)
+		_, err := e.replace.Replace(ctx, stopOthers(), nil)
 		return err
 	}
 	withFaults(t, []faultKind{faultRefuse, faultLoseAnswer, faultCancelBefore, faultCancelAfter, faultDie}, scene, replace, func(t *testing.T, o outcome) {
@@ -130,7 +133,7 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 		docker.clientDies()
 		docker.wait(time.Minute / 2)
 		if !wasTold {
-			assert.NilError(t, docker.engine().Settle(t.Context(), "web", nil), docker.world())
+			assert.NilError(t, docker.engine().replace.Settle(t.Context(), "web", nil), docker.world())
 		}
 		web := docker.findContainer("web")
 		assert.Assert(t, web != nil, docker.world())
@@ -156,6 +159,6 @@ func TestRecoverNamesTheContainerOfTheUser(t *testing.T) {
 	}, nil, true).state = "exited"
 	done, err := docker.engine().Recover(t.Context(), "", nil)
 	assert.NilError(t, err)
-	assert.DeepEqual(t, done, []Recovery{{Container: "web", Text: "an interrupted operation was cleaned up: create 1"}})
+	assert.DeepEqual(t, done, []replace.Recovery{{Container: "web", Text: "an interrupted operation was cleaned up: create 1"}})
 	assert.Equal(t, web.state, "running")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -87,4 +88,17 @@ func (e *Engine) Thaw(ctx context.Context, containers []string) error {
 // what was made is removed.
 func (e *Engine) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (copies.Restored, error) {
 	return e.copies.Restore(ctx, o, p)
+}
+
+// Replace brings a snapshot back in place: the container of that name becomes
+// what it was, and so do its volumes. It is a transaction: whatever fails, the same
+// container runs again with the data that it had.
+func (e *Engine) Replace(ctx context.Context, o replace.Options, p plan.Progress) (replace.Result, error) {
+	return e.replace.Replace(ctx, o, p)
+}
+
+// Settle puts right what was interrupted of restores in place of a container, and
+// waits first for what is under way.
+func (e *Engine) Settle(ctx context.Context, name string, p plan.Progress) error {
+	return e.replace.Settle(ctx, name, p)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 // started is a container in some state, with a healthcheck if health is not nil.
@@ -54,7 +56,7 @@ func TestAssess(t *testing.T) {
 		},
 		"no check yet": {c: started(running, 0, health(container.Starting)), over: true, reason: "did not become healthy within 2m0s"},
 	} {
-		ready, reason := assess(tc.c, 2*time.Minute, tc.over)
+		ready, reason := replace.Assess(tc.c, 2*time.Minute, tc.over)
 		assert.Equal(t, ready, tc.ready, name)
 		assert.Equal(t, reason, tc.reason, name)
 	}
@@ -73,19 +75,19 @@ func TestReplaceShowsTheLogOfWhatFailed(t *testing.T) {
 			c.log += "no such table\r\n"
 		}
 	}
-	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 	assert.ErrorContains(t, err, "container web did not stay up: its command ended with status 3\nthe last lines of its log:\n  line 11\n")
 	assert.ErrorContains(t, err, "  line 29\n  no such table\neverything was put back: container web")
-	assert.Equal(t, strings.Count(err.Error(), "\n  "), shownLines)
+	assert.Equal(t, strings.Count(err.Error(), "\n  "), replace.ShownLines)
 	assert.Equal(t, docker.data(), "two")
 
 	o := replaceOptions()
 	o.Wait = false // nobody judges
-	_, err = docker.engine().Replace(t.Context(), o, nil)
+	_, err = docker.engine().replace.Replace(t.Context(), o, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, docker.findContainer("web").state, "exited")
 }
 
 func TestCut(t *testing.T) {
-	assert.Equal(t, cut(strings.Repeat("ä", 400)), strings.Repeat("ä", 250)+" …")
+	assert.Equal(t, replace.Cut(strings.Repeat("ä", 400)), strings.Repeat("ä", 250)+" …")
 }

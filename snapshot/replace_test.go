@@ -11,6 +11,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
@@ -35,8 +36,8 @@ func withTwo(t *testing.T) *fakeDocker {
 	return docker
 }
 
-func replaceOptions() ReplaceOptions {
-	return ReplaceOptions{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}, Wait: true}
+func replaceOptions() replace.Options {
+	return replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}, Wait: true}
 }
 
 // clientDies is what a client leaves that is killed: its workers end as their input does.
@@ -64,7 +65,7 @@ func (f *fakeDocker) wait(d time.Duration) {
 func (f *fakeDocker) replaceUntil(t *testing.T, call string, skip int) {
 	t.Helper()
 	f.dieAt, f.dieSkips = call, skip
-	_, _ = f.engine().Replace(t.Context(), replaceOptions(), nil)
+	_, _ = f.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 	assert.Assert(t, f.dead, "it never came to %s", call)
 	f.dieAt, f.dead = "", false
 	f.randomness += 50
@@ -113,7 +114,7 @@ func TestReplaceIsDoneOrUndone(t *testing.T) {
 				return docker
 			}
 			operate := func(ctx context.Context, e *Engine) error {
-				_, err := e.Replace(ctx, replaceOptions(), nil)
+				_, err := e.replace.Replace(ctx, replaceOptions(), nil)
 				return err
 			}
 			kinds := []faultKind{faultRefuse, faultLoseAnswer, faultCancelBefore, faultCancelAfter, faultDie}
@@ -156,7 +157,7 @@ func TestReplaceChangesNothingWithoutAWayBack(t *testing.T) {
 	docker := withTwo(t)
 	old := docker.findContainer("web").id
 	docker.service.rotten = &protocol.Error{Class: protocol.Damaged, Message: `the copy of "file" is damaged`, Path: "file"}
-	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 	assert.ErrorIs(t, err, protocol.Damaged)
 	assert.ErrorContains(t, err, `the copy of "file" is damaged`)
 	assert.ErrorContains(t, err, "everything was put back")
@@ -169,7 +170,7 @@ func TestReplaceChangesNothingWithoutAWayBack(t *testing.T) {
 	o := replaceOptions()
 	o.NoSafety = true // asks for no way back
 	docker.service.rotten = errors.New("nobody looks")
-	_, err = docker.engine().Replace(t.Context(), o, nil)
+	_, err = docker.engine().replace.Replace(t.Context(), o, nil)
 	assert.NilError(t, err)
 	assertReplaced(t, docker, old)
 }
@@ -183,7 +184,7 @@ func TestReplaceAPausedOneShot(t *testing.T) {
 	web.state = "paused"
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err := docker.engine().Replace(ctx, replaceOptions(), nil)
+	_, err := docker.engine().replace.Replace(ctx, replaceOptions(), nil)
 	assert.NilError(t, err)
 	assertReplaced(t, docker, web.id)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -37,7 +38,7 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 			old := docker.findContainer("web").id
 			engine := docker.engine()
 			engine.use(docker.service.after(func() { docker.killedAt(t, moment.call, moment.skip) }))
-			replaced, err := engine.Replace(t.Context(), replaceOptions(), nil)
+			replaced, err := engine.replace.Replace(t.Context(), replaceOptions(), nil)
 			assert.NilError(t, err)
 			assertReplaced(t, docker, old)
 			assert.DeepEqual(t, docker.service.archives[string(replaced.Safety.ID)], []string{"two"})
@@ -120,7 +121,7 @@ func TestReplaceWaitsForWhoReadsItsVolumes(t *testing.T) {
 		assert.Equal(t, docker.findContainer(old).state, "running")
 		assert.NilError(t, reader.Close())
 	}
-	_, err = docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	_, err = docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 	assert.NilError(t, err)
 	assert.Assert(t, waited)
 	assertReplaced(t, docker, old)
@@ -131,7 +132,7 @@ func TestReplaceDoesNotWaitForWhoWaitsForIt(t *testing.T) {
 	docker := withTwo(t)
 	old := docker.findContainer("web").id
 	docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "restore", "cua.snapshot.worker.frozen": "null"}, []string{"data"}, false)
-	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 	assert.NilError(t, err)
 	assertReplaced(t, docker, old)
 }
@@ -153,7 +154,7 @@ func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
 	engine.use(engine.volumes.(*fakeVolumes).after(func() { docker.replaceUntil(t, "apply data", 1) }))
 	o := replaceOptions()
 	o.Snapshot, o.StopOthers = "peer:latest", true
-	replaced, err := engine.Replace(t.Context(), o, nil)
+	replaced, err := engine.replace.Replace(t.Context(), o, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, waited)
 	assert.DeepEqual(t, docker.service.archives[string(replaced.Safety.ID)], []string{"two"})
@@ -206,7 +207,7 @@ func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 	assert.Assert(t, strings.Contains(strings.Join(got.warnings(), "\n"), "is left alone: read journal"))
 	_, err = docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.ErrorContains(t, err, `read journal: it is of version "2"`)
-	_, err = docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	_, err = docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 	other, ok := errors.AsType[*volumebackup.JournalVersionError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, other.Plugin, "v9")
@@ -297,7 +298,7 @@ func TestRecoverFinishesWhatHasGoneOn(t *testing.T) {
 			}
 			assert.Equal(t, web.id+docker.data(), made.id+"three")
 			assert.Assert(t, docker.findContainer(old) == nil)
-			finished := func(r Recovery) bool { return strings.Contains(r.Text, "the restore of ") }
+			finished := func(r replace.Recovery) bool { return strings.Contains(r.Text, "the restore of ") }
 			assert.Assert(t, slices.ContainsFunc(done, finished), "%v", done)
 			again, err := docker.engine().Recover(t.Context(), "", nil)
 			assert.NilError(t, err)
@@ -313,7 +314,7 @@ func TestSettleFinishesASettledRestore(t *testing.T) {
 	old := docker.findContainer("web").id
 	docker.replaceUntil(t, "ContainerRemove "+old, 0)
 	docker.service.waiting = func(string) { docker.clientDies() }
-	assert.NilError(t, docker.engine().Settle(t.Context(), "web", nil))
+	assert.NilError(t, docker.engine().replace.Settle(t.Context(), "web", nil))
 	assertReplaced(t, docker, old)
 }
 
@@ -349,7 +350,7 @@ func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
 					docker.kill(lock)
 					meanwhile(t, docker)
 				})
-				_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+				_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 				assert.Assert(t, err != nil)
 				written := slices.ContainsFunc(docker.calls, func(call string) bool { return strings.HasPrefix(call, "apply") })
 				assert.Equal(t, written, call != "ContainerStop" && call != "ContainerRename")
@@ -374,7 +375,7 @@ func TestReplaceTakesItsLockAgainToTakeBack(t *testing.T) {
 			held = c != nil && c.state == "running"
 		})
 	})
-	_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+	_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 	assert.ErrorContains(t, err, "everything was put back")
 	assert.Assert(t, held)
 }
@@ -393,7 +394,7 @@ func TestReplaceThatCannotTakeItsLockAgainLeavesItsJournal(t *testing.T) {
 				docker.kill(lock)
 				docker.refused = refused
 			})
-			_, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+			_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 			assert.Assert(t, err != nil)
 			docker.refused = nil
 			docker.clientDies()
@@ -410,7 +411,7 @@ func TestReplaceThatCannotTakeItsLockAgainLeavesItsJournal(t *testing.T) {
 func TestAWorkerWithoutARecordDoesNotHideTheOneThatHasIt(t *testing.T) {
 	for name, repair := range map[string]func(e *Engine) error{
 		"recover": func(e *Engine) error { _, err := e.Recover(t.Context(), "web", nil); return err },
-		"guard":   func(e *Engine) error { return e.Settle(t.Context(), "web", nil) },
+		"guard":   func(e *Engine) error { return e.replace.Settle(t.Context(), "web", nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)

@@ -8,6 +8,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -50,11 +51,11 @@ func TestWritersUnderOtherNamesAreFrozen(t *testing.T) {
 func TestReplaceFindsHoldersUnderOtherNames(t *testing.T) {
 	docker := aliased(t)
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
-	_, err := docker.engine().Replace(t.Context(), ReplaceOptions{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
+	_, err := docker.engine().replace.Replace(t.Context(), replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
 	for _, name := range []string{"bound", "part", "twin", "reader"} {
 		assert.ErrorContains(t, err, "volume data is in use by container "+name)
 		docker.findContainer(name).state = "exited"
 	}
-	_, err = docker.engine().Replace(t.Context(), ReplaceOptions{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
+	_, err = docker.engine().replace.Replace(t.Context(), replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
 	assert.NilError(t, err)
 }

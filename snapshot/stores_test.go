@@ -87,7 +87,7 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 		},
 		"in place": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
-			replaced, err := docker.engine().Replace(t.Context(), replaceOptions(), nil)
+			replaced, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
 			assert.NilError(t, err)
 			assert.Equal(t, docker.data(), "one")
 			assert.Equal(t, replaced.Safety.Store, "mine")
@@ -96,7 +96,7 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 			t.Helper()
 			o := replaceOptions()
 			o.DryRun = true
-			_, err := docker.engine().Replace(t.Context(), o, nil)
+			_, err := docker.engine().replace.Replace(t.Context(), o, nil)
 			assert.NilError(t, err)
 		},
 		"in place, interrupted": func(t *testing.T, docker *fakeDocker) {
@@ -110,7 +110,7 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 		"in place, settled by the guard": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
 			docker.killedAt(t, "apply data", 1)
-			assert.NilError(t, docker.engine().Settle(t.Context(), "web", nil))
+			assert.NilError(t, docker.engine().replace.Settle(t.Context(), "web", nil))
 			assert.Equal(t, docker.data(), "two")
 		},
 		"files": func(t *testing.T, docker *fakeDocker) {

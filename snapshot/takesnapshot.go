@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"golang.org/x/sync/errgroup"
@@ -74,7 +75,7 @@ func (e *Engine) settleMoved(ctx context.Context, failure error) (again bool, er
 // place is under way, or was interrupted. It looks for one while it observes: there
 // hardly ever is, and then it observes again.
 func (e *Engine) observeSettled(ctx context.Context, o capture.Options, ahead dockerop.Ahead, p plan.Progress) (capture.Source, error) {
-	tried, looked := leftovers{}, false
+	tried, looked := replace.Leftovers{}, false
 	for {
 		var workers []pending.Worker
 		var from capture.Source
@@ -105,14 +106,14 @@ func (e *Engine) observeSettled(ctx context.Context, o capture.Options, ahead do
 		if err != nil {
 			return capture.Source{}, err
 		}
-		if pending = tried.untried(pending); len(pending) == 0 && !again {
+		if pending = tried.Untried(pending); len(pending) == 0 && !again {
 			if cerrdefs.IsNotFound(failed) && !looked { // it was set aside, by a restore that ended at that moment
 				looked = true
 				continue
 			}
 			return from, failed
 		}
-		if err := tried.conclude(ctx, e, pending, p); err != nil {
+		if err := tried.Conclude(ctx, e.replace, pending, p); err != nil {
 			return capture.Source{}, err
 		}
 	}

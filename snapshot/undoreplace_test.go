@@ -14,6 +14,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 
 	is "gotest.tools/v3/assert/cmp"
 
@@ -36,7 +37,7 @@ func interrupted(t *testing.T, docker *fakeDocker) pending.Journal {
 	safety, err := e.Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
 	old := web.inspect(false)
-	j := newJournal(replacement{snapshot: target, name: "web", old: &old, others: []pending.Other{{ID: reader.id, Name: "reader"}}}, safety.ID)
+	j := replace.NewJournal(replace.Replacement{Snapshot: target, Name: "web", Old: &old, Others: []pending.Other{{ID: reader.id, Name: "reader"}}}, safety.ID)
 	web.state, web.name, reader.state = "exited", j.Aside, "exited"
 	made := docker.create(t, "web", &container.Config{Labels: map[string]string{labels.KeyRestoredFrom: string(target.ID)}}, &container.HostConfig{})
 	made.state = "running"
@@ -51,7 +52,7 @@ func TestUndoEndsTheSameWhateverGoesWrongOnTheWay(t *testing.T) {
 		return docker
 	}
 	undo := func(ctx context.Context, e *Engine) error {
-		_, err := e.undoCrashed(ctx, j, atOnce, nil)
+		_, err := e.replace.UndoCrashed(ctx, j, replace.AtOnce, nil)
 		return err
 	}
 	withEachFault(t, scene, undo, func(t *testing.T, o outcome) {
@@ -76,7 +77,7 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		if removed {
 			assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
 		}
-		text, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
+		text, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 		assert.NilError(t, err)
 		web := docker.findContainer("web")
 		assert.Equal(t, web.state, "running")
@@ -90,7 +91,7 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		assert.NilError(t, err)
 		assert.Equal(t, web.config.Labels[labels.KeyRestoredFrom], string(j.Safety))
 		assert.Assert(t, is.Contains(text, "which somebody had removed, was made again"))
-		again, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
+		again, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, again, text)
 		assert.Equal(t, docker.findContainer("web").id, web.id)
@@ -103,7 +104,7 @@ func TestUndoKeepsTheNewContainerIfNothingElseIsLeft(t *testing.T) {
 	j.Safety = ""
 	assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
 	made := docker.findContainer("web").id
-	text, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
+	text, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(text, "stays"))
 	assert.Equal(t, docker.findContainer("web").id, made)
@@ -116,10 +117,10 @@ func TestUndoOfADeadContainerThatWasNotCapturedYet(t *testing.T) {
 	web := docker.run(t, "web")
 	web.state = "dead"
 	old := web.inspect(false)
-	j := newJournal(replacement{name: "web", old: &old}, "20260131-120000-0000ff")
+	j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old}, "20260131-120000-0000ff")
 	j.Volumes = []string{"data"}
 	web.name = j.Aside
-	text, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
+	text, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(text, "everything was put back"))
 	assert.Equal(t, web.name, "web")
@@ -129,8 +130,8 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 	docker := newFakeDocker()
 	j := interrupted(t, docker)
 	docker.startError = errors.New("port is already allocated")
-	_, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
-	stuck, ok := errors.AsType[*UndoError](err)
+	_, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+	stuck, ok := errors.AsType[*replace.UndoError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, stuck.Container, "web")
 	assert.Equal(t, stuck.State, "Nothing was deleted. What there is now:\n"+
@@ -138,7 +139,7 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 		"  - container reader, which shares them, is named reader and is stopped\n"+
 		"  - the snapshot "+string(j.Safety)+" holds what there was")
 	docker.startError = nil
-	_, err = docker.engine().undoReplace(t.Context(), j, atOnce, nil)
+	_, err = docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, docker.findContainer("reader").state, "running")
 }
@@ -148,8 +149,8 @@ func TestUndoThatFailsBeforeTheVolumesAreBackStartsNobody(t *testing.T) {
 	docker := newFakeDocker()
 	j := interrupted(t, docker)
 	j.Volumes, j.Safety = []string{"data"}, "20260131-120000-0000ff"
-	_, err := docker.engine().undoReplace(t.Context(), j, atOnce, nil)
-	stuck, ok := errors.AsType[*UndoError](err)
+	_, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+	stuck, ok := errors.AsType[*replace.UndoError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Assert(t, is.Contains(stuck.State, "named "+j.Aside+" and is stopped"))
 	assert.Assert(t, is.Contains(stuck.State, "its volumes may hold a mixture of what they held and of what was being restored: data"))
@@ -196,13 +197,13 @@ func TestAwaitStop(t *testing.T) {
 				web.host.RestartPolicy.Name = "always"
 			}
 			old := web.inspect(false)
-			j := newJournal(replacement{name: "web", old: &old, others: []pending.Other{{ID: reader.id, Name: "reader", Timeout: 10}}}, "")
+			j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old, Others: []pending.Other{{ID: reader.id, Name: "reader", Timeout: 10}}}, "")
 			web.state, reader.state, web.host.RestartPolicy.Name = tc.web, tc.reader, container.RestartPolicyMode(tc.policy)
 			if tc.aside {
 				web.name = j.Aside
 			}
 			started := docker.clock
-			assert.NilError(t, docker.engine().awaitStop(t.Context(), j, nil))
+			assert.NilError(t, docker.engine().replace.AwaitStop(t.Context(), j, nil))
 			waited := docker.clock.Sub(started)
 			if tc.suspect == "" {
 				assert.Equal(t, waited, time.Duration(0))
@@ -213,7 +214,7 @@ func TestAwaitStop(t *testing.T) {
 			watched := &stoppingDocker{docker, docker.findContainer(tc.suspect).id, 4}
 			e := docker.engineThrough(watched)
 			started = docker.clock
-			assert.NilError(t, e.awaitStop(t.Context(), j, nil))
+			assert.NilError(t, e.replace.AwaitStop(t.Context(), j, nil))
 			assert.Assert(t, docker.clock.Sub(started) < 12*time.Second)
 			assert.Equal(t, docker.findContainer(tc.suspect).state, "exited")
 		})
@@ -235,13 +236,13 @@ func TestOthersThatCannotBeStartedAreTold(t *testing.T) {
 	a.state, b.state = "exited", "paused"
 	var got events
 	others := []pending.Other{{ID: "gone", Name: "gone"}, {ID: b.id, Name: "two", Paused: true}, {ID: a.id, Name: "one", Paused: true}}
-	assert.NilError(t, docker.engine().startOthers(t.Context(), others, got.progress))
+	assert.NilError(t, docker.engine().replace.StartOthers(t.Context(), others, got.progress))
 	assert.Equal(t, len(got.warnings()), 1)
 	assert.Assert(t, is.Contains(got.warnings()[0], "container gone, which was stopped for its volumes, was removed meanwhile"))
 	assert.Equal(t, a.state, "paused")
 	assert.Equal(t, b.state, "paused")
 	a.state, docker.startError = "exited", errors.New("its port is taken")
-	err := docker.engine().startOthers(t.Context(), others, got.progress)
+	err := docker.engine().replace.StartOthers(t.Context(), others, got.progress)
 	assert.ErrorContains(t, err, "container one, which was stopped for its volumes, could not be started again: its port is taken")
 }
 
@@ -249,7 +250,7 @@ func TestOthersAreInTheOrderInWhichTheyCanStart(t *testing.T) {
 	others := []pending.Other{{ID: "3", Name: "c"}, {ID: "2", Name: "b"}, {ID: "4", Name: "d"}, {ID: "1", Name: "a"}}
 	peers := map[string][]string{"3": {"2"}, "2": {"a", "outside"}, "4": {"4"}}
 	var names []string
-	for _, o := range inOrder(others, peers) {
+	for _, o := range replace.InOrder(others, peers) {
 		names = append(names, o.Name)
 	}
 	assert.Equal(t, strings.Join(names, " "), "a b c d")
@@ -261,9 +262,9 @@ func TestOnlyWhatRunsIsGoneWhenItStops(t *testing.T) {
 	for state, want := range map[string]bool{"created": false, "running": true, "paused": true, "dead": false} {
 		c.state = state
 		old := c.inspect(false)
-		assert.Equal(t, newJournal(replacement{old: &old}, "").OneShot, want, state)
-		r := replacement{old: &old}
-		assert.Equal(t, len(r.unsaved(ReplaceOptions{NoSafety: true})) > 0, want, state)
+		assert.Equal(t, replace.NewJournal(replace.Replacement{Old: &old}, "").OneShot, want, state)
+		r := replace.Replacement{Old: &old}
+		assert.Equal(t, len(r.Unsaved(replace.Options{NoSafety: true})) > 0, want, state)
 	}
 }
 
@@ -279,7 +280,7 @@ func TestReconnect(t *testing.T) {
 		"n3": {NetworkID: "id3"},
 	}
 	old := c.inspect(false)
-	j := newJournal(replacement{name: "web", old: &old}, "")
+	j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old}, "")
 	delete(c.endpoints, "n1")
 	docker.networks["n2"] = "another"
 	delete(docker.networks, "n3")
@@ -302,7 +303,7 @@ func TestHealthTimeoutIsAsLongAsTheHealthcheckNeeds(t *testing.T) {
 		{container.HealthConfig{Interval: 5 * time.Minute, Timeout: time.Minute, Retries: 2, StartPeriod: time.Hour}, 0, 72 * time.Minute},
 		{container.HealthConfig{Interval: 5 * time.Minute}, time.Second, time.Second},
 	} {
-		assert.Equal(t, healthTimeout(&tc.check, tc.asked), tc.want)
+		assert.Equal(t, replace.HealthTimeout(&tc.check, tc.asked), tc.want)
 	}
 }
 
@@ -336,36 +337,36 @@ func TestStorageThatWasFoundIsSavedAndStays(t *testing.T) {
 		{Type: "volume", Name: "memory", Driver: "local", Options: map[string]string{"type": "tmpfs", "device": "tmpfs"}, Destination: "/memory", Archive: archive},
 		{Type: "volume", Name: "plain", Driver: "local", Destination: "/plain", Archive: archive},
 	}
-	r := replacement{snapshot: s, name: "web", volumes: (&runconfig.Spec{}).PlaceVolumes(s, nil)}
-	j := newJournal(r, "")
+	r := replace.Replacement{Snapshot: s, Name: "web", Volumes: (&runconfig.Spec{}).PlaceVolumes(s, nil)}
+	j := replace.NewJournal(r, "")
 	j.Worker = j.WorkerName(s.ID)
 	assert.DeepEqual(t, j.Volumes, []string{"nfs"})
 	assert.DeepEqual(t, j.Found, []string{"nfs"})
 	assert.DeepEqual(t, j.Made, []string{"memory", "plain"})
-	options, err := lockOptions(j)
+	options, err := replace.LockOptions(j)
 	assert.NilError(t, err)
 	assert.Equal(t, len(options.Volumes), 0) // or the engine would make another of that name
-	assert.Assert(t, r.saves(ReplaceOptions{}))
+	assert.Assert(t, r.Saves(replace.Options{}))
 	docker := newFakeDocker()
 	old := docker.run(t, "web").inspect(false)
-	r.old = &old
-	assert.Equal(t, len(r.unsaved(ReplaceOptions{})), 1)
+	r.Old = &old
+	assert.Equal(t, len(r.Unsaved(replace.Options{})), 1)
 }
 
 func TestPlanOfAReplacementNamesAllThatIsDone(t *testing.T) {
 	s := capturedWeb()
-	r := replacement{
-		snapshot: s, name: "web", start: true, pause: true, spec: &runconfig.Spec{},
-		volumes: []runconfig.PlacedVolume{
+	r := replace.Replacement{
+		Snapshot: s, Name: "web", Start: true, Pause: true, Spec: &runconfig.Spec{},
+		Volumes: []runconfig.PlacedVolume{
 			{NewVolume: runconfig.NewVolume{Create: volume.CreateOptions{Name: "data"}, Archive: &labels.Archive{}}, Exists: true},
 			{NewVolume: runconfig.NewVolume{Create: volume.CreateOptions{Name: "kept"}}, Exists: true},
 		},
 	}
-	r.findProblems(runconfig.Surroundings{}, nil, ReplaceOptions{}, nil)
-	assert.Equal(t, r.steps(ReplaceOptions{}).String(),
+	r.FindProblems(runconfig.Surroundings{}, nil, replace.Options{}, nil)
+	assert.Equal(t, r.Steps(replace.Options{}).String(),
 		"leave out kept (the snapshot does not hold its content; the volume is kept as it is)\n"+
 			"create snapshot web (to go back to)\nrestore volume data\ncreate container web (from "+s.Ref()+")\nstart container web\npause container web\n")
-	assert.Assert(t, !strings.Contains(r.steps(ReplaceOptions{NoSafety: true}).String(), "create snapshot"))
-	r.volumes[0].Exists = false
-	assert.Assert(t, !strings.Contains(r.steps(ReplaceOptions{}).String(), "create snapshot"))
+	assert.Assert(t, !strings.Contains(r.Steps(replace.Options{NoSafety: true}).String(), "create snapshot"))
+	r.Volumes[0].Exists = false
+	assert.Assert(t, !strings.Contains(r.Steps(replace.Options{}).String(), "create snapshot"))
 }

@@ -20,3 +20,10 @@ type Builder struct {
 func New(docker *dockerop.Engine, snapshots *catalog.Catalog, workers *pending.Finder, volumes archives.Service) *Builder {
 	return &Builder{docker: docker, catalog: snapshots, pending: workers, volumes: volumes}
 }
+
+// InStore is the same with volumes that are in another store.
+func (b *Builder) InStore(volumes archives.Service) *Builder {
+	other := *b
+	other.volumes = volumes
+	return &other
+}

@@ -38,3 +38,10 @@ type Rooms struct {
 func New(r Rooms) *Capturer {
 	return &Capturer{docker: r.Docker, catalog: r.Catalog, archives: r.Archives, pending: r.Pending, volumes: r.Volumes, guard: r.Guard, now: r.Now, random: r.Random}
 }
+
+// InStore is the same with archives that come into another store.
+func (c *Capturer) InStore(volumes archives.Service) *Capturer {
+	other := *c
+	other.volumes = volumes
+	return &other
+}

@@ -64,7 +64,7 @@ func (e *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan
 func (e *Copier) inStore(volumes archives.Service) *Copier {
 	other := *e
 	other.volumes = volumes
-	other.build = build.New(e.docker, e.catalog, e.pending, volumes)
+	other.build = e.build.InStore(volumes)
 	return &other
 }
 

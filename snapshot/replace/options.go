@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"time"
@@ -8,8 +8,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// ReplaceOptions says how to restore a snapshot in place.
-type ReplaceOptions struct {
+// Options says how to restore a snapshot in place.
+type Options struct {
 	runconfig.RestoreOptions
 	ReadOnly      []string      // volumes to restore although the container mounts them read-only
 	NoSafety      bool          // take no snapshot first: a failure cannot put volumes back
@@ -26,8 +26,8 @@ const (
 	DefaultHealthTimeout = 2 * time.Minute // at least, unless another one is asked for
 )
 
-// Replaced says what a restore in place did, or with DryRun would do.
-type Replaced struct {
+// Result says what a restore in place did, or with DryRun would do.
+type Result struct {
 	copies.Restored
 	Old     string                   // name of the container that is replaced; empty: it is gone
 	Stops   bool                     // it runs, so it is stopped

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"errors"
@@ -11,11 +11,11 @@ import (
 var errSelfStop = errors.New("this program runs in it: run it elsewhere")
 
 // checkSelf refuses to stop the container that a program with these mounts runs in.
-func (r *replacement) checkSelf(mounts []byte) error {
-	if r.old != nil && dockerop.RunsIn(mounts, r.old.ID) {
-		return fmt.Errorf("stop container %s: %w", dockerop.ContainerName(*r.old), errSelfStop)
+func (r *Replacement) checkSelf(mounts []byte) error {
+	if r.Old != nil && dockerop.RunsIn(mounts, r.Old.ID) {
+		return fmt.Errorf("stop container %s: %w", dockerop.ContainerName(*r.Old), errSelfStop)
 	}
-	for _, o := range r.others {
+	for _, o := range r.Others {
 		if dockerop.RunsIn(mounts, o.ID) {
 			return fmt.Errorf("stop container %s: %w", o.Name, errSelfStop)
 		}

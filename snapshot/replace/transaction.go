@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -21,11 +21,11 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// transaction is a restore in place on its way.
-type transaction struct {
-	engine  *Engine
-	plan    replacement
-	options ReplaceOptions
+// Transaction is a restore in place on its way.
+type Transaction struct {
+	engine  *Replacer
+	Plan    Replacement
+	options Options
 	p       plan.Progress
 	watch   *plan.Stopwatch
 
@@ -49,7 +49,7 @@ type transaction struct {
 
 // close ends the workers, and waits until they are gone. The guard is only told that
 // all is done if it is: else it goes on when this process has ended.
-func (t *transaction) close() {
+func (t *Transaction) close() {
 	t.endWorker()
 	if err := t.ending.Wait(); err != nil { // told already
 		t.pending = true
@@ -69,7 +69,7 @@ func (t *transaction) close() {
 
 // endWorker has the worker removed, without waiting for that. Its last request
 // was answered, so nothing is unfinished.
-func (t *transaction) endWorker() {
+func (t *Transaction) endWorker() {
 	worker := t.worker
 	if worker == nil {
 		return
@@ -85,8 +85,8 @@ func (t *transaction) endWorker() {
 }
 
 // run does everything, or takes everything back.
-func (t *transaction) run(ctx context.Context) (Replaced, error) {
-	for _, note := range t.plan.notes {
+func (t *Transaction) run(ctx context.Context) (Result, error) {
+	for _, note := range t.Plan.notes {
 		t.p.Warn("check", note.String())
 	}
 	err := t.open(ctx)
@@ -97,35 +97,35 @@ func (t *transaction) run(ctx context.Context) (Replaced, error) {
 		err = t.commit(ctx)
 	}
 	if err != nil {
-		return Replaced{}, t.takeBack(ctx, err)
+		return Result{}, t.takeBack(ctx, err)
 	}
 	t.close()
-	result := t.result()
+	result := t.Summary()
 	result.Timings = t.watch.Done()
 	return result, nil
 }
 
-func (t *transaction) result() Replaced {
-	r := Replaced{
-		Saves: t.plan.saves(t.options), Others: otherNames(t.plan.others),
-		Restored: copies.Restored{ContainerID: t.newID, Name: t.plan.name, Snapshot: t.plan.snapshot, Started: t.plan.start, Plan: t.plan.steps(t.options), Incomplete: t.lost},
+func (t *Transaction) Summary() Result {
+	r := Result{
+		Saves: t.Plan.Saves(t.options), Others: otherNames(t.Plan.Others),
+		Restored: copies.Restored{ContainerID: t.newID, Name: t.Plan.Name, Snapshot: t.Plan.Snapshot, Started: t.Plan.Start, Plan: t.Plan.Steps(t.options), Incomplete: t.lost},
 		Safety:   t.safety, Volumes: t.changes,
 	}
-	if t.plan.old != nil {
-		r.Old, r.Stops = dockerop.ContainerName(*t.plan.old), t.plan.old.State.Running
-		r.Config = runconfig.Changes(*t.plan.old, t.plan.snapshot, t.plan.spec)
+	if t.Plan.Old != nil {
+		r.Old, r.Stops = dockerop.ContainerName(*t.Plan.Old), t.Plan.Old.State.Running
+		r.Config = runconfig.Changes(*t.Plan.Old, t.Plan.Snapshot, t.Plan.Spec)
 	}
 	return r
 }
 
 // replace is the part that is taken back if it fails.
-func (t *transaction) replace(ctx context.Context) error {
+func (t *Transaction) replace(ctx context.Context) error {
 	if err := t.check(ctx); err != nil {
 		return err
 	}
 	t.watch.Lap("check")
 	first, second := t.stopSafely, t.stepAside
-	if t.plan.isDead() { // it cannot be captured: a stand-in takes its name and has its volumes
+	if t.Plan.isDead() { // it cannot be captured: a stand-in takes its name and has its volumes
 		first, second = second, first
 	}
 	if err := first(ctx); err != nil {
@@ -142,9 +142,9 @@ func (t *transaction) replace(ctx context.Context) error {
 	return t.make(ctx)
 }
 
-func (t *transaction) restoreVolumes(ctx context.Context) error {
-	targets := slices.DeleteFunc(t.targets(), func(target volumebackup.Target) bool { return !slices.Contains(t.plan.written(), target.Volume) })
-	t.changes = t.plan.changes(nil, nil)
+func (t *Transaction) restoreVolumes(ctx context.Context) error {
+	targets := slices.DeleteFunc(t.targets(), func(target volumebackup.Target) bool { return !slices.Contains(t.Plan.written(), target.Volume) })
+	t.changes = t.Plan.changes(nil, nil)
 	if len(targets) > 0 {
 		t.p.Status("volumes", "restoring volumes")
 		if err := t.secure(ctx, targets); err != nil {
@@ -157,11 +157,11 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 			return err
 		}
 		t.written = true
-		results, err := t.worker.Apply(ctx, string(t.plan.snapshot.ID), targets)
+		results, err := t.worker.Apply(ctx, string(t.Plan.Snapshot.ID), targets)
 		if err != nil {
 			return err
 		}
-		t.changes = t.plan.changes(targets, results)
+		t.changes = t.Plan.changes(targets, results)
 		t.lost = build.AnySkipped(results)
 		if err := t.checkUnused(ctx); err != nil { // somebody has read, or written, what was half done
 			return err
@@ -172,17 +172,17 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 }
 
 // secure makes sure that the volumes can be made again what the safety snapshot says, while they still hold it.
-func (t *transaction) secure(ctx context.Context, targets []volumebackup.Target) error {
+func (t *Transaction) secure(ctx context.Context, targets []volumebackup.Target) error {
 	if t.safety == nil {
 		return nil
 	}
-	return t.worker.Secure(ctx, string(t.safety.ID), archivesOf(*t.safety, t.journal.Volumes), string(t.plan.snapshot.ID), targets)
+	return t.worker.Secure(ctx, string(t.safety.ID), archivesOf(*t.safety, t.journal.Volumes), string(t.Plan.Snapshot.ID), targets)
 }
 
 // make creates the new container, and sees to it that it comes up.
-func (t *transaction) make(ctx context.Context) error {
+func (t *Transaction) make(ctx context.Context) error {
 	id, err := t.engine.build.Make(ctx, build.Container{
-		Spec: t.plan.spec, Name: t.plan.name, Foreign: t.plan.foreign,
+		Spec: t.Plan.Spec, Name: t.Plan.Name, Foreign: t.Plan.foreign,
 	}, t.p)
 	if err != nil {
 		return err
@@ -192,22 +192,22 @@ func (t *transaction) make(ctx context.Context) error {
 		return err
 	}
 	t.watch.Lap("create")
-	if !t.plan.start {
+	if !t.Plan.Start {
 		t.watch.Skip("start", "wait")
 		return context.Cause(ctx)
 	}
-	peersErr := t.engine.startOthers(ctx, t.plan.peers(), t.p)
-	t.p.Status("start", "starting container "+t.plan.name)
+	peersErr := t.engine.StartOthers(ctx, t.Plan.Peers(), t.p)
+	t.p.Status("start", "starting container "+t.Plan.Name)
 	if err := t.engine.docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
-		return errors.Join(peersErr, fmt.Errorf("start container %s: %w", t.plan.name, err))
+		return errors.Join(peersErr, fmt.Errorf("start container %s: %w", t.Plan.Name, err))
 	} // a peer that did not start, though this one did, is tried again at the end
 	t.watch.Lap("start")
-	if err := t.engine.waitReady(ctx, id, t.plan.name, t.options, t.p); err != nil {
+	if err := t.engine.waitReady(ctx, id, t.Plan.Name, t.options, t.p); err != nil {
 		return err
 	}
-	if t.plan.pause {
+	if t.Plan.Pause {
 		if err := t.engine.docker.MakePaused(ctx, id); err != nil {
-			return fmt.Errorf("pause container %s: %w", t.plan.name, err)
+			return fmt.Errorf("pause container %s: %w", t.Plan.Name, err)
 		}
 	}
 	t.watch.Lap("wait")
@@ -217,8 +217,8 @@ func (t *transaction) make(ctx context.Context) error {
 // fillAnonymous fills the anonymous volumes that were made together with the new
 // container. They are gone when that is removed, so a rollback needs no journal of them.
 // The worker has to end before the container starts: the engine keeps what it mounts.
-func (t *transaction) fillAnonymous(ctx context.Context) error {
-	volumes := t.plan.anonymous()
+func (t *Transaction) fillAnonymous(ctx context.Context) error {
+	volumes := t.Plan.anonymous()
 	if len(volumes) == 0 {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (t *transaction) fillAnonymous(ctx context.Context) error {
 		return err
 	}
 	o := volumebackup.RestoreOptions{Worker: t.journal.Worker}
-	made, err := t.engine.build.FillAnonymous(ctx, t.plan.snapshot.ID, volumes, names, o, t.p)
+	made, err := t.engine.build.FillAnonymous(ctx, t.Plan.Snapshot.ID, volumes, names, o, t.p)
 	if made == nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (t *transaction) fillAnonymous(ctx context.Context) error {
 
 // commit is the end of the transaction. What fails afterwards is told, but
 // nothing is taken back: a crash from here on is rolled forward.
-func (t *transaction) commit(ctx context.Context) error {
+func (t *Transaction) commit(ctx context.Context) error {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	if err := t.lock.Held(ctx); err != nil {
@@ -255,7 +255,7 @@ func (t *transaction) commit(ctx context.Context) error {
 		t.leavePending(ctx)
 		_, isDown := errors.AsType[*NotStartedError](err)
 		t.lost = t.lost || isDown // what is only not removed yet is a warning
-		t.p.Warn("remove", fmt.Sprintf("%v. When the cause is removed, type: docker snapshot recover %s", err, t.plan.name))
+		t.p.Warn("remove", fmt.Sprintf("%v. When the cause is removed, type: docker snapshot recover %s", err, t.Plan.Name))
 		return nil
 	}
 	t.forget(ctx)
@@ -264,14 +264,14 @@ func (t *transaction) commit(ctx context.Context) error {
 
 // leavePending ends the worker that holds the lock, but leaves its journal to the
 // guard, to the next command, and to docker snapshot recover.
-func (t *transaction) leavePending(ctx context.Context) {
+func (t *Transaction) leavePending(ctx context.Context) {
 	t.pending = true
 	t.engine.abandon(ctx, t.lock)
 	t.lock = nil
 }
 
 // takeBack puts everything back, and reports what failed first, then what was undone.
-func (t *transaction) takeBack(ctx context.Context, failure error) error {
+func (t *Transaction) takeBack(ctx context.Context, failure error) error {
 	t.endWorker()
 	_ = t.ending.Wait()
 	switch {
@@ -298,11 +298,11 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	if settled || err != nil {
 		return errors.Join(failure, err)
 	}
-	undo := t.engine.undoReplace
+	undo := t.engine.UndoReplace
 	if t.stopping {
-		undo = t.engine.undoCrashed
+		undo = t.engine.UndoCrashed
 	}
-	undone, err := undo(ctx, j, atOnce, t.p)
+	undone, err := undo(ctx, j, AtOnce, t.p)
 	if undone == "" {
 		t.leavePending(ctx)
 		return errors.Join(failure, err)
@@ -321,12 +321,12 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 // regain takes the lock again if it was lost: the worker that held it was killed.
 // Another command may then have put everything back, or is doing so; it has if
 // neither the journal nor the old container is there.
-func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
+func (t *Transaction) regain(ctx context.Context) (settled bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if !errors.Is(t.lock.Held(ctx), volumebackup.ErrLost) {
 		return false, nil
 	}
-	options, err := lockOptions(t.journal)
+	options, err := LockOptions(t.journal)
 	if err != nil {
 		return false, err
 	}
@@ -341,7 +341,7 @@ func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 		if t.written {
 			data = dataMixed
 		}
-		return false, &UndoError{Container: t.plan.name, State: t.engine.account(ctx, t.journal, data), Err: fmt.Errorf("take the lock again: %w", err)}
+		return false, &UndoError{Container: t.Plan.Name, State: t.engine.account(ctx, t.journal, data), Err: fmt.Errorf("take the lock again: %w", err)}
 	}
 	lost := t.lock
 	t.lock = lock

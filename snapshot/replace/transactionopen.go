@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // open takes the lock and writes the journal: from here on a crash is repaired by
 // the next command. The worker is started beside it.
-func (t *transaction) open(ctx context.Context) (err error) {
+func (t *Transaction) open(ctx context.Context) (err error) {
 	if t.when, err = t.engine.capture.NewRequest(); err != nil {
 		return err
 	}
@@ -26,12 +26,12 @@ func (t *transaction) open(ctx context.Context) (err error) {
 	if t.options.NoSafety {
 		safety = ""
 	}
-	t.journal = newJournal(t.plan, safety)
+	t.journal = NewJournal(t.Plan, safety)
 	if t.options.StopTimeout != nil {
 		t.journal.Timeout = max(0, *t.options.StopTimeout)
 	}
 	t.journal.Worker = t.journal.WorkerName(t.when.Id)
-	missing := t.plan.missingVolumes()
+	missing := t.Plan.missingVolumes()
 	var workers errgroup.Group
 	workers.Go(func() error { return t.takeLock(ctx) })
 	if len(missing) > 0 { // they are made once the journal names them, and the worker mounts them
@@ -54,13 +54,13 @@ func (t *transaction) open(ctx context.Context) (err error) {
 }
 
 // takeLock takes the lock with the journal on it.
-func (t *transaction) takeLock(ctx context.Context) error {
-	options, err := lockOptions(t.journal)
+func (t *Transaction) takeLock(ctx context.Context) error {
+	options, err := LockOptions(t.journal)
 	if err != nil {
 		return err
 	}
 	if t.journal.OneShot && t.journal.Running {
-		options.Freezes = t.plan.running() // its safety snapshot is taken before it stops
+		options.Freezes = t.Plan.running() // its safety snapshot is taken before it stops
 	}
 	options.MakeStore = len(t.targets()) == 0
 	if t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil); err != nil {
@@ -71,7 +71,7 @@ func (t *transaction) takeLock(ctx context.Context) error {
 
 // forget drops the record of the journal, of which nothing is left to do. If it cannot,
 // the store itself drops it one day.
-func (t *transaction) forget(ctx context.Context) {
+func (t *Transaction) forget(ctx context.Context) {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	_ = t.lock.ForgetJournal(ctx)
@@ -79,7 +79,7 @@ func (t *transaction) forget(ctx context.Context) {
 
 // makeVolumes creates the volumes that are gone. One that has come meanwhile is
 // somebody else's: then everything is looked at again.
-func (t *transaction) makeVolumes(ctx context.Context, missing []volume.CreateOptions) error {
+func (t *Transaction) makeVolumes(ctx context.Context, missing []volume.CreateOptions) error {
 	ours := t.journal.Made
 	t.journal.Made = nil // what is not made is not removed either
 	for _, create := range missing {
@@ -102,12 +102,12 @@ func (t *transaction) makeVolumes(ctx context.Context, missing []volume.CreateOp
 
 // running are the IDs of the containers that write to the volumes, without those that
 // their users have paused: nobody who finds this interrupted may thaw them.
-func (r *replacement) running() []string {
+func (r *Replacement) running() []string {
 	var ids []string
-	if !r.old.State.Paused {
-		ids = append(ids, r.old.ID)
+	if !r.Old.State.Paused {
+		ids = append(ids, r.Old.ID)
 	}
-	for _, o := range r.others {
+	for _, o := range r.Others {
 		if !o.Paused {
 			ids = append(ids, o.ID)
 		}
@@ -116,21 +116,21 @@ func (r *replacement) running() []string {
 }
 
 // openWorker starts the worker that reads and writes volumes, if there are any.
-func (t *transaction) openWorker(ctx context.Context) (archives.Worker, error) {
+func (t *Transaction) openWorker(ctx context.Context) (archives.Worker, error) {
 	volumes := dockerop.Distinct(t.journal.Holds, t.journal.Volumes, t.journal.Made)
 	if len(volumes)+len(t.targets()) == 0 {
 		return nil, nil
 	}
 	return t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
-		Worker: t.journal.Worker, Purpose: "restore " + string(t.plan.snapshot.ID), Volumes: volumes,
+		Worker: t.journal.Worker, Purpose: "restore " + string(t.Plan.Snapshot.ID), Volumes: volumes,
 		MakeStore: len(t.targets()) == 0,
 	}, archives.Progress(t.p))
 }
 
 // watchOver has somebody take everything back should this process be killed.
-func (t *transaction) watchOver(ctx context.Context) (err error) {
+func (t *Transaction) watchOver(ctx context.Context) (err error) {
 	if t.engine.guard != nil {
-		t.release, err = t.engine.guard(ctx, dockerop.Watched{Replaced: t.plan.name})
+		t.release, err = t.engine.guard(ctx, dockerop.Watched{Replaced: t.Plan.Name})
 	}
 	return dockerop.Describe(err, "start the process that rolls the restore back should this one be killed")
 }

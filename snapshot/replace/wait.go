@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // waitReady waits until a container that was started is healthy; without a
 // healthcheck, until it has run for a while. One whose command has ended well is done.
-func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOptions, p plan.Progress) error {
+func (e *Replacer) waitReady(ctx context.Context, id, name string, o Options, p plan.Progress) error {
 	if !o.Wait {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOption
 	}
 	limit, what := o.Settle, fmt.Sprintf("waiting %s for %s to stay up", o.Settle, name)
 	if hasHealthcheck(c) {
-		limit, what = healthTimeout(c.Config.Healthcheck, o.HealthTimeout), "waiting for "+name+" to become healthy"
+		limit, what = HealthTimeout(c.Config.Healthcheck, o.HealthTimeout), "waiting for "+name+" to become healthy"
 	}
 	p.Status("wait", what)
 	deadline := e.now().Add(limit)
@@ -32,7 +32,7 @@ func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOption
 		if err != nil {
 			return false, fmt.Errorf("inspect container %s: %w", name, err)
 		}
-		ready, reason := assess(c, limit, !e.now().Before(deadline))
+		ready, reason := Assess(c, limit, !e.now().Before(deadline))
 		if reason != "" {
 			return false, e.notReady(ctx, c, name, reason)
 		}
@@ -40,9 +40,9 @@ func (e *Engine) waitReady(ctx context.Context, id, name string, o ReplaceOption
 	})
 }
 
-// assess tells whether a container is up, or done, or why it will not be. When its time is
+// Assess tells whether a container is up, or done, or why it will not be. When its time is
 // over it is one or the other.
-func assess(c container.InspectResponse, limit time.Duration, over bool) (ready bool, reason string) {
+func Assess(c container.InspectResponse, limit time.Duration, over bool) (ready bool, reason string) {
 	if !c.State.Running && !c.State.Restarting && c.RestartCount == 0 && c.State.ExitCode == 0 {
 		return true, ""
 	}
@@ -70,9 +70,9 @@ const (
 	defaultProbeRetries = 3
 )
 
-// healthTimeout is how long a container may take to become healthy: what the user
+// HealthTimeout is how long a container may take to become healthy: what the user
 // says, or as long as its healthcheck may take to know.
-func healthTimeout(check *container.HealthConfig, asked time.Duration) time.Duration {
+func HealthTimeout(check *container.HealthConfig, asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked
 	}

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 //
 // Stopping is not cancelled midway: an engine goes on with it, and would stop
 // what was started again meanwhile.
-func (e *Engine) stopAll(ctx context.Context, j pending.Journal, timeout *int, p plan.Progress) error {
+func (e *Replacer) stopAll(ctx context.Context, j pending.Journal, timeout *int, p plan.Progress) error {
 	detached := context.WithoutCancel(ctx)
 	for _, o := range slices.Backward(j.Others) { // who depends on others goes first
 		p.Status("stop", "stopping container "+o.Name)
@@ -45,7 +45,7 @@ func (e *Engine) stopAll(ctx context.Context, j pending.Journal, timeout *int, p
 }
 
 // stepAside gives the old container's name free.
-func (e *Engine) stepAside(ctx context.Context, j pending.Journal) error {
+func (e *Replacer) stepAside(ctx context.Context, j pending.Journal) error {
 	switch {
 	case j.Old == "":
 		return nil
@@ -58,10 +58,10 @@ func (e *Engine) stepAside(ctx context.Context, j pending.Journal) error {
 	return context.Cause(ctx)
 }
 
-// startOthers lets those run again that were stopped for their volumes, and returns
+// StartOthers lets those run again that were stopped for their volumes, and returns
 // why some do not. That is no reason to roll anything back, but the journal has to
 // stay until they run. One that somebody has removed is only told.
-func (e *Engine) startOthers(ctx context.Context, others []pending.Other, p plan.Progress) error {
+func (e *Replacer) StartOthers(ctx context.Context, others []pending.Other, p plan.Progress) error {
 	var failed error
 	for _, o := range others {
 		err := e.startOther(ctx, o)
@@ -79,7 +79,7 @@ func (e *Engine) startOthers(ctx context.Context, others []pending.Other, p plan
 // errGone means that somebody has removed a container.
 var errGone = errors.New("the container was removed")
 
-func (e *Engine) startOther(ctx context.Context, o pending.Other) error {
+func (e *Replacer) startOther(ctx context.Context, o pending.Other) error {
 	err := e.docker.ContainerStart(ctx, o.ID, container.StartOptions{})
 	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) { // it is paused, or about to be removed, or gone
 		c, inspectErr := e.docker.InspectIfThere(ctx, o.ID)

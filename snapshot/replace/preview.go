@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -13,49 +13,49 @@ import (
 
 // preview says what a restore in place would do, or everything that stands
 // against it. It makes nothing but a worker that may only read.
-func (t *transaction) preview(ctx context.Context) (Replaced, error) {
+func (t *Transaction) preview(ctx context.Context) (Result, error) {
 	problems, err := t.previewVolumes(ctx)
-	if problems = append(t.plan.problems, problems...); len(problems) > 0 {
-		return Replaced{}, errors.Join(&plan.ProblemsError{Problems: problems}, err)
+	if problems = append(t.Plan.problems, problems...); len(problems) > 0 {
+		return Result{}, errors.Join(&plan.ProblemsError{Problems: problems}, err)
 	}
 	if err != nil {
-		return Replaced{}, err
+		return Result{}, err
 	}
 	t.watch.Lap("check")
 	t.close()
-	result := t.result()
+	result := t.Summary()
 	result.Timings = t.watch.Done()
 	return result, nil
 }
 
 // previewVolumes checks the archives, and compares with them what is in the
 // volumes now.
-func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Problem, err error) {
+func (t *Transaction) previewVolumes(ctx context.Context) (problems []plan.Problem, err error) {
 	var targets, present []volumebackup.Target
 	var names []string
 	for _, target := range t.targets() {
 		targets = append(targets, target)
-		if t.plan.exists(target.Volume) {
+		if t.Plan.exists(target.Volume) {
 			present, names = append(present, target), append(names, target.Volume)
 		}
 	}
 	if len(targets) == 0 {
-		t.changes = t.plan.changes(nil, nil)
+		t.changes = t.Plan.changes(nil, nil)
 		return nil, nil
 	}
 	t.worker, err = t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
-		Purpose: "look at " + string(t.plan.snapshot.ID), Volumes: names, ReadOnly: true,
+		Purpose: "look at " + string(t.Plan.Snapshot.ID), Volumes: names, ReadOnly: true,
 	}, archives.Progress(t.p))
 	if err != nil {
 		return nil, err
 	}
 	problems, err = t.checkArchives(ctx, targets)
-	if err != nil || len(problems)+len(t.plan.problems) > 0 {
+	if err != nil || len(problems)+len(t.Plan.problems) > 0 {
 		return problems, err
 	}
 	results := make([]volumebackup.RestoreResult, len(present))
 	for i, target := range present {
-		planned, err := t.worker.Plan(ctx, string(t.plan.snapshot.ID), []volumebackup.Target{target})
+		planned, err := t.worker.Plan(ctx, string(t.Plan.Snapshot.ID), []volumebackup.Target{target})
 		if err == nil {
 			results[i] = planned[0]
 		}
@@ -65,18 +65,18 @@ func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Probl
 		}
 		problems = append(problems, found...)
 	}
-	t.changes = t.plan.changes(present, results)
+	t.changes = t.Plan.changes(present, results)
 	return problems, nil
 }
 
-func (r *replacement) exists(volume string) bool {
-	return slices.ContainsFunc(r.volumes, func(v runconfig.PlacedVolume) bool { return v.Create.Name == volume && v.Exists })
+func (r *Replacement) exists(volume string) bool {
+	return slices.ContainsFunc(r.Volumes, func(v runconfig.PlacedVolume) bool { return v.Create.Name == volume && v.Exists })
 }
 
 // changes says what a restore did to each volume, or would do.
-func (r *replacement) changes(targets []volumebackup.Target, results []volumebackup.RestoreResult) []VolumeChange {
+func (r *Replacement) changes(targets []volumebackup.Target, results []volumebackup.RestoreResult) []VolumeChange {
 	var changes []VolumeChange
-	for _, v := range r.volumes {
+	for _, v := range r.Volumes {
 		at := slices.IndexFunc(targets, func(target volumebackup.Target) bool { return target.Volume == v.Create.Name })
 		switch {
 		case v.Kept != "":

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 // back: by this transaction, or by the user later. Most is read before the stop;
 // but what is captured is what is there after it, so that nothing is lost that
 // was written in between.
-func (t *transaction) stopSafely(ctx context.Context) error {
+func (t *Transaction) stopSafely(ctx context.Context) error {
 	stop := func(ctx context.Context) error {
 		t.watch.Lap("safety")
 		defer t.watch.Lap("stop")
 		t.touched = true
 		j := t.journal
-		if t.plan.isDead() {
+		if t.Plan.isDead() {
 			j.Old = ""
 		}
 		err := t.engine.stopAll(ctx, j, t.options.StopTimeout, t.p)
@@ -44,23 +44,23 @@ func (t *transaction) stopSafely(ctx context.Context) error {
 	return t.takeSafety(ctx)
 }
 
-func (t *transaction) stepAside(ctx context.Context) error {
+func (t *Transaction) stepAside(ctx context.Context) error {
 	t.touched = true
 	return t.engine.stepAside(ctx, t.journal)
 }
 
-func (t *transaction) takeSafety(ctx context.Context) (err error) {
+func (t *Transaction) takeSafety(ctx context.Context) (err error) {
 	defer t.watch.Lap("safety")
 	o := capture.Options{
-		Trigger: labels.TriggerPreRestore, Description: "before restoring " + string(t.plan.snapshot.ID),
+		Trigger: labels.TriggerPreRestore, Description: "before restoring " + string(t.Plan.Snapshot.ID),
 	}
-	if t.plan.old != nil && !t.plan.isDead() {
-		o.Container = t.plan.old.ID
+	if t.Plan.Old != nil && !t.Plan.isDead() {
+		o.Container = t.Plan.Old.ID
 	} else {
 		if len(t.journal.Volumes) == 0 {
 			return nil // nothing is there that could be lost
 		}
-		standIn, err := t.engine.docker.CreateContainer(ctx, &t.plan.spec.Config, t.plan.spec.WithoutCopy(), nil, t.plan.name)
+		standIn, err := t.engine.docker.CreateContainer(ctx, &t.Plan.Spec.Config, t.Plan.Spec.WithoutCopy(), nil, t.Plan.Name)
 		if err != nil {
 			return fmt.Errorf("create a container for the volumes that are left: %w", err)
 		}

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // standUp gives the old container back what it was doing. What stands in the way
 // of one thing does not keep it from the others.
-func (e *Engine) standUp(ctx context.Context, id string, j pending.Journal, p plan.Progress) (string, error) {
+func (e *Replacer) standUp(ctx context.Context, id string, j pending.Journal, p plan.Progress) (string, error) {
 	err := errors.Join(e.docker.RemoveVolumes(ctx, j.Made), e.restorePolicy(ctx, id, j), e.resume(ctx, id, j))
 	if err != nil {
 		return "", err
@@ -30,7 +30,7 @@ func (e *Engine) standUp(ctx context.Context, id string, j pending.Journal, p pl
 }
 
 // resume starts a container if it was running, and pauses it if it was paused.
-func (e *Engine) resume(ctx context.Context, id string, j pending.Journal) error {
+func (e *Replacer) resume(ctx context.Context, id string, j pending.Journal) error {
 	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
 		return fmt.Errorf("inspect container %s: %w", j.OldName, err)
@@ -51,7 +51,7 @@ func (e *Engine) resume(ctx context.Context, id string, j pending.Journal) error
 	return nil
 }
 
-func (e *Engine) restorePolicy(ctx context.Context, id string, j pending.Journal) error {
+func (e *Replacer) restorePolicy(ctx context.Context, id string, j pending.Journal) error {
 	if j.Policy == "" {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (e *Engine) restorePolicy(ctx context.Context, id string, j pending.Journal
 // removeSafety removes a safety snapshot that says what is there again: nobody
 // needs it, and it would be the latest. It may be there only if the very same
 // container is back, or none was.
-func (e *Engine) removeSafety(ctx context.Context, j pending.Journal, p plan.Progress) {
+func (e *Replacer) removeSafety(ctx context.Context, j pending.Journal, p plan.Progress) {
 	if j.Safety == "" {
 		return
 	}
@@ -77,7 +77,7 @@ func (e *Engine) removeSafety(ctx context.Context, j pending.Journal, p plan.Pro
 
 // leaveStopped gives the old container its name back, but does not start it: its
 // volumes may hold a mixture of two states.
-func (e *Engine) leaveStopped(ctx context.Context, old *container.InspectResponse, j pending.Journal) (string, error) {
+func (e *Replacer) leaveStopped(ctx context.Context, old *container.InspectResponse, j pending.Journal) (string, error) {
 	text := fmt.Sprintf("the volumes may hold a mixture of what was there and of %s, because there is no safety snapshot (--no-safety)", j.Snapshot)
 	if len(j.Others) > 0 {
 		text += "; stopped because of that: " + strings.Join(otherNames(j.Others), ", ")
@@ -105,7 +105,7 @@ func otherNames(others []pending.Other) []string {
 // makeAgain makes the container anew that is gone, as the safety snapshot says:
 // the engine removed it when it stopped (--rm), or somebody did. Its ID is
 // another one, and its image is the safety snapshot's, which therefore stays.
-func (e *Engine) makeAgain(ctx context.Context, j pending.Journal, p plan.Progress) (string, error) {
+func (e *Replacer) makeAgain(ctx context.Context, j pending.Journal, p plan.Progress) (string, error) {
 	if err := e.docker.RemoveVolumes(ctx, j.Made); err != nil {
 		return "", err
 	}
@@ -141,7 +141,7 @@ func (e *Engine) makeAgain(ctx context.Context, j pending.Journal, p plan.Progre
 }
 
 // makeOf makes the container of a safety snapshot again.
-func (e *Engine) makeOf(ctx context.Context, safety catalog.Snapshot, j pending.Journal, p plan.Progress) (string, error) {
+func (e *Replacer) makeOf(ctx context.Context, safety catalog.Snapshot, j pending.Journal, p plan.Progress) (string, error) {
 	sp, _, err := runconfig.Decode(safety.Config)
 	if err != nil {
 		return "", fmt.Errorf("snapshot %s: %w", safety.ID, err)

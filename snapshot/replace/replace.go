@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
@@ -18,11 +19,11 @@ import (
 // what it was, and so do its volumes. It is a transaction. Everything is checked
 // before anything is touched; a safety snapshot is taken; and whatever fails
 // afterwards, the same container runs again with the data that it had.
-func (e *Engine) Replace(ctx context.Context, o ReplaceOptions, p plan.Progress) (Replaced, error) {
+func (e *Replacer) Replace(ctx context.Context, o Options, p plan.Progress) (Result, error) {
 	if e.volumes == nil {
-		return Replaced{}, errors.New("nothing here can restore volumes")
+		return Result{}, errors.New("nothing here can restore volumes")
 	}
-	watch, tried := plan.StartWatch(e.now), leftovers{}
+	watch, tried := plan.StartWatch(e.now), Leftovers{}
 	for {
 		replaced, err := e.tryReplace(ctx, o, watch, tried, p)
 		if !errors.Is(err, pending.ErrMoved) {
@@ -31,26 +32,26 @@ func (e *Engine) Replace(ctx context.Context, o ReplaceOptions, p plan.Progress)
 	}
 }
 
-func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *plan.Stopwatch, tried leftovers, p plan.Progress) (Replaced, error) {
+func (e *Replacer) tryReplace(ctx context.Context, o Options, watch *plan.Stopwatch, tried Leftovers, p plan.Progress) (Result, error) {
 	s, err := e.catalog.Resolve(ctx, o.Snapshot)
 	if err != nil {
-		return Replaced{}, err
+		return Result{}, err
 	}
 	// In this order: what is looked at first is not of an operation that shows afterwards.
 	old, err := e.findReplaced(ctx, s, o.Name)
 	if err != nil {
-		return Replaced{}, err
+		return Result{}, err
 	}
 	if err := e.makeWay(ctx, s, old, o, tried, p); err != nil {
-		return Replaced{}, err
+		return Result{}, err
 	}
 	p.Status("check", "checking what "+string(s.ID)+" needs")
-	plan, err := e.planReplace(ctx, s, old, o, p)
+	plan, err := e.PlanReplace(ctx, s, old, o, p)
 	if err != nil {
-		return Replaced{}, err
+		return Result{}, err
 	}
 	if err := plan.checkSelf(dockerop.OwnMounts()); err != nil {
-		return Replaced{}, err
+		return Result{}, err
 	}
 	if len(plan.problems) == 0 {
 		plan.noteKept(p)
@@ -58,11 +59,11 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *plan.S
 	if len(plan.written()) > 0 { // else only the safety snapshot needs a store: the one of new snapshots
 		volumes, err := e.archives.At(ctx, s)
 		if err != nil {
-			return Replaced{}, err
+			return Result{}, err
 		}
-		e = e.on(volumes)
+		e = e.inStore(volumes)
 	}
-	t := &transaction{engine: e, plan: plan, options: o, p: p, watch: watch}
+	t := &Transaction{engine: e, Plan: plan, options: o, p: p, watch: watch}
 	defer t.close()
 	if o.DryRun || len(plan.problems) > 0 {
 		return t.preview(ctx)
@@ -70,10 +71,18 @@ func (e *Engine) tryReplace(ctx context.Context, o ReplaceOptions, watch *plan.S
 	return t.run(ctx)
 }
 
+// inStore is the same with volumes that are in another store.
+func (e *Replacer) inStore(volumes archives.Service) *Replacer {
+	other := *e
+	other.volumes = volumes
+	other.build, other.capture = e.build.InStore(volumes), e.capture.InStore(volumes)
+	return &other
+}
+
 // makeWay waits for a restore in place of the same container, or of one that
 // shares a volume, and takes back one that was interrupted. A dry run changes
 // nothing, so there it is an error.
-func (e *Engine) makeWay(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o ReplaceOptions, tried leftovers, p plan.Progress) error {
+func (e *Replacer) makeWay(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o Options, tried Leftovers, p plan.Progress) error {
 	about := pending.Scope{Words: []string{o.Name}, Volumes: pending.VolumesOf(s.Mounts)}
 	if o.Name == "" {
 		about.Words = []string{s.Container.Name}
@@ -83,7 +92,7 @@ func (e *Engine) makeWay(ctx context.Context, s catalog.Snapshot, old *container
 		about.Volumes = dockerop.Distinct(about.Volumes, dockerop.MountedVolumes(*old))
 	}
 	pendingX, err := e.pending.Replacements(ctx, about, p)
-	if pendingX = tried.untried(pendingX); o.DryRun {
+	if pendingX = tried.Untried(pendingX); o.DryRun {
 		pendingX = slices.DeleteFunc(pendingX, pending.Operation.IsLeftover)
 	}
 	if err != nil || len(pendingX) == 0 {
@@ -92,34 +101,34 @@ func (e *Engine) makeWay(ctx context.Context, s catalog.Snapshot, old *container
 	if o.DryRun {
 		return &PendingError{Container: pendingX[0].Journal.Name}
 	}
-	if err := tried.conclude(ctx, e, pendingX, p); err != nil {
+	if err := tried.Conclude(ctx, e, pendingX, p); err != nil {
 		return err
 	}
 	return pending.ErrMoved
 }
 
-// saves tells whether there will be a safety snapshot: of a container that is
+// Saves tells whether there will be a safety snapshot: of a container that is
 // gone, or dead, only if it has left volumes.
-func (r *replacement) saves(o ReplaceOptions) bool {
-	if o.NoSafety || r.old != nil && !r.isDead() {
+func (r *Replacement) Saves(o Options) bool {
+	if o.NoSafety || r.Old != nil && !r.isDead() {
 		return !o.NoSafety
 	}
-	return slices.ContainsFunc(r.volumes, func(v runconfig.PlacedVolume) bool { return (v.Exists || v.Elsewhere) && v.Archive != nil })
+	return slices.ContainsFunc(r.Volumes, func(v runconfig.PlacedVolume) bool { return (v.Exists || v.Elsewhere) && v.Archive != nil })
 }
 
-// steps are what the transaction does, in order.
-func (r *replacement) steps(o ReplaceOptions) plan.Plan {
+// Steps are what the transaction does, in order.
+func (r *Replacement) Steps(o Options) plan.Plan {
 	steps := slices.Clone(r.notes)
-	for _, other := range r.others {
+	for _, other := range r.Others {
 		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: other.Name, Reason: "shares a volume; it is started again"})
 	}
-	if r.old != nil && r.old.State.Running {
-		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: dockerop.ContainerName(*r.old), Reason: r.old.ID[:dockerop.ShortID]})
+	if r.Old != nil && r.Old.State.Running {
+		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: dockerop.ContainerName(*r.Old), Reason: r.Old.ID[:dockerop.ShortID]})
 	}
-	if r.saves(o) {
-		steps = append(steps, plan.Step{Op: plan.OpCreateSnapshot, Target: r.name, Reason: "to go back to"})
+	if r.Saves(o) {
+		steps = append(steps, plan.Step{Op: plan.OpCreateSnapshot, Target: r.Name, Reason: "to go back to"})
 	}
-	for _, v := range r.volumes {
+	for _, v := range r.Volumes {
 		switch {
 		case !v.Exists:
 			steps = append(steps, v.Step())
@@ -127,15 +136,15 @@ func (r *replacement) steps(o ReplaceOptions) plan.Plan {
 			steps = append(steps, plan.Step{Op: plan.OpRestoreVolume, Target: v.Create.Name})
 		}
 	}
-	steps = append(steps, plan.Step{Op: plan.OpCreateContainer, Target: r.name, Reason: "from " + r.snapshot.Ref()})
-	if r.start {
-		steps = append(steps, plan.Step{Op: plan.OpStartContainer, Target: r.name})
+	steps = append(steps, plan.Step{Op: plan.OpCreateContainer, Target: r.Name, Reason: "from " + r.Snapshot.Ref()})
+	if r.Start {
+		steps = append(steps, plan.Step{Op: plan.OpStartContainer, Target: r.Name})
 	}
-	if r.pause {
-		steps = append(steps, plan.Step{Op: plan.OpPauseContainer, Target: r.name})
+	if r.Pause {
+		steps = append(steps, plan.Step{Op: plan.OpPauseContainer, Target: r.Name})
 	}
-	if r.old != nil {
-		steps = append(steps, plan.Step{Op: plan.OpRemoveContainer, Target: dockerop.ContainerName(*r.old), Reason: "replaced: " + r.old.ID[:dockerop.ShortID]})
+	if r.Old != nil {
+		steps = append(steps, plan.Step{Op: plan.OpRemoveContainer, Target: dockerop.ContainerName(*r.Old), Reason: "replaced: " + r.Old.ID[:dockerop.ShortID]})
 	}
 	return steps
 }

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -19,17 +19,17 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// replacement is a restore in place that was thought through.
-type replacement struct {
-	snapshot catalog.Snapshot
-	name     string                     // of the container, before and after
-	old      *container.InspectResponse // nil: it is gone
-	spec     *runconfig.Spec
+// Replacement is a restore in place that was thought through.
+type Replacement struct {
+	Snapshot catalog.Snapshot
+	Name     string                     // of the container, before and after
+	Old      *container.InspectResponse // nil: it is gone
+	Spec     *runconfig.Spec
 	foreign  bool
-	volumes  []runconfig.PlacedVolume
-	others   []pending.Other // running containers that hold the volumes, to be stopped meanwhile
-	start    bool
-	pause    bool           // it was paused
+	Volumes  []runconfig.PlacedVolume
+	Others   []pending.Other // running containers that hold the volumes, to be stopped meanwhile
+	Start    bool
+	Pause    bool           // it was paused
 	storage  storage.Map    // of the engine's volumes, and of those that will be made
 	notes    plan.Plan      // what differs from the snapshot
 	problems []plan.Problem // why it cannot be done
@@ -38,7 +38,7 @@ type replacement struct {
 // findReplaced finds the container that will be replaced: the one of the name
 // that was asked for; else the one of the captured name, or the captured one
 // under whatever name it has now.
-func (e *Engine) findReplaced(ctx context.Context, s catalog.Snapshot, asked string) (*container.InspectResponse, error) {
+func (e *Replacer) findReplaced(ctx context.Context, s catalog.Snapshot, asked string) (*container.InspectResponse, error) {
 	words := []string{s.Container.Name, s.Container.ID}
 	if asked != "" {
 		words = []string{asked}
@@ -55,32 +55,32 @@ func (e *Engine) findReplaced(ctx context.Context, s catalog.Snapshot, asked str
 	return nil, nil
 }
 
-// planReplace decides everything, and makes nothing.
-func (e *Engine) planReplace(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o ReplaceOptions, p plan.Progress) (replacement, error) {
+// PlanReplace decides everything, and makes nothing.
+func (e *Replacer) PlanReplace(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o Options, p plan.Progress) (Replacement, error) {
 	sp, lost, err := runconfig.Decode(s.Config)
 	if err != nil {
-		return replacement{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
+		return Replacement{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
 	}
 	for _, field := range lost {
 		p.Warn("check", "this version does not know "+field+" and leaves it out")
 	}
-	r := replacement{snapshot: s, name: o.Name, old: old, spec: &sp, start: runconfig.StartAfterRestore(s, o.Start)}
+	r := Replacement{Snapshot: s, Name: o.Name, Old: old, Spec: &sp, Start: runconfig.StartAfterRestore(s, o.Start)}
 	switch {
-	case r.name == "":
-		r.name = s.Container.Name
-	case old != nil && r.name == old.ID: // it was meant, it is not to be called so
-		r.name = dockerop.ContainerName(*old)
+	case r.Name == "":
+		r.Name = s.Container.Name
+	case old != nil && r.Name == old.ID: // it was meant, it is not to be called so
+		r.Name = dockerop.ContainerName(*old)
 	}
-	r.pause = o.Start == runconfig.StartAsCaptured && s.Container.State == labels.StatePaused
+	r.Pause = o.Start == runconfig.StartAsCaptured && s.Container.State == labels.StatePaused
 	notes := sp.InPlace(s, old)
-	r.volumes = sp.PlaceVolumes(s, old)
+	r.Volumes = sp.PlaceVolumes(s, old)
 	r.notes = sp.Override(o.RestoreOptions, notes)
 	for _, field := range sp.FitAPI(e.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
 	around, err := e.build.Look(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), r.places()))
 	if err != nil {
-		return replacement{}, err
+		return Replacement{}, err
 	}
 	if r.foreign = s.IsForeign(around.Info.ID, around.Key); r.foreign {
 		sp.ForgetForeign(o.Labels)
@@ -88,23 +88,23 @@ func (e *Engine) planReplace(ctx context.Context, s catalog.Snapshot, old *conta
 	sp.BlankInherited(around.Inherited)
 	dependents, err := e.dependents(ctx, old, around)
 	if err != nil {
-		return replacement{}, err
+		return Replacement{}, err
 	}
 	renamed, err := e.renamed(ctx, s, old, o.Name)
 	if err != nil {
-		return replacement{}, err
+		return Replacement{}, err
 	}
-	r.findProblems(around, append(dependents, renamed...), o, e.build.ReservedVolumes())
+	r.FindProblems(around, append(dependents, renamed...), o, e.build.ReservedVolumes())
 	return r, e.lookAtOthers(ctx, &r)
 }
 
 // lookAtOthers completes what is known of those that are going to be stopped,
 // and finds those that stopping would destroy. They are put in the order in
 // which they can be started: one after those that it depends on.
-func (e *Engine) lookAtOthers(ctx context.Context, r *replacement) error {
-	peers := make(map[string][]string, len(r.others))
+func (e *Replacer) lookAtOthers(ctx context.Context, r *Replacement) error {
+	peers := make(map[string][]string, len(r.Others))
 	var others []pending.Other
-	for _, o := range r.others {
+	for _, o := range r.Others {
 		c, err := e.docker.InspectIfThere(ctx, o.ID)
 		if err != nil {
 			return err
@@ -121,12 +121,12 @@ func (e *Engine) lookAtOthers(ctx context.Context, r *replacement) error {
 		peers[o.ID] = runconfig.PeersOf(*c)
 		others = append(others, o)
 	}
-	r.others = inOrder(others, peers)
+	r.Others = InOrder(others, peers)
 	return nil
 }
 
-// inOrder sorts containers so that each comes after those that it depends on.
-func inOrder(others []pending.Other, peers map[string][]string) []pending.Other {
+// InOrder sorts containers so that each comes after those that it depends on.
+func InOrder(others []pending.Other, peers map[string][]string) []pending.Other {
 	var sorted []pending.Other
 	for len(others) > 0 {
 		at := slices.IndexFunc(others, func(o pending.Other) bool {
@@ -141,7 +141,7 @@ func inOrder(others []pending.Other, peers map[string][]string) []pending.Other 
 
 // renamed finds out whether the captured container has another name by now, while
 // another container has its old one. Which of the two is meant the user has to say.
-func (e *Engine) renamed(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, asked string) ([]plan.Problem, error) {
+func (e *Replacer) renamed(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, asked string) ([]plan.Problem, error) {
 	if asked != "" || old == nil || old.ID == s.Container.ID {
 		return nil, nil
 	}
@@ -155,47 +155,47 @@ func (e *Engine) renamed(ctx context.Context, s catalog.Snapshot, old *container
 	}}, nil
 }
 
-// findProblems finds everything that stands against the replacement, and what the
+// FindProblems finds everything that stands against the replacement, and what the
 // user has to know of it. others are the problems that are known already.
-func (r *replacement) findProblems(around runconfig.Surroundings, others []plan.Problem, o ReplaceOptions, reserved []string) {
-	if old := r.old; old != nil && dockerop.ContainerName(*old) != r.name {
-		r.notes = append(r.notes, plan.Step{Op: plan.OpRenameContainer, Target: dockerop.ContainerName(*old), Reason: "it becomes " + r.name + ", as it was captured"})
+func (r *Replacement) FindProblems(around runconfig.Surroundings, others []plan.Problem, o Options, reserved []string) {
+	if old := r.Old; old != nil && dockerop.ContainerName(*old) != r.Name {
+		r.notes = append(r.notes, plan.Step{Op: plan.OpRenameContainer, Target: dockerop.ContainerName(*old), Reason: "it becomes " + r.Name + ", as it was captured"})
 	}
-	for i := range r.volumes {
-		v := &r.volumes[i]
+	for i := range r.Volumes {
+		v := &r.Volumes[i]
 		v.Exists = !around.NoVolume[v.Create.Name]
 		delete(around.NoVolume, v.Create.Name) // it will be made
 	}
 	r.mountAnonymous()
 	problems := append(slices.Clone(others), r.unknownVolumes(o.ReadOnly)...)
-	for i := range r.volumes {
-		r.volumes[i].Keep(o.ReadOnly)
+	for i := range r.Volumes {
+		r.Volumes[i].Keep(o.ReadOnly)
 	}
-	around.Containers = without(around.Containers, r.old)
-	problems = append(problems, around.Problems(r.spec, r.name)...)
-	if r.start {
-		problems = append(problems, r.spec.PortProblems(around)...)
-		problems = append(problems, r.spec.AddressProblems(around)...)
+	around.Containers = without(around.Containers, r.Old)
+	problems = append(problems, around.Problems(r.Spec, r.Name)...)
+	if r.Start {
+		problems = append(problems, r.Spec.PortProblems(around)...)
+		problems = append(problems, r.Spec.AddressProblems(around)...)
 	}
 	problems = append(problems, r.holders(around, o.StopOthers)...)
-	problems = append(problems, r.peerProblems(around)...)
-	problems = append(problems, r.unsaved(o)...)
+	problems = append(problems, r.PeerProblems(around)...)
+	problems = append(problems, r.Unsaved(o)...)
 	if o.SkipMissing {
 		var left plan.Plan
-		left, problems = r.spec.LeaveOut(problems)
+		left, problems = r.Spec.LeaveOut(problems)
 		r.notes = append(r.notes, left...)
 	}
 	r.notes = append(r.notes, r.kept()...)
 	if r.foreign {
-		problems = append(problems, around.ForeignProblemsInPlace(r.spec, r.volumes, r.old, o.RestoreOptions, reserved...)...)
+		problems = append(problems, around.ForeignProblemsInPlace(r.Spec, r.Volumes, r.Old, o.RestoreOptions, reserved...)...)
 	}
 	r.problems = problems
 }
 
 // kept are the volumes that are left as they are.
-func (r *replacement) kept() plan.Plan {
+func (r *Replacement) kept() plan.Plan {
 	var steps plan.Plan
-	for _, v := range r.volumes {
+	for _, v := range r.Volumes {
 		if v.Kept != "" {
 			steps = append(steps, plan.Step{Op: plan.OpLeaveOut, Target: v.Create.Name, Reason: v.Kept + "; the volume is kept as it is"})
 		}
@@ -211,9 +211,9 @@ func without(containers []container.Summary, old *container.InspectResponse) []c
 }
 
 // missingVolumes are those that have to be made before the container.
-func (r *replacement) missingVolumes() []volume.CreateOptions {
+func (r *Replacement) missingVolumes() []volume.CreateOptions {
 	var missing []volume.CreateOptions
-	for _, v := range r.volumes {
+	for _, v := range r.Volumes {
 		if !v.Exists && !v.IsAnonymous() {
 			missing = append(missing, v.Create)
 		}
@@ -223,7 +223,7 @@ func (r *replacement) missingVolumes() []volume.CreateOptions {
 
 // holders finds the running containers that see the content of a volume which is going
 // to be written.
-func (r *replacement) holders(around runconfig.Surroundings, stopThem bool) []plan.Problem {
+func (r *Replacement) holders(around runconfig.Surroundings, stopThem bool) []plan.Problem {
 	var problems []plan.Problem
 	written := r.written()
 	r.storage = around.Storage.And(r.missingVolumes())
@@ -234,7 +234,7 @@ func (r *replacement) holders(around runconfig.Surroundings, stopThem bool) []pl
 			continue
 		}
 		if stopThem {
-			r.others = append(r.others, pending.Other{ID: c.ID, Name: dockerop.SummaryName(c), Paused: paused})
+			r.Others = append(r.Others, pending.Other{ID: c.ID, Name: dockerop.SummaryName(c), Paused: paused})
 			continue
 		}
 		problems = append(problems, plan.Problem{
@@ -245,13 +245,13 @@ func (r *replacement) holders(around runconfig.Surroundings, stopThem bool) []pl
 	return problems
 }
 
-// peers are those of the others that have to run before the container can start,
+// Peers are those of the others that have to run before the container can start,
 // and what they themselves need.
-func (r *replacement) peers() []pending.Other {
-	words := r.spec.Peers()
-	for i, o := range slices.Backward(r.others) {
+func (r *Replacement) Peers() []pending.Other {
+	words := r.Spec.Peers()
+	for i, o := range slices.Backward(r.Others) {
 		if o.IsOneOf(words) {
-			return r.others[:i+1]
+			return r.Others[:i+1]
 		}
 	}
 	return nil
@@ -259,47 +259,47 @@ func (r *replacement) peers() []pending.Other {
 
 // isDead tells whether the engine could not remove the old container to the end:
 // it can do nothing any more but be removed.
-func (r *replacement) isDead() bool { return r.old != nil && r.old.State.Dead }
+func (r *Replacement) isDead() bool { return r.Old != nil && r.Old.State.Dead }
 
-// unsaved finds what a safety snapshot would not hold, or what could not be put
+// Unsaved finds what a safety snapshot would not hold, or what could not be put
 // back without one.
-func (r *replacement) unsaved(o ReplaceOptions) []plan.Problem {
-	if r.old == nil || r.isDead() {
+func (r *Replacement) Unsaved(o Options) []plan.Problem {
+	if r.Old == nil || r.isDead() {
 		return nil
 	}
 	if o.NoSafety {
-		if !runconfig.IsOneShot(*r.old) {
+		if !runconfig.IsOneShot(*r.Old) {
 			return nil
 		}
 		return []plan.Problem{{
-			Kind: plan.ProblemOneShot, Subject: dockerop.ContainerName(*r.old),
-			Text: fmt.Sprintf("container %s is removed when it stops (--rm), and without a safety snapshot it could not be made again", dockerop.ContainerName(*r.old)),
+			Kind: plan.ProblemOneShot, Subject: dockerop.ContainerName(*r.Old),
+			Text: fmt.Sprintf("container %s is removed when it stops (--rm), and without a safety snapshot it could not be made again", dockerop.ContainerName(*r.Old)),
 		}}
 	}
 	var problems []plan.Problem
-	mounted := dockerop.MountedVolumes(*r.old)
-	for _, v := range r.volumes {
+	mounted := dockerop.MountedVolumes(*r.Old)
+	for _, v := range r.Volumes {
 		if (v.Exists || v.Elsewhere) && v.Archive != nil && !slices.Contains(mounted, v.Create.Name) {
 			problems = append(problems, plan.Problem{
 				Kind: plan.ProblemUnsaved, Subject: v.Create.Name,
-				Text: fmt.Sprintf("volume %s is not mounted by container %s now, so the safety snapshot would not hold what is in it", v.Create.Name, dockerop.ContainerName(*r.old)),
+				Text: fmt.Sprintf("volume %s is not mounted by container %s now, so the safety snapshot would not hold what is in it", v.Create.Name, dockerop.ContainerName(*r.Old)),
 			})
 		}
 	}
 	return problems
 }
 
-// peerProblems finds containers that the new one needs to start, and that do not
+// PeerProblems finds containers that the new one needs to start, and that do not
 // run.
-func (r *replacement) peerProblems(around runconfig.Surroundings) []plan.Problem {
+func (r *Replacement) PeerProblems(around runconfig.Surroundings) []plan.Problem {
 	var problems []plan.Problem
-	for _, peer := range r.spec.Peers() {
+	for _, peer := range r.Spec.Peers() {
 		c := around.Container(peer)
-		if !r.start || c == nil || c.State == container.StateRunning || c.State == container.StatePaused {
+		if !r.Start || c == nil || c.State == container.StateRunning || c.State == container.StatePaused {
 			continue
 		}
 		problems = append(problems, plan.Problem{
-			Kind: plan.ProblemNoContainer, Subject: peer, Text: r.spec.Needs(peer) + ", which does not run",
+			Kind: plan.ProblemNoContainer, Subject: peer, Text: r.Spec.Needs(peer) + ", which does not run",
 		})
 	}
 	return problems

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -61,7 +61,7 @@ func (e *UndoError) Unwrap() error { return e.Err }
 
 // account describes exactly what there is after undoing has failed, as it is
 // observed now.
-func (e *Engine) account(ctx context.Context, j pending.Journal, data dataState) string {
+func (e *Replacer) account(ctx context.Context, j pending.Journal, data dataState) string {
 	lines := []string{"Nothing was deleted. What there is now:"}
 	say := func(format string, args ...any) { lines = append(lines, "  - "+fmt.Sprintf(format, args...)) }
 	if j.Old != "" {
@@ -90,7 +90,7 @@ func (e *Engine) account(ctx context.Context, j pending.Journal, data dataState)
 }
 
 // situation says how a container is called now, and what it does.
-func (e *Engine) situation(ctx context.Context, id string) string {
+func (e *Replacer) situation(ctx context.Context, id string) string {
 	c, err := e.docker.InspectIfThere(ctx, id)
 	switch {
 	case err != nil:

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// awaitStop waits until the engine is done with stopping one of the containers of
+// AwaitStop waits until the engine is done with stopping one of the containers of
 // a restore in place. It goes on with that when its client has died, and would
 // kill at the end what was taken to be running, or was started again.
 //
 // They are stopped one after the other, so it can only be the first that still
 // runs, and only if all after it do. Whether it is being stopped cannot be seen,
 // so it is given the time that it has.
-func (e *Engine) awaitStop(ctx context.Context, j pending.Journal, p plan.Progress) error {
+func (e *Replacer) AwaitStop(ctx context.Context, j pending.Journal, p plan.Progress) error {
 	var suspect *pending.Other // the first that runs after the last that does not
 	for _, o := range j.Stopped() {
 		c, err := e.docker.InspectIfThere(ctx, o.ID)

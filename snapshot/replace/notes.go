@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"github.com/docker/docker/api/types/mount"
@@ -9,14 +9,14 @@ import (
 
 // noteKept says the same of the bind mounts of a container that is restored in
 // place.
-func (r *replacement) noteKept(p plan.Progress) {
-	if !r.foreign && runconfig.KnowsBinds(r.spec.Config.Labels) {
+func (r *Replacement) noteKept(p plan.Progress) {
+	if !r.foreign && runconfig.KnowsBinds(r.Spec.Config.Labels) {
 		return
 	}
-	binds := r.spec.Binds()
-	configured := r.spec.Destinations()
-	for _, m := range r.snapshot.Mounts {
-		if len(r.spec.Host.VolumesFrom) > 0 && m.Type == string(mount.TypeBind) && !configured[m.Destination] {
+	binds := r.Spec.Binds()
+	configured := r.Spec.Destinations()
+	for _, m := range r.Snapshot.Mounts {
+		if len(r.Spec.Host.VolumesFrom) > 0 && m.Type == string(mount.TypeBind) && !configured[m.Destination] {
 			binds = append(binds, runconfig.Bind{Source: m.Source, Destination: m.Destination})
 		}
 	}

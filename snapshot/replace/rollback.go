@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -20,22 +20,22 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// undoCrashed takes a restore in place back that somebody else has begun, and of
+// UndoCrashed takes a restore in place back that somebody else has begun, and of
 // which it is not known what its last call was.
-func (e *Engine) undoCrashed(ctx context.Context, j pending.Journal, when timing, p plan.Progress) (string, error) {
-	if err := e.awaitStop(context.WithoutCancel(ctx), j, p); err != nil {
+func (e *Replacer) UndoCrashed(ctx context.Context, j pending.Journal, when timing, p plan.Progress) (string, error) {
+	if err := e.AwaitStop(context.WithoutCancel(ctx), j, p); err != nil {
 		return "", err
 	}
-	return e.undoReplace(ctx, j, when, p)
+	return e.UndoReplace(ctx, j, when, p)
 }
 
-// undoReplace takes a restore in place back, whatever of it was done: that is
+// UndoReplace takes a restore in place back, whatever of it was done: that is
 // observed, so it serves a transaction that failed as well as one of which only
 // the journal is left, and doing it twice does no harm. It works after Ctrl-C.
 // It returns what was put back, for people. What it could not put back, it tells
 // in an [UndoError]; if that is only that another container does not start again, in
 // a [NotStartedError].
-func (e *Engine) undoReplace(ctx context.Context, j pending.Journal, when timing, p plan.Progress) (string, error) {
+func (e *Replacer) UndoReplace(ctx context.Context, j pending.Journal, when timing, p plan.Progress) (string, error) {
 	ctx = context.WithoutCancel(ctx)
 	b := rollBack{when: when, data: dataSafe}
 	if len(j.Volumes) > 0 {
@@ -49,7 +49,7 @@ func (e *Engine) undoReplace(ctx context.Context, j pending.Journal, when timing
 		return text, &NotStartedError{Container: j.Name, Err: b.notStarted}
 	}
 	if b.data == dataSafe { // else they would work with a mixture
-		err = errors.Join(err, e.startOthers(ctx, j.Others, p))
+		err = errors.Join(err, e.StartOthers(ctx, j.Others, p))
 	}
 	return "", &UndoError{Container: j.Name, State: e.account(ctx, j, b.data), Err: err}
 }
@@ -58,7 +58,7 @@ func (e *Engine) undoReplace(ctx context.Context, j pending.Journal, when timing
 type timing int
 
 const (
-	atOnce timing = iota // by the transaction that failed
+	AtOnce timing = iota // by the transaction that failed
 	later                // by another process, after whatever has happened meanwhile
 )
 
@@ -70,7 +70,7 @@ type rollBack struct {
 }
 
 // putBack does the work of undoReplace.
-func (e *Engine) putBack(ctx context.Context, j pending.Journal, b *rollBack, p plan.Progress) (string, error) {
+func (e *Replacer) putBack(ctx context.Context, j pending.Journal, b *rollBack, p plan.Progress) (string, error) {
 	old, err := e.findOld(ctx, j)
 	if err != nil {
 		return "", err
@@ -94,7 +94,7 @@ func (e *Engine) putBack(ctx context.Context, j pending.Journal, b *rollBack, p 
 		}
 	}
 	if old != nil && dockerop.ContainerName(*old) == j.OldName {
-		b.notStarted = e.startOthers(ctx, j.Others, p)
+		b.notStarted = e.StartOthers(ctx, j.Others, p)
 		return e.standUp(ctx, old.ID, j, p)
 	}
 	if b.when == later {
@@ -109,7 +109,7 @@ func (e *Engine) putBack(ctx context.Context, j pending.Journal, b *rollBack, p 
 		return "", err
 	}
 	b.data = dataSafe
-	b.notStarted = e.startOthers(ctx, j.Others, p) // the container may need one of them to start
+	b.notStarted = e.StartOthers(ctx, j.Others, p) // the container may need one of them to start
 	if old == nil {
 		return e.makeAgain(ctx, j, p)
 	}
@@ -127,7 +127,7 @@ func (e *Engine) putBack(ctx context.Context, j pending.Journal, b *rollBack, p 
 // container is gone, and was made again by another attempt to take it back; or
 // there is nothing to make it of. Somebody must have removed it, for we remove it
 // last of all.
-func (e *Engine) isOver(ctx context.Context, j pending.Journal, old, made *container.InspectResponse, b *rollBack, p plan.Progress) (string, error) {
+func (e *Replacer) isOver(ctx context.Context, j pending.Journal, old, made *container.InspectResponse, b *rollBack, p plan.Progress) (string, error) {
 	if old != nil || j.Old == "" || made == nil {
 		return "", nil
 	}
@@ -135,13 +135,13 @@ func (e *Engine) isOver(ctx context.Context, j pending.Journal, old, made *conta
 	if err != nil || safety != nil {
 		return "", err
 	}
-	b.notStarted = e.startOthers(ctx, j.Others, p)
+	b.notStarted = e.StartOthers(ctx, j.Others, p)
 	return fmt.Sprintf("container %s (%s) was removed by somebody meanwhile, and there is no snapshot of it: the new container %s (%s) stays",
 		j.OldName, j.Old[:dockerop.ShortID], j.Name, made.ID[:dockerop.ShortID]), nil
 }
 
 // findSafety finds the safety snapshot; nil: none was taken, or it is gone.
-func (e *Engine) findSafety(ctx context.Context, j pending.Journal) (*catalog.Snapshot, error) {
+func (e *Replacer) findSafety(ctx context.Context, j pending.Journal) (*catalog.Snapshot, error) {
 	if j.Safety == "" {
 		return nil, nil
 	}
@@ -158,8 +158,8 @@ func (e *Engine) findSafety(ctx context.Context, j pending.Journal) (*catalog.Sn
 // finishReplace does what is left when a restore in place is settled, one way or
 // the other: the others are started, and the old container is removed, unless it is
 // back under its name.
-func (e *Engine) finishReplace(ctx context.Context, j pending.Journal, p plan.Progress) error {
-	err := e.startOthers(ctx, j.Others, p)
+func (e *Replacer) finishReplace(ctx context.Context, j pending.Journal, p plan.Progress) error {
+	err := e.StartOthers(ctx, j.Others, p)
 	if err != nil {
 		err = &NotStartedError{Container: j.Name, Err: err}
 	}
@@ -167,7 +167,7 @@ func (e *Engine) finishReplace(ctx context.Context, j pending.Journal, p plan.Pr
 }
 
 // removeReplaced removes the old container, unless it is back under its name.
-func (e *Engine) removeReplaced(ctx context.Context, j pending.Journal, p plan.Progress) error {
+func (e *Replacer) removeReplaced(ctx context.Context, j pending.Journal, p plan.Progress) error {
 	old, err := e.docker.InspectIfThere(ctx, j.Old)
 	if err != nil || old == nil || j.OneShot || dockerop.ContainerName(*old) != j.Aside {
 		return err
@@ -189,7 +189,7 @@ func (e *Engine) removeReplaced(ctx context.Context, j pending.Journal, p plan.P
 
 // findOld finds the container that was to be replaced. One that the engine is
 // about to remove, because it was made with --rm and has ended, is gone.
-func (e *Engine) findOld(ctx context.Context, j pending.Journal) (*container.InspectResponse, error) {
+func (e *Replacer) findOld(ctx context.Context, j pending.Journal) (*container.InspectResponse, error) {
 	old, err := e.docker.InspectIfThere(ctx, j.Old)
 	if err != nil || old == nil || !j.OneShot || old.State.Running {
 		return old, err
@@ -199,7 +199,7 @@ func (e *Engine) findOld(ctx context.Context, j pending.Journal) (*container.Ins
 
 // findMade finds the container of that name if it was made from that snapshot,
 // and is not the old one.
-func (e *Engine) findMade(ctx context.Context, name string, from labels.ID, old string) (*container.InspectResponse, error) {
+func (e *Replacer) findMade(ctx context.Context, name string, from labels.ID, old string) (*container.InspectResponse, error) {
 	found, err := e.docker.InspectIfThere(ctx, name)
 	if err != nil || found == nil || found.ID == old || found.Config.Labels[labels.KeyRestoredFrom] != string(from) {
 		return nil, err
@@ -214,7 +214,7 @@ var errMixed = errors.New("there is no safety snapshot (--no-safety)")
 // write to them is stopped: a restart of the engine may have started them. A
 // container that came in while they were being written has a mixture, so it gets
 // what was there; what one has written long after that is not overwritten.
-func (e *Engine) putVolumesBack(ctx context.Context, old *container.InspectResponse, j pending.Journal, p plan.Progress) error {
+func (e *Replacer) putVolumesBack(ctx context.Context, old *container.InspectResponse, j pending.Journal, p plan.Progress) error {
 	if old != nil && old.State.Running {
 		if err := e.docker.Stop(ctx, old.ID, old.State.Paused, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", j.Aside, err)
@@ -263,7 +263,7 @@ func archivesOf(s catalog.Snapshot, volumes []string) []volumebackup.Target {
 // abandon ends the worker that holds the lock, but leaves its container: the
 // journal. It waits until that can be seen, or who comes next would take the
 // operation to be under way.
-func (e *Engine) abandon(ctx context.Context, lock archives.Worker) {
+func (e *Replacer) abandon(ctx context.Context, lock archives.Worker) {
 	_ = lock.Abandon()
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
@@ -275,7 +275,7 @@ func (e *Engine) abandon(ctx context.Context, lock archives.Worker) {
 
 // checkFree finds whoever has begun to use a volume that is about to be put back
 // after an interruption. It is not stopped: nobody has asked for that.
-func (e *Engine) checkFree(ctx context.Context, j pending.Journal) error {
+func (e *Replacer) checkFree(ctx context.Context, j pending.Journal) error {
 	if len(j.Volumes) == 0 {
 		return nil
 	}

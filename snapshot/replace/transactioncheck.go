@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 
 // check looks again, now that nobody else can change the container, and at what
 // only a worker can see.
-func (t *transaction) check(ctx context.Context) error {
+func (t *Transaction) check(ctx context.Context) error {
 	if err := t.waitForRivals(ctx); err != nil {
 		return err
 	}
-	found, err := t.engine.findReplaced(ctx, t.plan.snapshot, t.options.Name)
+	found, err := t.engine.findReplaced(ctx, t.Plan.Snapshot, t.options.Name)
 	if err != nil {
 		return err
 	}
-	if (found == nil) != (t.plan.old == nil) || found != nil && !pending.SameContainer(*found, *t.plan.old) {
+	if (found == nil) != (t.Plan.Old == nil) || found != nil && !pending.SameContainer(*found, *t.Plan.Old) {
 		return pending.ErrMoved
 	}
 	problems, err := t.checkArchives(ctx, t.targets())
@@ -34,11 +34,11 @@ func (t *transaction) check(ctx context.Context) error {
 // waitForRivals waits for who works on the same volumes, and begins again if there
 // is another restore in place about the same. Of two that meet, the one whose lock
 // sorts last gives way.
-func (t *transaction) waitForRivals(ctx context.Context) error {
+func (t *Transaction) waitForRivals(ctx context.Context) error {
 	e, j := t.engine, t.journal
-	about := pending.Scope{Words: []string{t.plan.name}, Volumes: t.plan.storage.Aliases(dockerop.Distinct(j.Volumes, j.Made))}
-	if t.plan.old != nil {
-		about = about.Of(*t.plan.old)
+	about := pending.Scope{Words: []string{t.Plan.Name}, Volumes: t.Plan.storage.Aliases(dockerop.Distinct(j.Volumes, j.Made))}
+	if t.Plan.Old != nil {
+		about = about.Of(*t.Plan.Old)
 	}
 	lock := volumebackup.LockName(j.Lock())
 	rivals, readers, err := e.pending.Rivals(ctx, []string{lock, j.Worker}, about, t.p)
@@ -57,7 +57,7 @@ func (t *transaction) waitForRivals(ctx context.Context) error {
 		return pending.ErrMoved
 	}
 	for _, w := range readers {
-		if err := e.pending.Await(ctx, w, t.plan.name, t.p); err != nil {
+		if err := e.pending.Await(ctx, w, t.Plan.Name, t.p); err != nil {
 			return err
 		}
 	}
@@ -66,10 +66,10 @@ func (t *transaction) waitForRivals(ctx context.Context) error {
 
 // checkArchives finds archives that are not there or not sound, and volumes that
 // have no room for them.
-func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]plan.Problem, error) {
+func (t *Transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]plan.Problem, error) {
 	var problems []plan.Problem
 	for _, target := range targets {
-		found, err := archives.Problem(target.Volume, t.worker.Check(ctx, string(t.plan.snapshot.ID), target))
+		found, err := archives.Problem(target.Volume, t.worker.Check(ctx, string(t.Plan.Snapshot.ID), target))
 		if err != nil {
 			return nil, err
 		}
@@ -79,9 +79,9 @@ func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.
 }
 
 // targets are the volumes that have an archive.
-func (t *transaction) targets() []volumebackup.Target {
+func (t *Transaction) targets() []volumebackup.Target {
 	var targets []volumebackup.Target
-	for _, v := range t.plan.volumes {
+	for _, v := range t.Plan.Volumes {
 		if v.Archive != nil {
 			own := (v.Create.Driver == "" || v.Create.Driver == "local") && len(v.Create.DriverOpts) == 0
 			targets = append(targets, volumebackup.Target{Archive: v.Archive.Index, Root: v.Archive.Root, Volume: v.Create.Name, Local: own})
@@ -92,12 +92,12 @@ func (t *transaction) targets() []volumebackup.Target {
 
 // checkUnused finds containers that were started meanwhile and mount a volume
 // which is about to be written.
-func (t *transaction) checkUnused(ctx context.Context) error {
-	running, err := t.engine.build.UsersOf(ctx, t.plan.storage, t.journal.Volumes)
+func (t *Transaction) checkUnused(ctx context.Context) error {
+	running, err := t.engine.build.UsersOf(ctx, t.Plan.storage, t.journal.Volumes)
 	if err != nil {
 		return err
 	}
-	if problems := t.plan.holders(runconfig.Surroundings{Containers: running, Storage: t.plan.storage}, false); len(problems) > 0 {
+	if problems := t.Plan.holders(runconfig.Surroundings{Containers: running, Storage: t.Plan.storage}, false); len(problems) > 0 {
 		return &plan.ProblemsError{Problems: problems}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"bytes"
@@ -31,21 +31,21 @@ func (e *NotReadyError) Error() string {
 
 // What of a log is shown.
 const (
-	shownLines      = 20
+	ShownLines      = 20
 	shownLineLength = 500
 	maxLogRead      = 1 << 20
 )
 
 // notReady says why a container has not come up, with what it wrote last. It is still there.
-func (e *Engine) notReady(ctx context.Context, c container.InspectResponse, name, reason string) error {
+func (e *Replacer) notReady(ctx context.Context, c container.InspectResponse, name, reason string) error {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	return &NotReadyError{Container: name, Reason: reason, Log: e.lastLines(ctx, c)}
 }
 
 // lastLines are the last lines that a container wrote. Where its log driver cannot be read there are none.
-func (e *Engine) lastLines(ctx context.Context, c container.InspectResponse) []string {
-	logs, err := e.docker.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(shownLines)})
+func (e *Replacer) lastLines(ctx context.Context, c container.InspectResponse) []string {
+	logs, err := e.docker.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(ShownLines)})
 	if err != nil {
 		return nil
 	}
@@ -62,13 +62,13 @@ func (e *Engine) lastLines(ctx context.Context, c container.InspectResponse) []s
 	}
 	var lines []string
 	for line := range strings.Lines(text.String()) {
-		lines = append(lines, cut(strings.TrimRight(line, "\r\n")))
+		lines = append(lines, Cut(strings.TrimRight(line, "\r\n")))
 	}
-	return lines[max(0, len(lines)-shownLines):]
+	return lines[max(0, len(lines)-ShownLines):]
 }
 
-// cut shortens a line that nobody wants to read to its end.
-func cut(line string) string {
+// Cut shortens a line that nobody wants to read to its end.
+func Cut(line string) string {
 	if len(line) > shownLineLength {
 		line = strings.ToValidUTF8(line[:shownLineLength], "") + " …"
 	}
@@ -81,7 +81,7 @@ func lastCheck(h *container.Health) string {
 		return ""
 	}
 	last := h.Log[len(h.Log)-1]
-	output := cut(strings.Join(strings.Fields(last.Output), " "))
+	output := Cut(strings.Join(strings.Fields(last.Output), " "))
 	if output == "" {
 		return fmt.Sprintf("; its last check ended with status %d", last.ExitCode)
 	}

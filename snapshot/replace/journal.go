@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"encoding/json"
@@ -12,11 +12,11 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// newJournal says how everything is now. An empty safety means that there will
+// NewJournal says how everything is now. An empty safety means that there will
 // be no safety snapshot.
-func newJournal(r replacement, safety labels.ID) pending.Journal {
-	j := pending.Journal{Name: r.name, Snapshot: r.snapshot.ID, Safety: safety, Others: r.others}
-	for _, v := range r.volumes {
+func NewJournal(r Replacement, safety labels.ID) pending.Journal {
+	j := pending.Journal{Name: r.Name, Snapshot: r.Snapshot.ID, Safety: safety, Others: r.Others}
+	for _, v := range r.Volumes {
 		switch {
 		case v.IsAnonymous(): // it comes and goes with the container
 		case !v.Exists && v.Elsewhere && v.Archive != nil: // it stays: with some drivers its storage would go with it
@@ -27,27 +27,27 @@ func newJournal(r replacement, safety labels.ID) pending.Journal {
 			j.Volumes = append(j.Volumes, v.Create.Name)
 		}
 	}
-	if r.old == nil {
+	if r.Old == nil {
 		return j
 	}
-	j.Old, j.OldName = r.old.ID, dockerop.ContainerName(*r.old)
+	j.Old, j.OldName = r.Old.ID, dockerop.ContainerName(*r.Old)
 	j.Aside = pending.AsideName(j.OldName, j.Old)
-	j.Paused = r.old.State.Paused
-	j.Running = r.old.State.Running || r.old.State.Restarting
+	j.Paused = r.Old.State.Paused
+	j.Running = r.Old.State.Running || r.Old.State.Restarting
 	j.Dead = r.isDead()
-	j.OneShot = runconfig.IsOneShot(*r.old)
-	j.Timeout = runconfig.StopTimeout(*r.old)
-	j.Holds = dockerop.MountedVolumes(*r.old)
-	j.Endpoints = runconfig.EndpointsOf(*r.old)
-	if policy := r.old.HostConfig.RestartPolicy; !policy.IsNone() && !j.Dead {
+	j.OneShot = runconfig.IsOneShot(*r.Old)
+	j.Timeout = runconfig.StopTimeout(*r.Old)
+	j.Holds = dockerop.MountedVolumes(*r.Old)
+	j.Endpoints = runconfig.EndpointsOf(*r.Old)
+	if policy := r.Old.HostConfig.RestartPolicy; !policy.IsNone() && !j.Dead {
 		j.Policy, j.Retries = string(policy.Name), policy.MaximumRetryCount
 	}
 	return j
 }
 
-// lockOptions describe the worker that holds the lock. It has the volumes mounted:
+// LockOptions describe the worker that holds the lock. It has the volumes mounted:
 // so the engine keeps those of a container that it removes when it stops.
-func lockOptions(j pending.Journal) (volumebackup.RestoreOptions, error) {
+func LockOptions(j pending.Journal) (volumebackup.RestoreOptions, error) {
 	present := slices.DeleteFunc(dockerop.Distinct(j.Holds, j.Volumes), func(name string) bool { return slices.Contains(j.Found, name) })
 	if err := j.Check(); err != nil {
 		return volumebackup.RestoreOptions{}, fmt.Errorf("write journal: %w", err)

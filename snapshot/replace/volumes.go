@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"fmt"
@@ -13,22 +13,22 @@ import (
 
 // mountAnonymous has the engine make those anonymous volumes anew that are gone, together
 // with the container.
-func (r *replacement) mountAnonymous() {
-	mounts := r.snapshot.Mounts
-	for i := range r.volumes {
-		v := &r.volumes[i]
+func (r *Replacement) mountAnonymous() {
+	mounts := r.Snapshot.Mounts
+	for i := range r.Volumes {
+		v := &r.Volumes[i]
 		at := slices.IndexFunc(mounts, func(m labels.Mount) bool { return m.Type == string(mount.TypeVolume) && m.Name == v.Original })
-		if !v.Exists && r.spec.BecomesAnonymous(mounts[at], mounts) {
+		if !v.Exists && r.Spec.BecomesAnonymous(mounts[at], mounts) {
 			v.Destination = mounts[at].Destination
-			r.spec.MountAnonymous(mounts[at])
+			r.Spec.MountAnonymous(mounts[at])
 		}
 	}
 }
 
 // anonymous are the volumes that the engine makes together with the container.
-func (r *replacement) anonymous() []runconfig.NewVolume {
+func (r *Replacement) anonymous() []runconfig.NewVolume {
 	var all []runconfig.NewVolume
-	for _, v := range r.volumes {
+	for _, v := range r.Volumes {
 		if v.IsAnonymous() {
 			all = append(all, v.NewVolume)
 		}
@@ -37,24 +37,24 @@ func (r *replacement) anonymous() []runconfig.NewVolume {
 }
 
 // places are the names of the volumes that captured ones are restored into.
-func (r *replacement) places() []string {
-	names := make([]string, len(r.volumes))
-	for i, v := range r.volumes {
+func (r *Replacement) places() []string {
+	names := make([]string, len(r.Volumes))
+	for i, v := range r.Volumes {
 		names[i] = v.Create.Name
 	}
 	return names
 }
 
 // unknownVolumes finds volumes that were named, and that the snapshot does not hold.
-func (r *replacement) unknownVolumes(named []string) []plan.Problem {
+func (r *Replacement) unknownVolumes(named []string) []plan.Problem {
 	var problems []plan.Problem
 	for _, name := range named {
-		held := slices.ContainsFunc(r.volumes, func(v runconfig.PlacedVolume) bool {
+		held := slices.ContainsFunc(r.Volumes, func(v runconfig.PlacedVolume) bool {
 			return v.Archive != nil && (v.Create.Name == name || v.Original == name)
 		})
 		if !held {
 			problems = append(problems, plan.Problem{
-				Kind: plan.ProblemNotHeld, Subject: name, Text: fmt.Sprintf("snapshot %s does not hold the content of a volume %s", r.snapshot.ID, name),
+				Kind: plan.ProblemNotHeld, Subject: name, Text: fmt.Sprintf("snapshot %s does not hold the content of a volume %s", r.Snapshot.ID, name),
 			})
 		}
 	}
@@ -62,9 +62,9 @@ func (r *replacement) unknownVolumes(named []string) []plan.Problem {
 }
 
 // written are the volumes whose content will be changed.
-func (r *replacement) written() []string {
+func (r *Replacement) written() []string {
 	var names []string
-	for _, v := range r.volumes {
+	for _, v := range r.Volumes {
 		if v.Archive != nil && !v.IsAnonymous() {
 			names = append(names, v.Create.Name)
 		}

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func (e *UnknownJournalError) Unwrap() error { return cerrdefs.ErrFailedPrecondi
 // isRecorded tells whether the store has recorded a dead worker's journal. It fails if
 // the journal is not the recorded one, or if without a record something was changed: an
 // operation records its journal before it changes anything.
-func (e *Engine) isRecorded(ctx context.Context, r pending.Operation) (bool, error) {
+func (e *Replacer) isRecorded(ctx context.Context, r pending.Operation) (bool, error) {
 	unknown := &UnknownJournalError{Worker: dockerop.SummaryName(r.Worker.Summary), Container: r.Journal.Name}
 	err := e.volumes.CheckJournal(ctx, r.Worker.ID, r.Worker.Labels[pending.LabelJournal])
 	switch {
@@ -55,7 +55,7 @@ func (e *Engine) isRecorded(ctx context.Context, r pending.Operation) (bool, err
 
 // isSettled tells whether the operation of a worker is settled, or its worker gone. The
 // record of its journal goes last, and that may have been since the worker was listed.
-func (e *Engine) isSettled(ctx context.Context, worker string) (bool, error) {
+func (e *Replacer) isSettled(ctx context.Context, worker string) (bool, error) {
 	now, err := e.docker.InspectIfThere(ctx, worker)
 	if err != nil {
 		return false, err
@@ -64,7 +64,7 @@ func (e *Engine) isSettled(ctx context.Context, worker string) (bool, error) {
 }
 
 // isUntouched tells whether a container is as it was when the journal was written.
-func (e *Engine) isUntouched(ctx context.Context, j pending.Journal) (bool, error) {
+func (e *Replacer) isUntouched(ctx context.Context, j pending.Journal) (bool, error) {
 	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
 	if err != nil || made != nil {
 		return false, err
@@ -82,14 +82,14 @@ func (e *Engine) isUntouched(ctx context.Context, j pending.Journal) (bool, erro
 
 // discardUnrecorded removes the workers of an operation that had not changed anything, or
 // of one that is over.
-func (e *Engine) discardUnrecorded(ctx context.Context, r pending.Operation) error {
+func (e *Replacer) discardUnrecorded(ctx context.Context, r pending.Operation) error {
 	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	return errors.Join(e.docker.Discard(after, r.Journal.Worker), e.docker.Discard(after, r.Worker.ID))
 }
 
 // discardRecorded removes a dead worker, and the record of its journal.
-func (e *Engine) discardRecorded(ctx context.Context, worker string) error {
+func (e *Replacer) discardRecorded(ctx context.Context, worker string) error {
 	if err := e.docker.Discard(ctx, worker); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // dependents are containers that live in a namespace of the old one. They hold
 // on to its ID, and would be left with nothing when it goes. A list of containers
 // tells only of their networks, so they are inspected.
-func (e *Engine) dependents(ctx context.Context, old *container.InspectResponse, around runconfig.Surroundings) ([]plan.Problem, error) {
+func (e *Replacer) dependents(ctx context.Context, old *container.InspectResponse, around runconfig.Surroundings) ([]plan.Problem, error) {
 	if old == nil {
 		return nil, nil
 	}
