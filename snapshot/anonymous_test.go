@@ -47,12 +47,12 @@ func (f *fakeDocker) anonymousOf(t *testing.T, name string) *fakeVolume {
 func TestTheAnonymousVolumeOfACopyGoesWithIt(t *testing.T) {
 	for _, start := range []runconfig.Start{runconfig.StartAlways, runconfig.StartNever} {
 		docker := withAnonymous(t)
-		_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
+		_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
 		assert.NilError(t, err)
 		made := docker.anonymousOf(t, "copy")
 		assert.Equal(t, made.content, "one")
 		docker.wait(time.Hour)
-		_, err = docker.engine().Recover(t.Context(), "", nil)
+		_, err = engineOf(docker).Recover(t.Context(), "", nil)
 		assert.NilError(t, err)
 		assert.Assert(t, docker.findContainer("copy") != nil, "a copy that is complete was taken for one that is not")
 		assert.NilError(t, docker.ContainerRemove(t.Context(), "copy", container.RemoveOptions{Force: true, RemoveVolumes: true}))
@@ -66,14 +66,14 @@ func TestTheAnonymousVolumeOfACopyGoesWithIt(t *testing.T) {
 func TestACopyThatWasKilledIsWholeOrGone(t *testing.T) {
 	for _, start := range []runconfig.Start{runconfig.StartAlways, runconfig.StartNever} {
 		operate := func(ctx context.Context, e *Engine) error {
-			_, err := e.copies.Restore(ctx, runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
+			_, err := e.Restore(ctx, runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
 			return err
 		}
 		withFaults(t, []faultKind{faultDie}, withAnonymous, operate, func(t *testing.T, o outcome) {
 			docker := o.docker
 			docker.clientDies()
 			docker.wait(2 * copies.UnfinishedAge)
-			_, err := docker.engine().Recover(t.Context(), "", nil)
+			_, err := engineOf(docker).Recover(t.Context(), "", nil)
 			assert.NilError(t, err)
 			if docker.findContainer("copy") == nil {
 				assert.Equal(t, docker.world(), o.before)
@@ -96,10 +96,10 @@ func TestACopyThatIsBeingFilledStays(t *testing.T) {
 	others := 0
 	docker.before("apply ", 0, func() {
 		docker.wait(2 * copies.UnfinishedAge)
-		docker.engine().copies.ClearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
+		engineOf(docker).copies.ClearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
 		others++
 	})
-	_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: runconfig.StartNever}, nil)
+	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: runconfig.StartNever}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, others, 1)
 	assert.Equal(t, docker.anonymousOf(t, "copy").content, "one")
@@ -119,7 +119,7 @@ func TestAnAnonymousVolumeThatIsGoneIsMadeAgainInPlace(t *testing.T) {
 		return docker
 	}
 	operate := func(ctx context.Context, e *Engine) error {
-		_, err := e.replace.Replace(ctx, replaceOptions(), nil)
+		_, err := e.Replace(ctx, replaceOptions(), nil)
 		return err
 	}
 	kinds := []faultKind{faultRefuse, faultLoseAnswer, faultCancelBefore, faultCancelAfter, faultDie}
@@ -127,7 +127,7 @@ func TestAnAnonymousVolumeThatIsGoneIsMadeAgainInPlace(t *testing.T) {
 		docker := o.docker
 		docker.clientDies()
 		docker.wait(time.Minute / 2)
-		_, err := docker.engine().Recover(t.Context(), "", nil)
+		_, err := engineOf(docker).Recover(t.Context(), "", nil)
 		assert.NilError(t, err, "%v", o.err)
 		web := docker.findContainer("web")
 		if web == nil {
@@ -143,7 +143,7 @@ func TestAnAnonymousVolumeThatIsGoneIsMadeAgainInPlace(t *testing.T) {
 	docker := withAnonymous(t)
 	kept := docker.anonymousOf(t, "web")
 	kept.content = "two"
-	assert.NilError(t, operate(t.Context(), docker.engine()))
+	assert.NilError(t, operate(t.Context(), engineOf(docker)))
 	assert.Equal(t, docker.anonymousOf(t, "web"), kept)
 	assert.Equal(t, kept.content, "one")
 }

@@ -46,7 +46,7 @@ func withBinds(t *testing.T, own map[string]string) *fakeDocker {
 
 func TestCreateSaysThatBindMountsAreNotInTheSnapshot(t *testing.T) {
 	var got events
-	_, err := withBinds(t, nil).engine().Create(t.Context(), capture.Options{Container: "web"}, got.progress)
+	_, err := engineOf(withBinds(t, nil)).Create(t.Context(), capture.Options{Container: "web"}, got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.notes(), []string{
 		"bind mount /srv/a on /a: its content is not in the snapshot",
@@ -83,13 +83,13 @@ func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 			docker := withBinds(t, nil)
 			var got events
 			o := runconfig.RestoreOptions{Snapshot: "web:one", Binds: tc.choice, DryRun: true}
-			_, err := docker.engine().copies.Restore(t.Context(), o, got.progress)
+			_, err := engineOf(docker).Restore(t.Context(), o, got.progress)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, got.notes(), tc.notes)
 
 			got = events{}
 			o.DryRun = false
-			restored, err := docker.engine().copies.Restore(t.Context(), o, got.progress)
+			restored, err := engineOf(docker).Restore(t.Context(), o, got.progress)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, got.notes(), tc.notes)
 			host := docker.findContainer(restored.ContainerID).host
@@ -120,7 +120,7 @@ func TestReplaceKeepsBindMountsAndSaysSo(t *testing.T) {
 	docker := withBinds(t, nil)
 	before := docker.findContainer("web").host
 	var got events
-	_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), got.progress)
+	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.notes(), []string{
 		"bind mount /srv/a on /a: its content is not in the snapshot and stays as it is",
@@ -136,11 +136,11 @@ func TestReplaceKeepsBindMountsAndSaysSo(t *testing.T) {
 func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
 	docker := withBinds(t, map[string]string{labels.KeyPolicyBinds: labels.PolicyBindsKnown})
 	var got events
-	_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, got.progress)
+	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, got.progress)
 	assert.NilError(t, err)
-	restored, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, got.progress)
+	restored, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, got.progress)
 	assert.NilError(t, err)
-	_, err = docker.engine().replace.Replace(t.Context(), replaceOptions(), got.progress)
+	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.notes(), []string{})
 	for _, name := range []string{restored.ContainerID, "web"} {
@@ -148,7 +148,7 @@ func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
 	}
 
 	docker.info.ID, docker.randomness = "another", 200
-	_, err = docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "stranger", AllowHostAccess: true}, got.progress)
+	_, err = engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "stranger", AllowHostAccess: true}, got.progress)
 	assert.NilError(t, err)
 	assert.Equal(t, len(got.notes()), 3, "a stranger silences nothing")
 }

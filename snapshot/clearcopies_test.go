@@ -34,7 +34,7 @@ func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	worker("alive", "running", `{"operation": "two", "volumes": ["going"]}`)
 	worker("cua-snapshot-012345-settled", "exited", `{"operation": "three", "volumes": ["kept"]}`) // its copy was made, and removed since
 
-	engine := docker.engine()
+	engine := engineOf(docker)
 	engine.copies.ClearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
 	for name, stays := range map[string]bool{"half": false, "theirs": true, "whole": true, "going": true, "kept": true} {
 		_, err := docker.VolumeInspect(t.Context(), name)
@@ -62,7 +62,7 @@ func TestCopiesThatWereNeverStartedAreRemoved(t *testing.T) {
 	docker.clock = docker.clock.Add(copies.UnfinishedAge)
 	create("young", "plain", "created", mark)
 
-	done, err := docker.engine().Recover(t.Context(), "", nil)
+	done, err := engineOf(docker).Recover(t.Context(), "", nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(done), 1)
 	assert.Equal(t, done[0].Container, "half-made")

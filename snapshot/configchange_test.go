@@ -15,10 +15,10 @@ func TestPreviewTellsOfTheConfiguration(t *testing.T) {
 	config := docker.findContainer("web").config
 	config.Env = append(config.Env, "DEBUG=1")
 	docker.service = nil // nothing to compare
-	s, err := docker.engine().catalog.Resolve(t.Context(), "web:one")
+	s, err := engineOf(docker).Resolve(t.Context(), "web:one")
 	assert.NilError(t, err)
 	web := docker.findContainer("web").inspect(false)
-	plan, err := docker.engine().replace.PlanReplace(t.Context(), s, &web, replaceOptions(), nil)
+	plan, err := engineOf(docker).replace.PlanReplace(t.Context(), s, &web, replaceOptions(), nil)
 	assert.NilError(t, err)
 	changes := (&replace.Transaction{Plan: plan}).Summary().Config
 	assert.DeepEqual(t, changes, []runconfig.ConfigChange{{What: runconfig.ConfigEnvironment, Name: "DEBUG", Verb: "remove"}})

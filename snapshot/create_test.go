@@ -31,14 +31,14 @@ func TestCreateRecordsEverything(t *testing.T) {
 	c := docker.run(t, "Shop-DB")
 	expires := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
-	created, err := docker.engine().Create(t.Context(), capture.Options{
+	created, err := engineOf(docker).Create(t.Context(), capture.Options{
 		Container: c.id[:12], Name: "one", Description: "why", Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"},
 		Trigger: labels.TriggerInterval, RunID: "run", StepID: "step", Group: "group", Expires: expires, Pinned: true,
 	}, nil)
 	assert.NilError(t, err)
 
 	assert.Equal(t, created.Ref(), "cua-snapshot/shop-db--ecd6c612062c6a61:20260131-120001-000001")
-	found, err := docker.engine().catalog.Resolve(t.Context(), "Shop-DB:one")
+	found, err := engineOf(docker).Resolve(t.Context(), "Shop-DB:one")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, found, created.Snapshot)
 	want := labels.Record{
@@ -107,7 +107,7 @@ func TestCreateRefuses(t *testing.T) {
 			snapshotOf(t, docker, capture.Options{Container: "web", Name: "pinned", Pinned: true})
 			before := docker.world()
 
-			_, err := docker.engine().Create(t.Context(), test.options, nil)
+			_, err := engineOf(docker).Create(t.Context(), test.options, nil)
 
 			assert.ErrorContains(t, err, test.want)
 			assert.Equal(t, docker.world(), before)
@@ -144,15 +144,15 @@ func withState(state container.State) container.InspectResponse {
 
 func TestCreateGivesTheClassOfItsErrors(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
-	_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web", Name: "one"}, nil)
+	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web", Name: "one"}, nil)
 	assert.Assert(t, cerrdefs.IsAlreadyExists(err))
-	_, err = docker.engine().Create(t.Context(), capture.Options{Container: "gone"}, nil)
+	_, err = engineOf(docker).Create(t.Context(), capture.Options{Container: "gone"}, nil)
 	assert.Assert(t, cerrdefs.IsNotFound(err))
 }
 
 func TestReuseReplacesTheSnapshotOfThatName(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two")
-	engine := docker.engine()
+	engine := engineOf(docker)
 	engine.random = &counter{last: 50}
 
 	created, err := engine.Create(t.Context(), capture.Options{Container: "web", Name: "one", Reuse: true}, nil)
@@ -174,7 +174,7 @@ func TestParentIsThePreviousSnapshotInTheLine(t *testing.T) {
 	assert.Equal(t, first.Parent, labels.ID(""))
 	assert.Equal(t, second.Parent, first.ID)
 
-	restored, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: string(first.ID), Name: "copy"}, nil)
+	restored, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: string(first.ID), Name: "copy"}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: restored.ContainerID}).Parent, first.ID)
 
@@ -258,7 +258,7 @@ func TestCreateWarnsOfVolumesThatAreNotCaptured(t *testing.T) {
 	// The engine itself refuses to remove a volume that is mounted.
 	docker.volumes = slices.DeleteFunc(docker.volumes, func(v *fakeVolume) bool { return v.name == "gone" })
 	var got events
-	created, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, got.progress)
+	created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.warnings(), []string{
 		"the data of volume data (/data) is not in the snapshot: nothing here can archive volumes",
@@ -286,7 +286,7 @@ func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 	volumes := len(docker.volumes)
 	var got events
 
-	created, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, got.progress)
+	created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, got.progress)
 	assert.NilError(t, err)
 
 	flat := docker.findImage(created.ImageID)
@@ -305,7 +305,7 @@ func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 	flattened := slices.ContainsFunc(got.all, func(e plan.Event) bool { return e.Phase == "flatten" && e.Current == int64(len(c.files)) })
 	assert.Assert(t, flattened)
 
-	_, err = removeOne(t, docker.engine(), string(created.ID), removal.Options{}, nil)
+	_, err = removeOne(t, engineOf(docker), string(created.ID), removal.Options{}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(docker.images), 1, "%s", docker.world())
 }
@@ -358,7 +358,7 @@ func TestACancelledCommitIsWaitedForAndItsImageRemoved(t *testing.T) {
 				time.AfterFunc(time.Minute+late, func() { close(hanging.release) })
 				started := time.Now()
 
-				engine := docker.engineThrough(hanging)
+				engine := engineThrough(docker, hanging)
 				_, err := engine.Create(ctx, capture.Options{Container: "web"}, nil)
 
 				assert.ErrorIs(t, err, reason)

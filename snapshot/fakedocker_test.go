@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -186,19 +185,6 @@ func (f *fakeDocker) do(ctx context.Context, call string, effect func() error) e
 func (f *fakeDocker) newID() string {
 	f.serial++
 	return fmt.Sprintf("%x", sha256.Sum256([]byte{byte(f.serial), byte(f.serial >> 8)}))
-}
-
-// engine is the code under test on top of the fake, with a clock that moves a
-// second at each look and random numbers that count.
-func (f *fakeDocker) engine() *Engine { return f.engineThrough(f) }
-
-// engineThrough is the same, with something between it and the fake.
-func (f *fakeDocker) engineThrough(docker dockerop.Docker) *Engine {
-	e := newEngine(docker, f.tick, &counter{last: f.randomness})
-	if f.service != nil {
-		e.use(f.service)
-	}
-	return e
 }
 
 func (f *fakeDocker) tick() time.Time {

@@ -189,7 +189,7 @@ func (f *fakeDocker) ClientVersion() string { return f.apiVersion }
 // infoNow is what the engine says of itself now.
 func (f *fakeDocker) infoNow(t *testing.T) dockerop.Info {
 	t.Helper()
-	info, err := f.engine().docker.Identify(t.Context())
+	info, err := dockerop.New(f).Identify(t.Context())
 	assert.NilError(t, err)
 	f.calls = f.calls[:len(f.calls)-1]
 	return info

@@ -57,7 +57,7 @@ func withFaults(t *testing.T, kinds []faultKind, scene func(*testing.T) *fakeDoc
 			ctx, cancel := context.WithCancel(t.Context())
 			docker.fault, docker.cancel = fault{at: n, kind: kind}, cancel
 			o := outcome{docker: docker, kind: kind, before: docker.world()}
-			o.err = operate(ctx, docker.engine())
+			o.err = operate(ctx, engineOf(docker))
 			o.after = docker.world()
 			cancel()
 			fired := docker.disarm()
@@ -82,7 +82,7 @@ func sceneWith(prepare func(t *testing.T, docker *fakeDocker)) func(*testing.T) 
 
 func snapshotOf(t *testing.T, docker *fakeDocker, o capture.Options) catalog.Snapshot {
 	t.Helper()
-	created, err := docker.engine().Create(t.Context(), o, nil)
+	created, err := engineOf(docker).Create(t.Context(), o, nil)
 	assert.NilError(t, err)
 	return created.Snapshot
 }
@@ -185,7 +185,7 @@ func assertOnlySweepableIsLeft(t *testing.T, o outcome) {
 		assert.Equal(t, o.after, o.before)
 		return
 	}
-	engine := o.docker.engine()
+	engine := engineOf(o.docker)
 	engine.removal.SweepOrphans(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
 	assert.Equal(t, o.docker.world(), o.after, "swept too early")
 	o.docker.clock = o.docker.clock.Add(removal.OrphanAge + time.Minute)
@@ -197,7 +197,7 @@ func assertOnlySweepableIsLeft(t *testing.T, o outcome) {
 // assertWhole checks that the newest snapshot is there with all its tags.
 func assertWhole(t *testing.T, docker *fakeDocker, o capture.Options) {
 	t.Helper()
-	s, err := docker.engine().catalog.Resolve(t.Context(), o.Container+":latest")
+	s, err := engineOf(docker).Resolve(t.Context(), o.Container+":latest")
 	assert.NilError(t, err)
 	assert.Equal(t, s.Name, o.Name)
 	assert.Equal(t, s.Created.Year(), 2026)
@@ -256,7 +256,7 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 				docker.info.ID = "engine-1"
 			}
 			operate := func(ctx context.Context, e *Engine) error {
-				_, err := e.copies.Restore(ctx, scene.options, nil)
+				_, err := e.Restore(ctx, scene.options, nil)
 				return err
 			}
 			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
@@ -276,7 +276,7 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 		docker.run(t, "web")
 		docker.run(t, "db")
 		snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
-		engine := docker.engine()
+		engine := engineOf(docker)
 		engine.random = &counter{last: 7}
 		created, err := engine.Create(t.Context(), capture.Options{Container: "web", Name: "two"}, nil)
 		assert.NilError(t, err)
@@ -285,12 +285,12 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 	for _, word := range []string{"web:latest", "two"} {
 		t.Run(word, func(t *testing.T) {
 			operate := func(ctx context.Context, e *Engine) error {
-				return e.removal.Remove(ctx, []string{word}, removal.Options{}, nil)[0].Err
+				return e.Remove(ctx, []string{word}, removal.Options{}, nil)[0].Err
 			}
 			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
 				whole := o.after == o.before
 				gone := o.docker.findImage(removed.ImageID) == nil
-				latest, err := o.docker.engine().catalog.Resolve(t.Context(), "web:latest")
+				latest, err := engineOf(o.docker).catalog.Resolve(t.Context(), "web:latest")
 				assert.NilError(t, err)
 				assert.Assert(t, whole || gone && latest.Name == "one", "%s", o.after)
 				assert.Assert(t, o.err != nil || gone)
@@ -311,16 +311,16 @@ func TestRemoveOfManyLeavesEachWholeOrGone(t *testing.T) {
 	}
 	operate := func(ctx context.Context, e *Engine) error {
 		var failed error
-		for _, r := range e.removal.Remove(ctx, []string{"three", "two"}, removal.Options{}, nil) {
+		for _, r := range e.Remove(ctx, []string{"three", "two"}, removal.Options{}, nil) {
 			failed = errors.Join(failed, r.Err)
 		}
 		return failed
 	}
 	withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
-		left, err := o.docker.engine().List(t.Context(), catalog.ListOptions{}, nil)
+		left, err := engineOf(o.docker).List(t.Context(), catalog.ListOptions{}, nil)
 		assert.NilError(t, err)
 		assert.Assert(t, o.err != nil || len(left) == 1, "%s", o.after)
-		latest, err := o.docker.engine().catalog.Resolve(t.Context(), "web:latest")
+		latest, err := engineOf(o.docker).catalog.Resolve(t.Context(), "web:latest")
 		assert.NilError(t, err, "%s", o.after)
 		assert.Equal(t, latest.Name, left[0].Name, "%s", o.after)
 		for _, s := range left {
@@ -347,12 +347,12 @@ func TestSweepLeavesAlone(t *testing.T) {
 	docker.create(t, catalog.ScratchPrefix+"new", &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
 	before := docker.world()
 
-	docker.engine().removal.SweepOrphans(t.Context(), docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
+	engineOf(docker).removal.SweepOrphans(t.Context(), docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
 
 	assert.Equal(t, docker.world(), before)
 	now := docker.infoNow(t)
 	docker.fault = fault{at: len(docker.calls) + 1, kind: faultRefuse}
 	var got events
-	docker.engine().removal.SweepOrphans(t.Context(), now, got.progress)
+	engineOf(docker).removal.SweepOrphans(t.Context(), now, got.progress)
 	assert.Equal(t, len(got.warnings()), 1)
 }

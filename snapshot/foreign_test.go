@@ -238,10 +238,10 @@ func restoreEvil(t *testing.T, docker *fakeDocker, o runconfig.RestoreOptions, i
 	t.Helper()
 	o.Snapshot = "web:evil"
 	if inPlace {
-		_, err := docker.engine().replace.Replace(t.Context(), replace.Options{RestoreOptions: o}, nil)
+		_, err := engineOf(docker).Replace(t.Context(), replace.Options{RestoreOptions: o}, nil)
 		return err
 	}
-	_, err := docker.engine().copies.Restore(t.Context(), o, nil)
+	_, err := engineOf(docker).Restore(t.Context(), o, nil)
 	return err
 }
 
@@ -391,13 +391,13 @@ func TestPoliciesOfOnesOwnComeBack(t *testing.T) {
 func TestTheEnginesKeyIsMadeOnce(t *testing.T) {
 	docker := newFakeDocker()
 	docker.volumes = nil
-	first, err := docker.engine().catalog.EngineKey(t.Context())
+	first, err := engineOf(docker).catalog.EngineKey(t.Context())
 	assert.NilError(t, err)
 	docker.randomness = 7
-	second, err := docker.engine().catalog.EngineKey(t.Context())
+	second, err := engineOf(docker).catalog.EngineKey(t.Context())
 	assert.NilError(t, err)
 	assert.DeepEqual(t, first, second)
 	docker.findVolume(catalog.KeyVolume).labels = nil
-	_, err = docker.engine().catalog.EngineKey(t.Context())
+	_, err = engineOf(docker).catalog.EngineKey(t.Context())
 	assert.ErrorContains(t, err, "volume cua-snapshot-key holds no key")
 }

@@ -47,7 +47,7 @@ func TestWritersAreThoseThatCanChangeWhatIsCaptured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := sharers(t)
-			who, err := docker.engine().capture.Writers(t.Context(), capture.Source{Container: docker.findContainer(test.target).inspect(false)}, test.volumes, test.pause, nil)
+			who, err := engineOf(docker).capture.Writers(t.Context(), capture.Source{Container: docker.findContainer(test.target).inspect(false)}, test.volumes, test.pause, nil)
 			assert.NilError(t, err)
 			var got []string
 			for _, id := range who.Running {
@@ -88,18 +88,18 @@ func TestFrozenContainersAreThawedWhateverFails(t *testing.T) {
 func TestFreezeTakesWhatNeedsNoFreezing(t *testing.T) {
 	docker := sharers(t)
 	before := docker.world()
-	frozen, err := docker.engine().capture.Freeze(t.Context(), []string{"web", "stopped", "gone"})
+	frozen, err := engineOf(docker).capture.Freeze(t.Context(), []string{"web", "stopped", "gone"})
 	assert.NilError(t, err)
 	assert.Equal(t, docker.findContainer("web").state, "paused")
 	assert.NilError(t, frozen.Thaw(t.Context()))
 	assert.Assert(t, frozen.Lasted > 0)
 	assert.Equal(t, docker.world(), before)
-	assert.NilError(t, docker.engine().Thaw(t.Context(), []string{"web", "gone", "stopped"}))
+	assert.NilError(t, engineOf(docker).Thaw(t.Context(), []string{"web", "gone", "stopped"}))
 }
 
 func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 	docker := sharers(t)
-	engine := docker.engine()
+	engine := engineOf(docker)
 	var watched []string
 	engine.watchedBy(func(_ context.Context, w dockerop.Watched) (func(), error) {
 		watched = w.Frozen

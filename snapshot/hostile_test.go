@@ -58,7 +58,7 @@ func TestRestoreOfAHandMadeImageFailsClearlyAndMakesNothing(t *testing.T) {
 				img.config.Labels[labels.KeyConfig] = config(`{"Cmd":["x"]}`, `{"Privileged":true}`, `{}`)
 			}
 			before := docker.world()
-			_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
+			_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 			assert.ErrorContains(t, err, test.want)
 			assert.Equal(t, docker.world(), before)
 		})
@@ -89,10 +89,10 @@ func TestRestoreRefusesBadNames(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	before := docker.world()
 	for _, name := range []string{"a/b", "-a", "a b", "/web2", "é"} {
-		_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one", Name: name}, nil)
+		_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one", Name: name}, nil)
 		assert.ErrorContains(t, err, "invalid container name")
 	}
-	_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "two"}, nil)
+	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "two"}, nil)
 	assert.ErrorContains(t, err, "no such snapshot: two")
 	assert.Equal(t, docker.world(), before)
 }

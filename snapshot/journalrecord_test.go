@@ -31,16 +31,16 @@ func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
 			lock := volumebackup.LockName(docker.findContainer("web").id)
-			docker.killedAt(t, "apply data", 1)
+			killedAt(t, docker, "apply data", 1)
 			forge(docker, docker.findContainer(lock))
 			// The worker that wrote the volumes has no journal, and is removed.
 			assert.NilError(t, docker.ContainerRemove(t.Context(), lock+"-000065", container.RemoveOptions{}))
 			before := docker.world()
-			_, err := docker.engine().Recover(t.Context(), "web", nil)
+			_, err := engineOf(docker).Recover(t.Context(), "web", nil)
 			unknown, ok := errors.AsType[*replace.UnknownJournalError](err)
 			assert.Assert(t, ok, "%v", err)
 			assert.Equal(t, unknown.Container, "web")
-			_, err = docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
+			_, err = engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 			assert.Assert(t, err != nil)
 			assert.Equal(t, docker.world(), before)
 		})
@@ -56,9 +56,9 @@ func TestAnOperationThatWasNotRecordedYetIsForgotten(t *testing.T) {
 			assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
 		}
 		before := docker.world()
-		docker.killedAt(t, "record journal", 0)
+		killedAt(t, docker, "record journal", 0)
 		docker.forgetCalls()
-		assert.NilError(t, docker.engine().replace.Settle(t.Context(), "web", nil))
+		assert.NilError(t, engineOf(docker).Settle(t.Context(), "web", nil))
 		assert.Equal(t, docker.world(), before)
 	}
 }
@@ -75,14 +75,14 @@ func TestTheRecordGoesWithTheOperation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
 			want := operate(t, docker)
-			_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+			_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 			assert.Equal(t, err == nil, want == nil, "%v", err)
 			assert.Equal(t, len(docker.records), 0)
 		})
 	}
 	t.Run("recovered", func(t *testing.T) {
 		docker := withTwo(t)
-		docker.killedAt(t, "apply data", 1)
+		killedAt(t, docker, "apply data", 1)
 		assert.Equal(t, len(docker.records), 1)
 		recoverAll(t, docker)
 		assert.Equal(t, len(docker.records), 0)
@@ -101,14 +101,14 @@ func TestAnOperationThatIsOverByNowIsNotUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
 			lock := volumebackup.LockName(docker.findContainer("web").id)
-			docker.killedAt(t, "apply data", 1)
-			listed, err := docker.engine().pending.Replacements(t.Context(), pending.Scope{Words: []string{"web"}}, nil)
+			killedAt(t, docker, "apply data", 1)
+			listed, err := engineOf(docker).pending.Replacements(t.Context(), pending.Scope{Words: []string{"web"}}, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, len(listed), 1)
 			dead := docker.findContainer(lock)
 			delete(docker.records, dead.id)
 			end(docker, dead)
-			done, err := docker.engine().replace.Recover(t.Context(), listed[0], nil)
+			done, err := engineOf(docker).replace.Recover(t.Context(), listed[0], nil)
 			assert.NilError(t, err)
 			assert.Assert(t, done == nil)
 		})

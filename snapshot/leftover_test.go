@@ -44,24 +44,24 @@ func stopOthers() replace.Options {
 func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 	later := map[string]func(*testing.T, *fakeDocker) error{
 		"create": func(t *testing.T, docker *fakeDocker) error {
-			_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
+			_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 			return err
 		},
 		"create of the other": func(t *testing.T, docker *fakeDocker) error {
-			_, err := docker.engine().Create(t.Context(), capture.Options{Container: "reader"}, nil)
+			_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "reader"}, nil)
 			return err
 		},
 		"restore in place": func(t *testing.T, docker *fakeDocker) error {
-			_, err := docker.engine().replace.Replace(t.Context(), stopOthers(), nil)
+			_, err := engineOf(docker).Replace(t.Context(), stopOthers(), nil)
 			return err
 		},
 		"recover": func(t *testing.T, docker *fakeDocker) error {
-			done, err := docker.engine().Recover(t.Context(), "web", nil)
+			done, err := engineOf(docker).Recover(t.Context(), "web", nil)
 			assert.Equal(t, len(done), 1)
 			return err
 		},
 		"guard": func(t *testing.T, docker *fakeDocker) error {
-			return docker.engine().replace.Settle(t.Context(), "web", nil)
+			return engineOf(docker).Settle(t.Context(), "web", nil)
 		},
 	}
 	for name, next := range later {
@@ -75,10 +75,10 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 						docker.fault = fault{at: len(docker.calls) + 1, kind: faultRefuse}
 					}
 				})
-				e, told := docker.engine(), false
+				e, told := engineOf(docker), false
 				e.watchedBy(func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil })
 				var got events
-				replaced, err := e.replace.Replace(t.Context(), stopOthers(), got.progress)
+				replaced, err := e.Replace(t.Context(), stopOthers(), got.progress)
 				assert.Assert(t, !told)
 				if rolledBack {
 					assert.ErrorContains(t, err, "everything was put back")
@@ -95,10 +95,10 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 
 				docker.fault, docker.randomness = fault{}, 200
 				if name == "recover" || name == "guard" { // the cause lasts
-					err := docker.engine().replace.Settle(t.Context(), "web", nil)
+					err := engineOf(docker).Settle(t.Context(), "web", nil)
 					assert.ErrorContains(t, err, "address already in use")
 				} else { // which keeps nobody from work
-					_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
+					_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 					assert.NilError(t, err)
 					docker.randomness = 250
 				}
@@ -124,7 +124,7 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 	}
 	replace := func(ctx context.Context, e *Engine) error {
 		e.watchedBy(func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil })
-		_, err := e.replace.Replace(ctx, stopOthers(), nil)
+		_, err := e.Replace(ctx, stopOthers(), nil)
 		return err
 	}
 	withFaults(t, []faultKind{faultRefuse, faultLoseAnswer, faultCancelBefore, faultCancelAfter, faultDie}, scene, replace, func(t *testing.T, o outcome) {
@@ -133,7 +133,7 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 		docker.clientDies()
 		docker.wait(time.Minute / 2)
 		if !wasTold {
-			assert.NilError(t, docker.engine().replace.Settle(t.Context(), "web", nil), docker.world())
+			assert.NilError(t, engineOf(docker).Settle(t.Context(), "web", nil), docker.world())
 		}
 		web := docker.findContainer("web")
 		assert.Assert(t, web != nil, docker.world())
@@ -157,7 +157,7 @@ func TestRecoverNamesTheContainerOfTheUser(t *testing.T) {
 	docker.service.worker(volumebackup.LockName(web.id), map[string]string{
 		volumebackup.LabelPurpose: "create 1", "cua.snapshot.worker.frozen": `["` + web.id + `"]`,
 	}, nil, true).state = "exited"
-	done, err := docker.engine().Recover(t.Context(), "", nil)
+	done, err := engineOf(docker).Recover(t.Context(), "", nil)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, done, []replace.Recovery{{Container: "web", Text: "an interrupted operation was cleaned up: create 1"}})
 	assert.Equal(t, web.state, "running")

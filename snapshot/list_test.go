@@ -24,7 +24,7 @@ func listScene(t *testing.T) *fakeDocker {
 	db := docker.run(t, "db")
 	take := func(o capture.Options, size int) {
 		web.files, db.files = strings.Repeat("x", size), strings.Repeat("x", size)
-		engine := docker.engine()
+		engine := engineOf(docker)
 		engine.random = &counter{last: byte(size)}
 		_, err := engine.Create(t.Context(), o, nil)
 		assert.NilError(t, err)
@@ -49,7 +49,7 @@ func names(list []catalog.Snapshot) string {
 
 func TestListFilters(t *testing.T) {
 	docker := listScene(t)
-	b, err := docker.engine().catalog.Resolve(t.Context(), "b")
+	b, err := engineOf(docker).Resolve(t.Context(), "b")
 	assert.NilError(t, err)
 	webID := docker.findContainer("web").id
 	tests := []struct {
@@ -106,7 +106,7 @@ func TestListFilters(t *testing.T) {
 		t.Run(test.terms, func(t *testing.T) {
 			filter, err := catalog.ParseFilter(strings.Fields(test.terms), docker.clock)
 			assert.NilError(t, err)
-			list, err := docker.engine().List(t.Context(), catalog.ListOptions{Filter: filter}, nil)
+			list, err := engineOf(docker).List(t.Context(), catalog.ListOptions{Filter: filter}, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, names(list), test.want)
 		})
@@ -150,7 +150,7 @@ func TestListFailsOnAFilterThatNamesNoSnapshot(t *testing.T) {
 	for _, term := range []string{"before=gone", "since=gone", "before=2026", "since="} {
 		filter, err := catalog.ParseFilter([]string{term}, docker.clock)
 		assert.NilError(t, err)
-		_, err = docker.engine().List(t.Context(), catalog.ListOptions{Filter: filter}, nil)
+		_, err = engineOf(docker).List(t.Context(), catalog.ListOptions{Filter: filter}, nil)
 		assert.Assert(t, err != nil, term)
 	}
 }
@@ -179,7 +179,7 @@ func TestListOrderAndChoice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker.forgetCalls()
-			list, err := docker.engine().List(t.Context(), test.options, nil)
+			list, err := engineOf(docker).List(t.Context(), test.options, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, names(list), test.want)
 			assert.DeepEqual(t, docker.calls, []string{"ImageList"})
@@ -190,7 +190,7 @@ func TestListOrderAndChoice(t *testing.T) {
 func TestListRefusesWhatIsNoContainerName(t *testing.T) {
 	docker := newFakeDocker()
 	for _, name := range []string{"*", "a/b", "web:one", "[a]", "-web"} {
-		_, err := docker.engine().List(t.Context(), catalog.ListOptions{Container: name}, nil)
+		_, err := engineOf(docker).List(t.Context(), catalog.ListOptions{Container: name}, nil)
 		assert.ErrorContains(t, err, "invalid container name")
 	}
 }
@@ -198,7 +198,7 @@ func TestListRefusesWhatIsNoContainerName(t *testing.T) {
 func TestListTellsContainersOfSimilarNamesApart(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:small", "Web:large")
 	for name, want := range map[string]string{"web": "small", "Web": "large"} {
-		list, err := docker.engine().List(t.Context(), catalog.ListOptions{Container: name}, nil)
+		list, err := engineOf(docker).List(t.Context(), catalog.ListOptions{Container: name}, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, names(list), want)
 	}
@@ -207,18 +207,18 @@ func TestListTellsContainersOfSimilarNamesApart(t *testing.T) {
 func TestListOfNoContainer(t *testing.T) {
 	docker := listScene(t)
 	for _, name := range []string{"nobody", "we", "WEB", strings.Repeat("0", 64)} {
-		_, err := docker.engine().List(t.Context(), catalog.ListOptions{Container: name}, nil)
+		_, err := engineOf(docker).List(t.Context(), catalog.ListOptions{Container: name}, nil)
 		assert.Error(t, err, "no container "+name+", and no snapshot of one")
 		assert.Assert(t, cerrdefs.IsNotFound(err))
 	}
 	docker.run(t, "fresh")
-	list, err := docker.engine().List(t.Context(), catalog.ListOptions{Container: "fresh"}, nil)
+	list, err := engineOf(docker).List(t.Context(), catalog.ListOptions{Container: "fresh"}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(list), 0)
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
 	nothing, err := catalog.ParseFilter([]string{"tag=none"}, docker.clock)
 	assert.NilError(t, err)
-	list, err = docker.engine().List(t.Context(), catalog.ListOptions{Container: "web", Filter: nothing}, nil)
+	list, err = engineOf(docker).List(t.Context(), catalog.ListOptions{Container: "web", Filter: nothing}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(list), 0)
 }
@@ -233,7 +233,7 @@ func TestListLeavesOutWhatIsNoSnapshotAndWarnsOfBrokenOnes(t *testing.T) {
 	bad.config.Labels[labels.KeyConfig] = "{"
 
 	var got events
-	list, err := docker.engine().List(t.Context(), catalog.ListOptions{}, got.progress)
+	list, err := engineOf(docker).List(t.Context(), catalog.ListOptions{}, got.progress)
 	assert.NilError(t, err)
 
 	assert.Equal(t, names(list), "good")

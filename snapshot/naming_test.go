@@ -15,7 +15,7 @@ import (
 // latestIs is the ID of the snapshot that latest means.
 func latestIs(t *testing.T, docker *fakeDocker) string {
 	t.Helper()
-	s, err := docker.engine().catalog.Resolve(t.Context(), "web:latest")
+	s, err := engineOf(docker).Resolve(t.Context(), "web:latest")
 	assert.NilError(t, err)
 	return string(s.ID)
 }
@@ -23,7 +23,7 @@ func latestIs(t *testing.T, docker *fakeDocker) string {
 // create makes a snapshot by a client of its own.
 func createBy(t *testing.T, docker *fakeDocker, client byte, name string) (capture.Created, error) {
 	t.Helper()
-	engine := docker.engine()
+	engine := engineOf(docker)
 	engine.random = &counter{last: client}
 	return engine.Create(t.Context(), capture.Options{Container: "web", Name: name}, nil)
 }
@@ -43,7 +43,7 @@ func TestANameIsThereOnlyWithItsTag(t *testing.T) {
 			t.Helper()
 			_, err := createBy(t, docker, 1, "one")
 			assert.NilError(t, err)
-			assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), "cua-snapshot/web:one"))
+			assert.NilError(t, engineOf(docker).docker.RemoveImage(t.Context(), "cua-snapshot/web:one"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,24 +51,24 @@ func TestANameIsThereOnlyWithItsTag(t *testing.T) {
 			docker.run(t, "web")
 			prepare(t, docker)
 
-			all, err := docker.engine().List(t.Context(), catalog.ListOptions{}, nil)
+			all, err := engineOf(docker).List(t.Context(), catalog.ListOptions{}, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, len(all), 1)
 			assert.Equal(t, all[0].Name, "")
-			found, err := docker.engine().catalog.Resolve(t.Context(), string(all[0].ID))
+			found, err := engineOf(docker).Resolve(t.Context(), string(all[0].ID))
 			assert.NilError(t, err)
 			assert.Equal(t, found.Name, "")
 			for _, word := range []string{"web:one", "one"} {
-				_, err := docker.engine().catalog.Resolve(t.Context(), word)
+				_, err := engineOf(docker).Resolve(t.Context(), word)
 				assert.Assert(t, cerrdefs.IsNotFound(err), "%v", err)
 			}
-			candidates, err := docker.engine().catalog.References(t.Context(), "web:one")
+			candidates, err := engineOf(docker).References(t.Context(), "web:one")
 			assert.NilError(t, err)
 			assert.Equal(t, len(candidates), 0)
 
 			again, err := createBy(t, docker, 2, "one")
 			assert.NilError(t, err)
-			found, err = docker.engine().catalog.Resolve(t.Context(), "web:one")
+			found, err = engineOf(docker).Resolve(t.Context(), "web:one")
 			assert.NilError(t, err)
 			assert.DeepEqual(t, found, again.Snapshot)
 		})
@@ -78,7 +78,7 @@ func TestANameIsThereOnlyWithItsTag(t *testing.T) {
 // Nobody waits for one that has lost its name long ago.
 func TestANameThatWasLostLongAgoIsNotWaitedFor(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
-	assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), "cua-snapshot/web:one"))
+	assert.NilError(t, engineOf(docker).docker.RemoveImage(t.Context(), "cua-snapshot/web:one"))
 	docker.clock = docker.clock.Add(catalog.NamesakeAge + time.Minute)
 	docker.forgetCalls()
 	_, err := createBy(t, docker, 2, "one")
@@ -111,7 +111,7 @@ func TestOfTwoWhoWantANameOneGetsIt(t *testing.T) {
 			assert.NilError(t, err)
 			var taken *catalog.NameTakenError
 			assert.Assert(t, errors.As(secondErr, &taken), "%v", secondErr)
-			all, err := docker.engine().List(t.Context(), catalog.ListOptions{}, nil)
+			all, err := engineOf(docker).List(t.Context(), catalog.ListOptions{}, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, len(all), 1)
 			assert.DeepEqual(t, all[0], winner.Snapshot)
@@ -148,7 +148,7 @@ func TestLatestWithinOneSecond(t *testing.T) {
 		start := docker.clock.Add(time.Hour)
 		tick := func() time.Time { start = start.Add(time.Millisecond); return start }
 		by := func(client byte) (capture.Created, error) {
-			engine := docker.engine()
+			engine := engineOf(docker)
 			engine.random, engine.now = &counter{last: client}, tick
 			return engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 		}

@@ -75,7 +75,7 @@ func TestReplaceShowsTheLogOfWhatFailed(t *testing.T) {
 			c.log += "no such table\r\n"
 		}
 	}
-	_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	assert.ErrorContains(t, err, "container web did not stay up: its command ended with status 3\nthe last lines of its log:\n  line 11\n")
 	assert.ErrorContains(t, err, "  line 29\n  no such table\neverything was put back: container web")
 	assert.Equal(t, strings.Count(err.Error(), "\n  "), replace.ShownLines)
@@ -83,7 +83,7 @@ func TestReplaceShowsTheLogOfWhatFailed(t *testing.T) {
 
 	o := replaceOptions()
 	o.Wait = false // nobody judges
-	_, err = docker.engine().replace.Replace(t.Context(), o, nil)
+	_, err = engineOf(docker).Replace(t.Context(), o, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, docker.findContainer("web").state, "exited")
 }

@@ -22,7 +22,7 @@ func TestWhoIsGoneIsNamed(t *testing.T) {
 	docker.create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.id)})
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "side", container.RemoveOptions{Force: true}))
-	_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
+	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 	assert.Error(t, err, "cannot restore:\n  this container uses the network of side, which is gone")
 	unnamed := runconfig.Spec{Host: container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.id)}}
 	assert.Equal(t, unnamed.Needs(side.id), "this container uses the network of "+side.id[:dockerop.ShortID])

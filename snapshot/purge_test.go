@@ -30,7 +30,7 @@ func toPurge(t *testing.T) *fakeDocker {
 	restore1(t, docker, runconfig.RestoreOptions{Snapshot: "two", Name: "copy"})
 	docker.randomness = 200
 	loose := snapshotOf(t, docker, capture.Options{Container: "web", Name: "loose"})
-	assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), loose.Ref()))
+	assert.NilError(t, engineOf(docker).docker.RemoveImage(t.Context(), loose.Ref()))
 	docker.addImage("mine:latest", &container.Config{Labels: docker.findImage("cua-snapshot/web:two").config.Labels})
 	dead := docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "list", labels.Prefix + "worker.frozen": "null"}, nil, true)
 	dead.end(docker.clock)
@@ -39,11 +39,11 @@ func toPurge(t *testing.T) *fakeDocker {
 
 func TestPurgeRemovesEverythingButContainersAndVolumes(t *testing.T) {
 	docker := toPurge(t)
-	e := docker.engine()
-	all, kept, err := e.removal.FindPurgeable(t.Context(), nil)
+	e := engineOf(docker)
+	all, kept, err := e.FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(kept), 0)
-	removed, err := e.removal.Purge(t.Context(), all, nil)
+	removed, err := e.Purge(t.Context(), all, nil)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, removed, all, purgeableEqual)
 
@@ -65,7 +65,7 @@ func TestPurgeRemovesEverythingButContainersAndVolumes(t *testing.T) {
 	assert.DeepEqual(t, containers, []string{"web running", "copy running"})
 	assert.DeepEqual(t, volumes, []string{"data", "data-000065"})
 	assert.DeepEqual(t, tags, []string{"busybox:latest", "mine:latest"})
-	all, _, err = e.removal.FindPurgeable(t.Context(), nil)
+	all, _, err = e.FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(all), 0)
 }
@@ -76,10 +76,10 @@ var purgeableEqual = cmp.AllowUnexported(removal.Purgeable{})
 func TestPurgeGoesOn(t *testing.T) {
 	docker := toPurge(t)
 	docker.create(t, "reader", &container.Config{}, &container.HostConfig{Binds: []string{"mine:/store:ro"}})
-	e := docker.engine()
-	all, _, err := e.removal.FindPurgeable(t.Context(), nil)
+	e := engineOf(docker)
+	all, _, err := e.FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
-	removed, err := e.removal.Purge(t.Context(), all, nil)
+	removed, err := e.Purge(t.Context(), all, nil)
 	assert.ErrorContains(t, err, "remove store mine: ")
 	assert.Equal(t, len(removed), len(all)-1)
 	assert.Assert(t, docker.findVolume("mine") != nil)
@@ -89,7 +89,7 @@ func TestPurgeGoesOn(t *testing.T) {
 func TestPurgeLeavesStoresOfUsers(t *testing.T) {
 	docker := withMine(t, "id")
 	docker.findVolume("mine").labels = nil
-	all, kept, err := docker.engine().removal.FindPurgeable(t.Context(), nil)
+	all, kept, err := engineOf(docker).FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, kept, []string{"mine"})
 	assert.Assert(t, !slices.ContainsFunc(all, func(one removal.Purgeable) bool { return one.Kind == removal.PurgeStore }))
@@ -97,20 +97,20 @@ func TestPurgeLeavesStoresOfUsers(t *testing.T) {
 
 func TestPurgeRefusesWhileSomethingIsLeftToDo(t *testing.T) {
 	docker := withMine(t, "id")
-	docker.killedAt(t, "apply data", 1)
+	killedAt(t, docker, "apply data", 1)
 	before := docker.world()
-	_, _, err := docker.engine().removal.FindPurgeable(t.Context(), nil)
+	_, _, err := engineOf(docker).FindPurgeable(t.Context(), nil)
 	_, interrupted := errors.AsType[*removal.InterruptedError](err)
 	assert.Assert(t, interrupted, "%v", err)
-	_, err = docker.engine().removal.Purge(t.Context(), []removal.Purgeable{{Kind: removal.PurgeKey, Name: catalog.KeyVolume}}, nil)
+	_, err = engineOf(docker).Purge(t.Context(), []removal.Purgeable{{Kind: removal.PurgeKey, Name: catalog.KeyVolume}}, nil)
 	assert.Assert(t, err != nil)
 	assert.Equal(t, docker.world(), before)
 	recoverAll(t, docker)
-	_, _, err = docker.engine().removal.FindPurgeable(t.Context(), nil)
+	_, _, err = engineOf(docker).FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 
 	docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "list"}, nil, true)
-	_, _, err = docker.engine().removal.FindPurgeable(t.Context(), nil)
+	_, _, err = engineOf(docker).FindPurgeable(t.Context(), nil)
 	_, locked := errors.AsType[*volumebackup.LockedError](err)
 	assert.Assert(t, locked, "%v", err)
 }
@@ -118,10 +118,13 @@ func TestPurgeRefusesWhileSomethingIsLeftToDo(t *testing.T) {
 // A worker that has died and holds nothing is cleared away by recover, and by the next create.
 func TestDeadWorkersThatHoldNothingGo(t *testing.T) {
 	for _, use := range []func(*fakeDocker) error{
-		func(docker *fakeDocker) error { _, err := docker.engine().Recover(t.Context(), "", nil); return err },
-		func(docker *fakeDocker) error { _, err := docker.engine().Recover(t.Context(), "web", nil); return err },
+		func(docker *fakeDocker) error { _, err := engineOf(docker).Recover(t.Context(), "", nil); return err },
 		func(docker *fakeDocker) error {
-			_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
+			_, err := engineOf(docker).Recover(t.Context(), "web", nil)
+			return err
+		},
+		func(docker *fakeDocker) error {
+			_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 			return err
 		},
 	} {

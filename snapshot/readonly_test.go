@@ -41,13 +41,13 @@ func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
 		docker := withReadOnly(t)
 		dry := options
 		dry.DryRun = true
-		planned, err := docker.engine().replace.Replace(t.Context(), dry, nil)
+		planned, err := engineOf(docker).Replace(t.Context(), dry, nil)
 		assert.NilError(t, err)
 		kept := []replace.VolumeChange{{Volume: "data", Kept: "the container only reads it, and it was not named"}}
 		assert.DeepEqual(t, planned.Volumes, kept)
 		assert.Assert(t, is.Contains(planned.Plan.String(), "leave out data (the container only reads it, and it was not named; the volume is kept as it is)"))
 		var got events
-		done, err := docker.engine().replace.Replace(t.Context(), options, got.progress)
+		done, err := engineOf(docker).Replace(t.Context(), options, got.progress)
 		assert.NilError(t, err)
 		assert.DeepEqual(t, done.Volumes, kept)
 		assert.Equal(t, len(done.Others), 0)
@@ -59,10 +59,10 @@ func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
 		docker := withReadOnly(t)
 		named := options
 		named.ReadOnly = []string{"data"}
-		_, err := docker.engine().replace.Replace(t.Context(), named, nil)
+		_, err := engineOf(docker).Replace(t.Context(), named, nil)
 		assert.ErrorContains(t, err, "volume data is in use by container web")
 		named.StopOthers = true
-		_, err = docker.engine().replace.Replace(t.Context(), named, nil)
+		_, err = engineOf(docker).Replace(t.Context(), named, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, docker.data(), "one")
 		assert.Equal(t, docker.findContainer("web").state, "running")
@@ -71,7 +71,7 @@ func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
 		docker := withReadOnly(t)
 		named := options
 		named.ReadOnly = []string{"date"}
-		_, err := docker.engine().replace.Replace(t.Context(), named, nil)
+		_, err := engineOf(docker).Replace(t.Context(), named, nil)
 		assert.ErrorContains(t, err, "does not hold the content of a volume date")
 	})
 	t.Run("gone", func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
 			assert.NilError(t, docker.ContainerRemove(t.Context(), name, container.RemoveOptions{Force: true}))
 		}
 		assert.NilError(t, docker.VolumeRemove(t.Context(), "data", false))
-		_, err := docker.engine().replace.Replace(t.Context(), options, nil)
+		_, err := engineOf(docker).Replace(t.Context(), options, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, docker.data(), "one")
 	})
@@ -95,19 +95,19 @@ func TestReplaceOfARenamedContainerSaysSo(t *testing.T) {
 	assert.NilError(t, docker.ContainerRename(t.Context(), web.id, "web-old"))
 	dry := replaceOptions()
 	dry.DryRun = true
-	planned, err := docker.engine().replace.Replace(t.Context(), dry, nil)
+	planned, err := engineOf(docker).Replace(t.Context(), dry, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, planned.Old, "web-old")
 	assert.Assert(t, is.Contains(planned.Plan.String(), "rename container web-old (it becomes web, as it was captured)"))
 
 	other := docker.create(t, "web", &container.Config{}, &container.HostConfig{})
 	for _, options := range []replace.Options{dry, replaceOptions()} {
-		_, err = docker.engine().replace.Replace(t.Context(), options, nil)
+		_, err = engineOf(docker).Replace(t.Context(), options, nil)
 		assert.ErrorContains(t, err, "container web is not the one that was captured, which is named web-old now")
 	}
 	assert.NilError(t, docker.ContainerRemove(t.Context(), other.id, container.RemoveOptions{}))
 	var got events
-	_, err = docker.engine().replace.Replace(t.Context(), replaceOptions(), got.progress)
+	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), got.progress)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(strings.Join(got.warnings(), "\n"), "rename container web-old"))
 	assertReplaced(t, docker, old)
@@ -115,12 +115,12 @@ func TestReplaceOfARenamedContainerSaysSo(t *testing.T) {
 
 func TestADryRunSaysWhatIsPending(t *testing.T) {
 	docker := withTwo(t)
-	docker.killedAt(t, "apply data", 1)
+	killedAt(t, docker, "apply data", 1)
 	dry := replaceOptions()
 	dry.DryRun = true
-	_, err := docker.engine().replace.Replace(t.Context(), dry, nil)
+	_, err := engineOf(docker).Replace(t.Context(), dry, nil)
 	pending, ok := errors.AsType[*replace.PendingError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, pending.Container, "web")
-	assert.NilError(t, docker.engine().replace.Settle(t.Context(), "web", nil))
+	assert.NilError(t, engineOf(docker).Settle(t.Context(), "web", nil))
 }

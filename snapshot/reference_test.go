@@ -93,7 +93,7 @@ func TestRepositoriesOfDifferentContainersDiffer(t *testing.T) {
 func withSnapshots(t *testing.T, words ...string) (*fakeDocker, []catalog.Snapshot) {
 	t.Helper()
 	docker := newFakeDocker()
-	engine := docker.engine()
+	engine := engineOf(docker)
 	var made []catalog.Snapshot
 	for _, word := range words {
 		name, tag, _ := strings.Cut(word, ":")
@@ -112,7 +112,7 @@ func TestResolve(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two", "db:one", "db:only", "Shop_DB.1:a")
 	first, second, third, fourth, fifth := made[0], made[1], made[2], made[3], made[4]
 	// A name that reads like the beginning of an ID.
-	named, err := docker.engine().Create(t.Context(), capture.Options{Container: "web", Name: string(third.ID)[:17]}, nil)
+	named, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web", Name: string(third.ID)[:17]}, nil)
 	assert.NilError(t, err)
 
 	for word, want := range map[string]labels.ID{
@@ -159,7 +159,7 @@ func TestResolve(t *testing.T) {
 		strings.Repeat("n", 300) + ":one": "",
 	} {
 		t.Run(word, func(t *testing.T) {
-			found, err := docker.engine().catalog.Resolve(t.Context(), word)
+			found, err := engineOf(docker).Resolve(t.Context(), word)
 			if want == "" {
 				assert.Assert(t, cerrdefs.IsNotFound(err), "%v %v", found.ID, err)
 				assert.ErrorContains(t, err, "no such snapshot: ")
@@ -174,7 +174,7 @@ func TestResolve(t *testing.T) {
 func TestResolveKnowsEveryTag(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one")
 	for _, word := range []string{"one", "web:one", string(made[0].ID), string(made[0].ID)[:12]} {
-		found, err := docker.engine().catalog.Resolve(t.Context(), word)
+		found, err := engineOf(docker).Resolve(t.Context(), word)
 		assert.NilError(t, err)
 		assert.DeepEqual(t, found.Refs, []string{"cua-snapshot/web:" + string(made[0].ID), "cua-snapshot/web:latest", "cua-snapshot/web:one"})
 	}
@@ -184,33 +184,33 @@ func TestResolveKnowsEveryTag(t *testing.T) {
 func TestResolveGoesByTheContainersOwnName(t *testing.T) {
 	docker, made := withSnapshots(t, "app:one")
 	for _, word := range []string{"App:one", "App:latest", "App:" + string(made[0].ID), "app.:one", "app_:latest"} {
-		_, err := docker.engine().catalog.Resolve(t.Context(), word)
+		_, err := engineOf(docker).Resolve(t.Context(), word)
 		assert.Error(t, err, "no such snapshot: "+word)
 	}
 	// Somebody has given the image of one container a tag of another.
 	assert.NilError(t, docker.ImageTag(t.Context(), made[0].ImageID, "cua-snapshot/web:one"))
-	_, err := docker.engine().catalog.Resolve(t.Context(), "web:one")
+	_, err := engineOf(docker).Resolve(t.Context(), "web:one")
 	assert.Error(t, err, "no such snapshot: web:one")
 	docker.run(t, "web")
-	_, err = docker.engine().Create(t.Context(), capture.Options{Container: "web", Name: "one", Reuse: true}, nil)
+	_, err = engineOf(docker).Create(t.Context(), capture.Options{Container: "web", Name: "one", Reuse: true}, nil)
 	assert.Error(t, err, "web:one exists already, and is not a snapshot of this container that could be replaced")
 }
 
 func TestResolveListsTheCandidatesOfAnAmbiguousWord(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "db:one", "db")
-	_, err := docker.engine().catalog.Resolve(t.Context(), "one")
+	_, err := engineOf(docker).Resolve(t.Context(), "one")
 	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
 	assert.DeepEqual(t, ambiguous.Candidates, []string{"db:" + string(made[1].ID) + " (one)", "web:" + string(made[0].ID) + " (one)"})
 	assert.ErrorContains(t, err, "\"one\" is ambiguous, it could be any of:\n  db:2026")
 
-	_, err = docker.engine().catalog.Resolve(t.Context(), "2026")
+	_, err = engineOf(docker).Resolve(t.Context(), "2026")
 	assert.Assert(t, errors.As(err, &ambiguous))
 	assert.DeepEqual(t, ambiguous.Candidates, []string{
 		"db:" + string(made[2].ID), "db:" + string(made[1].ID) + " (one)", "web:" + string(made[0].ID) + " (one)",
 	})
 
-	_, err = docker.engine().catalog.Resolve(t.Context(), "latest")
+	_, err = engineOf(docker).Resolve(t.Context(), "latest")
 	assert.Assert(t, errors.As(err, &ambiguous))
 }
 
@@ -223,7 +223,7 @@ func TestResolveDoesNotListEveryImage(t *testing.T) {
 		string(made[0].ID): {"ImageInspect " + made[0].ImageID, "ImageList"},
 	} {
 		docker.forgetCalls()
-		_, err := docker.engine().catalog.Resolve(t.Context(), word)
+		_, err := engineOf(docker).Resolve(t.Context(), word)
 		assert.NilError(t, err)
 		assert.DeepEqual(t, slices.Sorted(slices.Values(docker.calls)), want)
 	}
@@ -233,9 +233,9 @@ func TestResolveDoesNotListEveryImage(t *testing.T) {
 func TestResolveOfAContainer(t *testing.T) {
 	docker := listScene(t) // a, b and c of web, d of db, an hour apart
 	docker.run(t, "idle")
-	b, err := docker.engine().catalog.Resolve(t.Context(), "web:b")
+	b, err := engineOf(docker).Resolve(t.Context(), "web:b")
 	assert.NilError(t, err)
-	assert.NilError(t, docker.engine().docker.RemoveImage(t.Context(), "cua-snapshot/db:latest"))
+	assert.NilError(t, engineOf(docker).docker.RemoveImage(t.Context(), "cua-snapshot/db:latest"))
 	for word, want := range map[string]string{
 		"web":     "c",
 		"db":      "d", // whose tag latest the user has removed
@@ -250,7 +250,7 @@ func TestResolveOfAContainer(t *testing.T) {
 		"web@" + b.Created.Add(24*time.Hour).Format("2006-01-02"):             "c",
 		"web@" + b.Created.Add(2*time.Hour).Format("2006-01-02T15:04:05.000"): "c",
 	} {
-		s, err := docker.engine().catalog.Resolve(t.Context(), word)
+		s, err := engineOf(docker).Resolve(t.Context(), word)
 		assert.NilError(t, err, word)
 		assert.Equal(t, s.Name, want, word)
 	}
@@ -266,13 +266,13 @@ func TestResolveOfAContainer(t *testing.T) {
 		"web@5m@5m":      "invalid snapshot",
 		"web@2026-13-01": "invalid snapshot",
 	} {
-		_, err := docker.engine().catalog.Resolve(t.Context(), word)
+		_, err := engineOf(docker).Resolve(t.Context(), word)
 		assert.ErrorContains(t, err, want, word)
 	}
 	docker.run(t, "both") // is also what a snapshot is called
 	snapshotOf(t, docker, capture.Options{Container: "both"})
 	snapshotOf(t, docker, capture.Options{Container: "idle", Name: "both"})
-	_, err = docker.engine().catalog.Resolve(t.Context(), "both")
+	_, err = engineOf(docker).Resolve(t.Context(), "both")
 	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
 	assert.Equal(t, len(ambiguous.Candidates), 2)
@@ -282,13 +282,13 @@ func TestResolveDoesNotTakeWhatInheritedLabelsForASnapshot(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one")
 	child := docker.addImage("cua-snapshot/web:mine", &container.Config{Labels: docker.findImage(made[0].ImageID).config.Labels})
 	for _, word := range []string{"mine", "web:mine", "cua-snapshot/web:mine"} {
-		_, err := docker.engine().catalog.Resolve(t.Context(), word)
+		_, err := engineOf(docker).Resolve(t.Context(), word)
 		assert.Assert(t, err != nil, word)
 	}
 	child.config = &container.Config{Labels: map[string]string{labels.KeyID: "nonsense"}}
-	_, err := docker.engine().catalog.Resolve(t.Context(), "web:mine")
+	_, err := engineOf(docker).Resolve(t.Context(), "web:mine")
 	assert.ErrorContains(t, err, "read snapshot cua-snapshot/web:mine")
-	_, err = docker.engine().catalog.Resolve(t.Context(), "one")
+	_, err = engineOf(docker).Resolve(t.Context(), "one")
 	assert.NilError(t, err)
 }
 
@@ -305,19 +305,19 @@ func TestReferencesForCompletion(t *testing.T) {
 	}
 	docker.create(t, "shop-db-1", &container.Config{Labels: map[string]string{catalog.LabelService: "db", catalog.LabelProject: "shop", catalog.LabelDirectory: "/src/shop"}},
 		&container.HostConfig{Binds: []string{"data:/data"}})
-	engine, ctx := docker.engine(), t.Context()
+	engine, ctx := engineOf(docker), t.Context()
 	for prefix, want := range map[string]string{
 		"web": "web:one", "web:l": "web:latest", string(made[0].ID): string(made[0].ID), string(made[1].ID)[:15]: string(made[1].ID),
 		"W": "Web:" + string(made[2].ID), "nothing": "",
 	} {
-		assert.Equal(t, words(engine.catalog.References(ctx, prefix)), want)
+		assert.Equal(t, words(engine.References(ctx, prefix)), want)
 	}
-	assert.Equal(t, words(engine.catalog.Containers(ctx)), "shop-db-1 Web db web")
-	assert.Equal(t, words(engine.catalog.VolumeNames(ctx, "shop-db-1")), "data")
-	assert.Equal(t, words(engine.catalog.VolumeNames(ctx, "gone")), "")
-	assert.Assert(t, slices.Contains(strings.Fields(words(engine.catalog.VolumeNames(ctx, ""))), "data"))
-	assert.Equal(t, len(strings.Fields(words(engine.catalog.NetworkNames(ctx)))), 3)
-	services, err := engine.catalog.Services(ctx, "db")
+	assert.Equal(t, words(engine.Containers(ctx)), "shop-db-1 Web db web")
+	assert.Equal(t, words(engine.VolumeNames(ctx, "shop-db-1")), "data")
+	assert.Equal(t, words(engine.VolumeNames(ctx, "gone")), "")
+	assert.Assert(t, slices.Contains(strings.Fields(words(engine.VolumeNames(ctx, ""))), "data"))
+	assert.Equal(t, len(strings.Fields(words(engine.NetworkNames(ctx)))), 3)
+	services, err := engine.Services(ctx, "db")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, services, []catalog.Service{{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}})
 }

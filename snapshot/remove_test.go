@@ -24,14 +24,14 @@ import (
 
 func removeOne(t *testing.T, e *Engine, word string, o removal.Options, p plan.Progress) (catalog.Snapshot, error) {
 	t.Helper()
-	results := e.removal.Remove(t.Context(), []string{word}, o, p)
+	results := e.Remove(t.Context(), []string{word}, o, p)
 	assert.Equal(t, len(results), 1)
 	return results[0].Snapshot, results[0].Err
 }
 
 func remove(t *testing.T, docker *fakeDocker, word string) catalog.Snapshot {
 	t.Helper()
-	s, err := removeOne(t, docker.engine(), word, removal.Options{}, nil)
+	s, err := removeOne(t, engineOf(docker), word, removal.Options{}, nil)
 	assert.NilError(t, err)
 	return s
 }
@@ -39,7 +39,7 @@ func remove(t *testing.T, docker *fakeDocker, word string) catalog.Snapshot {
 func TestRemoveMovesLatestToTheNewestThatIsLeft(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two", "web:three", "db:one")
 	latest := func() string {
-		s, err := docker.engine().catalog.Resolve(t.Context(), "web:latest")
+		s, err := engineOf(docker).Resolve(t.Context(), "web:latest")
 		if cerrdefs.IsNotFound(err) {
 			return "none"
 		}
@@ -79,14 +79,14 @@ func TestRemoveRefuses(t *testing.T) {
 	docker.findImage(made[1].ImageID).config.Labels["cua.snapshot.pinned"] = "true"
 	before := docker.world()
 
-	_, err := removeOne(t, docker.engine(), "pinned", removal.Options{}, nil)
+	_, err := removeOne(t, engineOf(docker), "pinned", removal.Options{}, nil)
 	assert.Error(t, err, "snapshot "+string(made[1].ID)+" is pinned")
 	assert.Assert(t, cerrdefs.IsFailedPrecondition(err))
-	_, err = removeOne(t, docker.engine(), "gone", removal.Options{}, nil)
+	_, err = removeOne(t, engineOf(docker), "gone", removal.Options{}, nil)
 	assert.Assert(t, cerrdefs.IsNotFound(err))
 	assert.Equal(t, docker.world(), before)
 
-	_, err = removeOne(t, docker.engine(), "pinned", removal.Options{Force: true}, nil)
+	_, err = removeOne(t, engineOf(docker), "pinned", removal.Options{Force: true}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, !strings.Contains(docker.world(), "pinned"))
 }
@@ -99,13 +99,13 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 	assert.NilError(t, docker.ContainerStart(t.Context(), ape.id, container.StartOptions{}))
 
 	var got events
-	_, err := removeOne(t, docker.engine(), "one", removal.Options{}, got.progress)
+	_, err := removeOne(t, engineOf(docker), "one", removal.Options{}, got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.warnings(), []string{
 		"the layers of " + string(made[0].ID) + " are used by container ape, zebra, and are freed when that is removed",
 	})
 	assert.Assert(t, !strings.Contains(docker.world(), string(made[0].ID)+" "), docker.world())
-	_, err = docker.engine().catalog.Resolve(t.Context(), string(made[0].ID))
+	_, err = engineOf(docker).Resolve(t.Context(), string(made[0].ID))
 	assert.Assert(t, cerrdefs.IsNotFound(err))
 	assert.Equal(t, ape.state, "running")
 	assert.NilError(t, docker.ContainerStart(t.Context(), "zebra", container.StartOptions{}))
@@ -158,13 +158,13 @@ func TestRemoveOfAnotherImageOfThatIDKeepsTheArchives(t *testing.T) {
 	stolen[labels.KeyContainerName] = "evil"
 	docker.addImage("cua-snapshot/evil:"+string(made.ID), &container.Config{Labels: stolen})
 
-	_, err := removeOne(t, docker.engine(), string(made.ID), removal.Options{Force: true}, nil)
+	_, err := removeOne(t, engineOf(docker), string(made.ID), removal.Options{Force: true}, nil)
 	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
 	assert.DeepEqual(t, slices.Sorted(slices.Values(ambiguous.Candidates)), []string{"evil:" + string(made.ID), "web:" + string(made.ID)})
 
 	var got events
-	_, err = removeOne(t, docker.engine(), "evil:"+string(made.ID), removal.Options{}, got.progress)
+	_, err = removeOne(t, engineOf(docker), "evil:"+string(made.ID), removal.Options{}, got.progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.warnings(), []string{"the archives of " + string(made.ID) + " stay: they belong to a snapshot of another container"})
 	assert.Equal(t, len(service.archives[string(made.ID)]), 1)
@@ -201,7 +201,7 @@ func TestSweepGoesByTheEnginesClock(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two")
 	orphan := docker.addImage("", &container.Config{Labels: docker.findImage(made[0].ImageID).config.Labels})
 	orphan.comment = catalog.CommitComment(made[0].ID)
-	client := docker.engine()
+	client := engineOf(docker)
 	client.now = func() time.Time { return docker.clock.Add(1000 * removal.OrphanAge) }
 	_, err := removeOne(t, client, "one", removal.Options{}, nil)
 	assert.NilError(t, err)
@@ -223,7 +223,7 @@ func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "five"})
 	docker.forgetCalls()
 
-	results := docker.engine().removal.Remove(t.Context(), []string{"web:one", "gone", "five", "four", "web", "three"}, removal.Options{}, nil)
+	results := engineOf(docker).Remove(t.Context(), []string{"web:one", "gone", "five", "four", "web", "three"}, removal.Options{}, nil)
 
 	var got []string
 	for _, r := range results {
@@ -233,7 +233,7 @@ func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
 		}
 		got = append(got, r.Word+" removed "+r.Snapshot.Name)
 	}
-	four, err := docker.engine().catalog.Resolve(t.Context(), "web")
+	four, err := engineOf(docker).Resolve(t.Context(), "web")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got, []string{
 		"web:one removed one", "gone: no such snapshot: gone", "five removed five", "four: snapshot " + string(four.ID) + " is pinned",
@@ -251,7 +251,7 @@ func TestRemoveGoesOnInTheOtherStores(t *testing.T) {
 	docker := withMine(t, "id")
 	two := snapshotOf(t, docker, capture.Options{Container: "web", Name: "two"})
 	docker.findVolume("mine").labels[labels.KeyStoreID] = "another"
-	results := docker.engine().removal.Remove(t.Context(), []string{"one", "two"}, removal.Options{}, nil)
+	results := engineOf(docker).Remove(t.Context(), []string{"one", "two"}, removal.Options{}, nil)
 	assert.NilError(t, results[0].Err) // its archives went with its store
 	assert.NilError(t, results[1].Err)
 	_, there := docker.service.archives[string(two.ID)]
@@ -269,7 +269,7 @@ func TestRemoveOfManyByTheirIDsListsThemOnce(t *testing.T) {
 		words = append(words, string(snapshotOf(t, docker, capture.Options{Container: "web"}).ID))
 	}
 	docker.forgetCalls()
-	for _, r := range docker.engine().removal.Remove(t.Context(), words, removal.Options{}, nil) {
+	for _, r := range engineOf(docker).Remove(t.Context(), words, removal.Options{}, nil) {
 		assert.NilError(t, r.Err)
 	}
 	lists := slices.DeleteFunc(slices.Clone(docker.calls), func(call string) bool { return !strings.HasPrefix(call, "ImageList") })

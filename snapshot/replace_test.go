@@ -62,19 +62,19 @@ func (f *fakeDocker) wait(d time.Duration) {
 
 // replaceUntil has a restore in place of web:one die before a call that begins so,
 // but so many of them later. Its workers do not know yet that they are orphans.
-func (f *fakeDocker) replaceUntil(t *testing.T, call string, skip int) {
+func replaceUntil(t *testing.T, f *fakeDocker, call string, skip int) {
 	t.Helper()
 	f.dieAt, f.dieSkips = call, skip
-	_, _ = f.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+	_, _ = engineOf(f).Replace(t.Context(), replaceOptions(), nil)
 	assert.Assert(t, f.dead, "it never came to %s", call)
 	f.dieAt, f.dead = "", false
 	f.randomness += 50
 }
 
 // killedAt is replaceUntil, and the workers have ended.
-func (f *fakeDocker) killedAt(t *testing.T, call string, skip int) {
+func killedAt(t *testing.T, f *fakeDocker, call string, skip int) {
 	t.Helper()
-	f.replaceUntil(t, call, skip)
+	replaceUntil(t, f, call, skip)
 	f.clientDies()
 }
 
@@ -114,7 +114,7 @@ func TestReplaceIsDoneOrUndone(t *testing.T) {
 				return docker
 			}
 			operate := func(ctx context.Context, e *Engine) error {
-				_, err := e.replace.Replace(ctx, replaceOptions(), nil)
+				_, err := e.Replace(ctx, replaceOptions(), nil)
 				return err
 			}
 			kinds := []faultKind{faultRefuse, faultLoseAnswer, faultCancelBefore, faultCancelAfter, faultDie}
@@ -130,7 +130,7 @@ func checkReplaced(t *testing.T, o outcome, old fakeContainer) {
 	docker := o.docker
 	docker.clientDies()
 	docker.wait(time.Minute / 2) // what was made and never ran counts as dead
-	_, err := docker.engine().Recover(t.Context(), "", nil)
+	_, err := engineOf(docker).Recover(t.Context(), "", nil)
 	assert.NilError(t, err, "%v", o.err)
 	for line := range strings.Lines(docker.world()) {
 		assert.Assert(t, !strings.Contains(line, "-replaced-") && !strings.HasPrefix(line, "container cua-"), "%s", docker.world())
@@ -157,7 +157,7 @@ func TestReplaceChangesNothingWithoutAWayBack(t *testing.T) {
 	docker := withTwo(t)
 	old := docker.findContainer("web").id
 	docker.service.rotten = &protocol.Error{Class: protocol.Damaged, Message: `the copy of "file" is damaged`, Path: "file"}
-	_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	assert.ErrorIs(t, err, protocol.Damaged)
 	assert.ErrorContains(t, err, `the copy of "file" is damaged`)
 	assert.ErrorContains(t, err, "everything was put back")
@@ -170,7 +170,7 @@ func TestReplaceChangesNothingWithoutAWayBack(t *testing.T) {
 	o := replaceOptions()
 	o.NoSafety = true // asks for no way back
 	docker.service.rotten = errors.New("nobody looks")
-	_, err = docker.engine().replace.Replace(t.Context(), o, nil)
+	_, err = engineOf(docker).Replace(t.Context(), o, nil)
 	assert.NilError(t, err)
 	assertReplaced(t, docker, old)
 }
@@ -184,7 +184,7 @@ func TestReplaceAPausedOneShot(t *testing.T) {
 	web.state = "paused"
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err := docker.engine().replace.Replace(ctx, replaceOptions(), nil)
+	_, err := engineOf(docker).Replace(ctx, replaceOptions(), nil)
 	assert.NilError(t, err)
 	assertReplaced(t, docker, web.id)
 }

@@ -27,7 +27,7 @@ import (
 func restore1(t *testing.T, docker *fakeDocker, o runconfig.RestoreOptions) (copies.Restored, []string) {
 	t.Helper()
 	var got events
-	restored, err := docker.engine().copies.Restore(t.Context(), o, got.progress)
+	restored, err := engineOf(docker).Restore(t.Context(), o, got.progress)
 	assert.NilError(t, err)
 	return restored, got.warnings()
 }
@@ -218,7 +218,7 @@ func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
 		return runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: runconfig.StartAlways, Publish: nat.PortMap{"80/tcp": {{HostPort: port}}}}
 	}
 
-	_, err := docker.engine().copies.Restore(t.Context(), publish("8081"), nil)
+	_, err := engineOf(docker).Restore(t.Context(), publish("8081"), nil)
 	var problems *plan.ProblemsError
 	assert.Assert(t, errors.As(err, &problems), "%v", err)
 	assert.DeepEqual(t, problems.Problems, []plan.Problem{{
@@ -226,7 +226,7 @@ func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
 	}})
 	assert.Assert(t, !slices.Contains(docker.calls, "ContainerCreate copy"))
 
-	_, err = docker.engine().copies.Restore(t.Context(), publish("8082"), nil)
+	_, err = engineOf(docker).Restore(t.Context(), publish("8082"), nil)
 	assert.ErrorContains(t, err, "start container copy: listen tcp4 0.0.0.0:8082: bind: address already in use")
 	assert.Equal(t, docker.world(), before)
 
@@ -245,7 +245,7 @@ func TestAFailedStartIsToldOnce(t *testing.T) {
 	snapshotOf(t, docker, capture.Options{Container: "web"})
 	before := docker.world()
 	docker.startError = errors.New("exec: no such file")
-	_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: runconfig.StartAlways}, nil)
+	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: runconfig.StartAlways}, nil)
 	assert.Error(t, err, "start container copy: exec: no such file")
 	assert.Equal(t, docker.world(), before)
 }
@@ -257,7 +257,7 @@ func TestRestoreSaysWhatItLeavesOutForTheNetworks(t *testing.T) {
 	c := docker.create(t, "web", &container.Config{Hostname: "db"}, &container.HostConfig{NetworkMode: "front"})
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "connected"})
 	c.endpoints = map[string]*network.EndpointSettings{}
-	engine := docker.engine()
+	engine := engineOf(docker)
 	engine.random = &counter{last: 9}
 	_, err = engine.Create(t.Context(), capture.Options{Container: "web", Name: "alone"}, nil)
 	assert.NilError(t, err)
@@ -284,7 +284,7 @@ func TestRestoreRemovesWhatDoesNotStart(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	before := docker.world()
 	docker.startError = errors.New("exec: no such file: port 8080")
-	_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
+	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
 	assert.ErrorContains(t, err, "start container web-000001: exec: no such file")
 	assert.Equal(t, docker.world(), before)
 	assert.Assert(t, !docker.startedTwice)
@@ -308,7 +308,7 @@ func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {
 	docker.info.ID = "engine-2"
 	before := docker.world()
 
-	_, err = docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest", Name: "web"}, nil)
+	_, err = engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest", Name: "web"}, nil)
 
 	var problems *plan.ProblemsError
 	assert.Assert(t, errors.As(err, &problems), "%v", err)
@@ -336,7 +336,7 @@ create container %s (from %s)
 func TestRestoreOfAContainerThatIsGoneNamesTheOtherWay(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	notes := func(copied string) (texts []string) {
-		_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web", Name: copied}, func(e plan.Event) {
+		_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web", Name: copied}, func(e plan.Event) {
 			if e.Level == plan.LevelNote {
 				texts = append(texts, e.Text)
 			}

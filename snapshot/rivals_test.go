@@ -36,9 +36,9 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 		t.Run("restore, "+name, func(t *testing.T) {
 			docker := withTwo(t)
 			old := docker.findContainer("web").id
-			engine := docker.engine()
-			engine.use(docker.service.after(func() { docker.killedAt(t, moment.call, moment.skip) }))
-			replaced, err := engine.replace.Replace(t.Context(), replaceOptions(), nil)
+			engine := engineOf(docker)
+			engine.use(docker.service.after(func() { killedAt(t, docker, moment.call, moment.skip) }))
+			replaced, err := engine.Replace(t.Context(), replaceOptions(), nil)
 			assert.NilError(t, err)
 			assertReplaced(t, docker, old)
 			assert.DeepEqual(t, docker.service.archives[string(replaced.Safety.ID)], []string{"two"})
@@ -46,8 +46,8 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 		t.Run("create, "+name, func(t *testing.T) {
 			docker := withTwo(t)
 			old := docker.findContainer("web").id
-			engine := docker.engine()
-			engine.use(docker.service.after(func() { docker.killedAt(t, moment.call, moment.skip) }))
+			engine := engineOf(docker)
+			engine.use(docker.service.after(func() { killedAt(t, docker, moment.call, moment.skip) }))
 			created, err := engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
@@ -80,12 +80,12 @@ func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
 			docker.service.waiting = func(string) { // the other one ends meanwhile
 				docker.service.waiting = nil
 				docker.clientDies()
-				_, err := docker.engine().Recover(t.Context(), "", nil)
+				_, err := engineOf(docker).Recover(t.Context(), "", nil)
 				assert.NilError(t, err)
 			}
-			engine := docker.engine()
+			engine := engineOf(docker)
 			engine.use(docker.service.after(func() {}))
-			prepare(t, docker, engine, func() { docker.replaceUntil(t, "apply data", 1) })
+			prepare(t, docker, engine, func() { replaceUntil(t, docker, "apply data", 1) })
 			created, err := engine.Create(t.Context(), capture.Options{Container: "peer"}, nil)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
@@ -93,14 +93,14 @@ func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
 	}
 	t.Run("which is not for ever", func(t *testing.T) {
 		docker := withPeer(t)
-		docker.replaceUntil(t, "apply data", 1)
-		_, err := docker.engine().Create(t.Context(), capture.Options{Container: "peer"}, nil)
+		replaceUntil(t, docker, "apply data", 1)
+		_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "peer"}, nil)
 		assert.ErrorContains(t, err, "another snapshot operation is under way (restore ")
 	})
 	t.Run("but puts right what a dead one has left", func(t *testing.T) {
 		docker := withPeer(t)
-		docker.killedAt(t, "apply data", 1)
-		created, err := docker.engine().Create(t.Context(), capture.Options{Container: "peer"}, nil)
+		killedAt(t, docker, "apply data", 1)
+		created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "peer"}, nil)
 		assert.NilError(t, err)
 		assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
 	})
@@ -121,7 +121,7 @@ func TestReplaceWaitsForWhoReadsItsVolumes(t *testing.T) {
 		assert.Equal(t, docker.findContainer(old).state, "running")
 		assert.NilError(t, reader.Close())
 	}
-	_, err = docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	assert.NilError(t, err)
 	assert.Assert(t, waited)
 	assertReplaced(t, docker, old)
@@ -132,7 +132,7 @@ func TestReplaceDoesNotWaitForWhoWaitsForIt(t *testing.T) {
 	docker := withTwo(t)
 	old := docker.findContainer("web").id
 	docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "restore", "cua.snapshot.worker.frozen": "null"}, []string{"data"}, false)
-	_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	assert.NilError(t, err)
 	assertReplaced(t, docker, old)
 }
@@ -149,12 +149,12 @@ func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
 		waited = true
 		docker.clientDies()
 	}
-	engine := docker.engine()
+	engine := engineOf(docker)
 	engine.use(docker.service.after(func() {}))
-	engine.use(engine.volumes.(*fakeVolumes).after(func() { docker.replaceUntil(t, "apply data", 1) }))
+	engine.use(engine.volumes.(*fakeVolumes).after(func() { replaceUntil(t, docker, "apply data", 1) }))
 	o := replaceOptions()
 	o.Snapshot, o.StopOthers = "peer:latest", true
-	replaced, err := engine.replace.Replace(t.Context(), o, nil)
+	replaced, err := engine.Replace(t.Context(), o, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, waited)
 	assert.DeepEqual(t, docker.service.archives[string(replaced.Safety.ID)], []string{"two"})
@@ -179,10 +179,10 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 		evil := docker.create(t, "evil"+string(rune('0'+i)), &container.Config{Labels: journal}, &container.HostConfig{})
 		evil.state = "exited"
 	}
-	engine := docker.engine()
+	engine := engineOf(docker)
 	_, err := engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
-	_, err = engine.copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
+	_, err = engine.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 	assert.NilError(t, err)
 	done, err := engine.Recover(t.Context(), "", nil)
 	assert.NilError(t, err)
@@ -202,12 +202,12 @@ func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 		"cua.snapshot.worker.journal": "2", "cua.snapshot.worker.plugin": "v9",
 	}, nil, false).state = "exited"
 	var got events
-	_, err := docker.engine().Create(t.Context(), capture.Options{Container: "peer"}, got.progress)
+	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "peer"}, got.progress)
 	assert.NilError(t, err)
 	assert.Assert(t, strings.Contains(strings.Join(got.warnings(), "\n"), "is left alone: read journal"))
-	_, err = docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
+	_, err = engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.ErrorContains(t, err, `read journal: it is of version "2"`)
-	_, err = docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	other, ok := errors.AsType[*volumebackup.JournalVersionError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, other.Plugin, "v9")
@@ -219,11 +219,11 @@ func TestRecoverWaitsForAWorkerThatIsAboutToEnd(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		docker := withTwo(t)
 		web := docker.findContainer("web").id
-		docker.replaceUntil(t, "apply data", 1)
+		replaceUntil(t, docker, "apply data", 1)
 		if ends {
 			docker.before("ContainerList", 1, docker.clientDies)
 		}
-		done, err := docker.engine().Recover(t.Context(), "web", nil)
+		done, err := engineOf(docker).Recover(t.Context(), "web", nil)
 		assert.NilError(t, err)
 		if !ends {
 			assert.Equal(t, len(done), 0)
@@ -243,7 +243,7 @@ func TestCreateLooksAgainForAContainerThatWasAside(t *testing.T) {
 		web.name = "aside"
 		docker.before("ContainerInspect", 0, func() { web.name = "web" })
 	})
-	_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
+	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
 }
 
@@ -251,17 +251,17 @@ func TestCreateLooksAgainForAContainerThatWasAside(t *testing.T) {
 func TestRecoverLeavesAVolumeInUseAlone(t *testing.T) {
 	docker := withTwo(t)
 	old := docker.findContainer("web").id
-	docker.killedAt(t, "ContainerCreate web", 0)
+	killedAt(t, docker, "ContainerCreate web", 0)
 	user := docker.create(t, "user", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
 	user.state = "running"
 	docker.findVolume("data").content = "three"
 	for range 2 {
-		_, err := docker.engine().Recover(t.Context(), "web", nil)
+		_, err := engineOf(docker).Recover(t.Context(), "web", nil)
 		assert.ErrorContains(t, err, "volume data is in use by container user: stop it, then type docker snapshot recover web")
 		assert.Equal(t, docker.data(), "three")
 	}
 	user.state = "exited"
-	_, err := docker.engine().Recover(t.Context(), "web", nil)
+	_, err := engineOf(docker).Recover(t.Context(), "web", nil)
 	assert.NilError(t, err)
 	assert.Equal(t, docker.data(), "two")
 	assert.Equal(t, docker.findContainer("web").id, old)
@@ -283,13 +283,13 @@ func TestRecoverFinishesWhatHasGoneOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
 			old := docker.findContainer("web").id
-			docker.killedAt(t, "held", 1) // it is up, but the restore is not settled
+			killedAt(t, docker, "held", 1) // it is up, but the restore is not settled
 			made := docker.findContainer("web")
 			assert.Assert(t, made.id != old && made.state == "running")
 			docker.findVolume("data").content = "three"
 			docker.clock = docker.clock.Add(tc.later)
 			tc.change(docker, made)
-			done, err := docker.engine().Recover(t.Context(), "", nil)
+			done, err := engineOf(docker).Recover(t.Context(), "", nil)
 			assert.NilError(t, err)
 			web := docker.findContainer("web")
 			if !tc.finished {
@@ -300,7 +300,7 @@ func TestRecoverFinishesWhatHasGoneOn(t *testing.T) {
 			assert.Assert(t, docker.findContainer(old) == nil)
 			finished := func(r replace.Recovery) bool { return strings.Contains(r.Text, "the restore of ") }
 			assert.Assert(t, slices.ContainsFunc(done, finished), "%v", done)
-			again, err := docker.engine().Recover(t.Context(), "", nil)
+			again, err := engineOf(docker).Recover(t.Context(), "", nil)
 			assert.NilError(t, err)
 			assert.Equal(t, len(again), 0)
 		})
@@ -312,19 +312,19 @@ func TestRecoverFinishesWhatHasGoneOn(t *testing.T) {
 func TestSettleFinishesASettledRestore(t *testing.T) {
 	docker := withTwo(t)
 	old := docker.findContainer("web").id
-	docker.replaceUntil(t, "ContainerRemove "+old, 0)
+	replaceUntil(t, docker, "ContainerRemove "+old, 0)
 	docker.service.waiting = func(string) { docker.clientDies() }
-	assert.NilError(t, docker.engine().replace.Settle(t.Context(), "web", nil))
+	assert.NilError(t, engineOf(docker).Settle(t.Context(), "web", nil))
 	assertReplaced(t, docker, old)
 }
 
 func TestTheReplacedContainerIsKeptIfItIsTheLast(t *testing.T) {
 	docker := withTwo(t)
 	old := docker.findContainer("web").id
-	docker.killedAt(t, "ContainerRemove "+old, 0)
+	killedAt(t, docker, "ContainerRemove "+old, 0)
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
 	var got events
-	_, err := docker.engine().Recover(t.Context(), "", got.progress)
+	_, err := engineOf(docker).Recover(t.Context(), "", got.progress)
 	assert.NilError(t, err)
 	assert.Assert(t, docker.findContainer(old) != nil)
 	assert.Assert(t, strings.Contains(strings.Join(got.warnings(), "\n"), "is kept"))
@@ -350,7 +350,7 @@ func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
 					docker.kill(lock)
 					meanwhile(t, docker)
 				})
-				_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+				_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 				assert.Assert(t, err != nil)
 				written := slices.ContainsFunc(docker.calls, func(call string) bool { return strings.HasPrefix(call, "apply") })
 				assert.Equal(t, written, call != "ContainerStop" && call != "ContainerRename")
@@ -375,7 +375,7 @@ func TestReplaceTakesItsLockAgainToTakeBack(t *testing.T) {
 			held = c != nil && c.state == "running"
 		})
 	})
-	_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	assert.ErrorContains(t, err, "everything was put back")
 	assert.Assert(t, held)
 }
@@ -394,7 +394,7 @@ func TestReplaceThatCannotTakeItsLockAgainLeavesItsJournal(t *testing.T) {
 				docker.kill(lock)
 				docker.refused = refused
 			})
-			_, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+			_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 			assert.Assert(t, err != nil)
 			docker.refused = nil
 			docker.clientDies()
@@ -411,16 +411,16 @@ func TestReplaceThatCannotTakeItsLockAgainLeavesItsJournal(t *testing.T) {
 func TestAWorkerWithoutARecordDoesNotHideTheOneThatHasIt(t *testing.T) {
 	for name, repair := range map[string]func(e *Engine) error{
 		"recover": func(e *Engine) error { _, err := e.Recover(t.Context(), "web", nil); return err },
-		"guard":   func(e *Engine) error { return e.replace.Settle(t.Context(), "web", nil) },
+		"guard":   func(e *Engine) error { return e.Settle(t.Context(), "web", nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
 			lock := volumebackup.LockName(docker.findContainer("web").id)
-			docker.killedAt(t, "apply data", 1)
+			killedAt(t, docker, "apply data", 1)
 			again := *docker.findContainer(lock)
 			again.id, again.name = docker.newID(), lock+"-again"
 			docker.containers = append(docker.containers, &again)
-			assert.NilError(t, repair(docker.engine()))
+			assert.NilError(t, repair(engineOf(docker)))
 			assert.Equal(t, docker.findContainer("web").state+docker.data(), "runningtwo")
 			assert.Assert(t, !strings.Contains(docker.world(), "container cua-snapshot"), docker.world())
 		})
@@ -441,6 +441,6 @@ func (f *fakeDocker) lock(name string) string {
 
 func recoverAll(t *testing.T, docker *fakeDocker) {
 	t.Helper()
-	_, err := docker.engine().Recover(t.Context(), "", nil)
+	_, err := engineOf(docker).Recover(t.Context(), "", nil)
 	assert.NilError(t, err)
 }

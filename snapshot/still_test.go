@@ -51,7 +51,7 @@ func (f *fakeDocker) count(call string) int {
 func createWeb(t *testing.T, docker *fakeDocker, p plan.Progress) (capture.Created, error) {
 	t.Helper()
 	docker.forgetCalls()
-	created, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, p)
+	created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, p)
 	assert.Assert(t, !strings.Contains(docker.world(), "container cua-snapshot"), docker.world())
 	untagged := 0
 	for _, img := range docker.images {
@@ -217,14 +217,14 @@ func TestCreateWaitsForWhoFreezesTheSameContainers(t *testing.T) {
 	t.Run("which is not for ever", func(t *testing.T) {
 		docker := withSharer(t)
 		_ = peerSnapshot(t, docker)
-		_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
+		_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 		assert.ErrorContains(t, err, "another snapshot operation is under way")
 	})
 	t.Run("but not for one that began later", func(t *testing.T) {
 		docker := withSharer(t)
 		docker.before("pass", 0, func() { _ = peerSnapshot(t, docker) })
 		docker.service.waiting = func(string) { t.Error("they wait for each other") }
-		_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
+		_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 		assert.NilError(t, err)
 	})
 }
@@ -251,7 +251,7 @@ func TestCreateLeavesItsJournalIfItCannotThaw(t *testing.T) {
 	docker.before("pass", 1, func() {
 		docker.refused = []string{"pass", "ContainerUnpause " + web}
 	})
-	_, err := docker.engine().Create(t.Context(), capture.Options{Container: "web"}, nil)
+	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.ErrorContains(t, err, "refused pass")
 	assert.ErrorContains(t, err, "is still paused, thaw it with docker unpause")
 	assert.Equal(t, docker.findContainer("web").state+docker.findContainer("peer").state, "pausedrunning")

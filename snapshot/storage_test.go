@@ -51,11 +51,11 @@ func TestWritersUnderOtherNamesAreFrozen(t *testing.T) {
 func TestReplaceFindsHoldersUnderOtherNames(t *testing.T) {
 	docker := aliased(t)
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
-	_, err := docker.engine().replace.Replace(t.Context(), replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
+	_, err := engineOf(docker).Replace(t.Context(), replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
 	for _, name := range []string{"bound", "part", "twin", "reader"} {
 		assert.ErrorContains(t, err, "volume data is in use by container "+name)
 		docker.findContainer(name).state = "exited"
 	}
-	_, err = docker.engine().replace.Replace(t.Context(), replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
+	_, err = engineOf(docker).Replace(t.Context(), replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
 	assert.NilError(t, err)
 }

@@ -44,7 +44,7 @@ func TestListMarksSnapshotsWhoseStoreIsGone(t *testing.T) {
 			tc.change(docker, docker.findVolume(service.Store()))
 
 			var got events
-			list, err := docker.engine().List(t.Context(), catalog.ListOptions{}, got.progress)
+			list, err := engineOf(docker).List(t.Context(), catalog.ListOptions{}, got.progress)
 			assert.NilError(t, err)
 			assert.Assert(t, is.Len(list, 1))
 			assert.Equal(t, list[0].Gone, tc.gone)
@@ -87,7 +87,7 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 		},
 		"in place": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
-			replaced, err := docker.engine().replace.Replace(t.Context(), replaceOptions(), nil)
+			replaced, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 			assert.NilError(t, err)
 			assert.Equal(t, docker.data(), "one")
 			assert.Equal(t, replaced.Safety.Store, "mine")
@@ -96,12 +96,12 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 			t.Helper()
 			o := replaceOptions()
 			o.DryRun = true
-			_, err := docker.engine().replace.Replace(t.Context(), o, nil)
+			_, err := engineOf(docker).Replace(t.Context(), o, nil)
 			assert.NilError(t, err)
 		},
 		"in place, interrupted": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
-			docker.killedAt(t, "apply data", 1)
+			killedAt(t, docker, "apply data", 1)
 			assert.Equal(t, docker.data(), "half of one")
 			recoverAll(t, docker)
 			assert.Equal(t, docker.data(), "two")
@@ -109,14 +109,14 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 		},
 		"in place, settled by the guard": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
-			docker.killedAt(t, "apply data", 1)
-			assert.NilError(t, docker.engine().replace.Settle(t.Context(), "web", nil))
+			killedAt(t, docker, "apply data", 1)
+			assert.NilError(t, engineOf(docker).Settle(t.Context(), "web", nil))
 			assert.Equal(t, docker.data(), "two")
 		},
 		"files": func(t *testing.T, docker *fakeDocker) {
 			t.Helper()
-			e := docker.engine()
-			s, err := e.catalog.Resolve(t.Context(), "one")
+			e := engineOf(docker)
+			s, err := e.Resolve(t.Context(), "one")
 			assert.NilError(t, err)
 			assert.NilError(t, e.archives.Entries(t.Context(), s, s.Mounts[0], nil))
 		},
@@ -136,18 +136,18 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
 	docker := withMine(t, "id")
 	docker.findVolume("mine").labels[labels.KeyStoreID] = "another"
-	_, err := docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
+	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
 	none, ok := errors.AsType[*volumebackup.NoStoreError](err)
 	assert.Assert(t, ok, "%v", err)
-	s, err := docker.engine().catalog.Resolve(t.Context(), "one")
+	s, err := engineOf(docker).Resolve(t.Context(), "one")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, none, &volumebackup.NoStoreError{Store: "mine", Snapshot: string(s.ID)})
 
 	docker.service.homes[string(s.ID)] = "given"
-	e := docker.engine()
+	e := engineOf(docker)
 	docker.service.store.Name = "given"
 	WithGivenStore()(e)
-	_, err = e.copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
+	_, err = e.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
 	assert.NilError(t, err)
 }
 
@@ -156,10 +156,10 @@ func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
 func TestTheStoreOfAForeignSnapshotIsBelievedByItsIDOnly(t *testing.T) {
 	for id, want := range map[string]string{"": volumebackup.DefaultStore, "id": "mine"} {
 		docker := withMine(t, id)
-		s, err := docker.engine().catalog.Resolve(t.Context(), "one")
+		s, err := engineOf(docker).Resolve(t.Context(), "one")
 		assert.NilError(t, err)
 		s.Seal = ""
-		found, err := docker.engine().archives.At(t.Context(), s)
+		found, err := engineOf(docker).archives.At(t.Context(), s)
 		assert.NilError(t, err)
 		assert.Equal(t, found.Store(), want)
 	}
@@ -170,11 +170,11 @@ func TestTheStoreOfAForeignSnapshotIsBelievedByItsIDOnly(t *testing.T) {
 func TestEveryStoreIsSwept(t *testing.T) {
 	docker := withMine(t, "id")
 	docker.service.sweepDue = true
-	created, err := docker.engine().Create(t.Context(), capture.Options{Container: "web", Name: "two"}, nil)
+	created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web", Name: "two"}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, created.SweepDue)
 	assert.Equal(t, len(docker.seen), 0) // the answer does not wait for it
-	docker.engine().removal.Sweep(t.Context(), nil)
+	engineOf(docker).Sweep(t.Context(), nil)
 	assert.Equal(t, len(docker.seen), 1)
 	assert.Equal(t, len(docker.seen[0].Snapshots), 2)
 
@@ -184,7 +184,7 @@ func TestEveryStoreIsSwept(t *testing.T) {
 
 	docker.refused = []string{"remove archives"}
 	var got events
-	_, err = docker.engine().Recover(t.Context(), "", got.progress)
+	_, err = engineOf(docker).Recover(t.Context(), "", got.progress)
 	assert.NilError(t, err)
 	assert.Equal(t, len(got.warnings()), 1)
 }

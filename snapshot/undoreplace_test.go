@@ -32,7 +32,7 @@ func interrupted(t *testing.T, docker *fakeDocker) pending.Journal {
 	t.Helper()
 	web, reader := docker.run(t, "web"), docker.run(t, "reader")
 	target := snapshotOf(t, docker, capture.Options{Container: "web", Name: "target"})
-	e := docker.engine()
+	e := engineOf(docker)
 	e.random = &counter{last: 100}
 	safety, err := e.Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
@@ -57,7 +57,7 @@ func TestUndoEndsTheSameWhateverGoesWrongOnTheWay(t *testing.T) {
 	}
 	withEachFault(t, scene, undo, func(t *testing.T, o outcome) {
 		if o.err != nil { // and again, when the cause is gone
-			assert.NilError(t, undo(t.Context(), o.docker.engine()))
+			assert.NilError(t, undo(t.Context(), engineOf(o.docker)))
 		}
 		web := o.docker.findContainer("web")
 		assert.Equal(t, web.id, j.Old)
@@ -77,12 +77,12 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		if removed {
 			assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
 		}
-		text, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+		text, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 		assert.NilError(t, err)
 		web := docker.findContainer("web")
 		assert.Equal(t, web.state, "running")
 		assert.Equal(t, web.files, "files of web")
-		_, err = docker.engine().catalog.Resolve(t.Context(), string(j.Safety))
+		_, err = engineOf(docker).Resolve(t.Context(), string(j.Safety))
 		if !removed {
 			assert.Equal(t, web.id, j.Old)
 			assert.Assert(t, err != nil)
@@ -91,7 +91,7 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		assert.NilError(t, err)
 		assert.Equal(t, web.config.Labels[labels.KeyRestoredFrom], string(j.Safety))
 		assert.Assert(t, is.Contains(text, "which somebody had removed, was made again"))
-		again, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+		again, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, again, text)
 		assert.Equal(t, docker.findContainer("web").id, web.id)
@@ -104,7 +104,7 @@ func TestUndoKeepsTheNewContainerIfNothingElseIsLeft(t *testing.T) {
 	j.Safety = ""
 	assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
 	made := docker.findContainer("web").id
-	text, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+	text, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(text, "stays"))
 	assert.Equal(t, docker.findContainer("web").id, made)
@@ -120,7 +120,7 @@ func TestUndoOfADeadContainerThatWasNotCapturedYet(t *testing.T) {
 	j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old}, "20260131-120000-0000ff")
 	j.Volumes = []string{"data"}
 	web.name = j.Aside
-	text, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+	text, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(text, "everything was put back"))
 	assert.Equal(t, web.name, "web")
@@ -130,7 +130,7 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 	docker := newFakeDocker()
 	j := interrupted(t, docker)
 	docker.startError = errors.New("port is already allocated")
-	_, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+	_, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	stuck, ok := errors.AsType[*replace.UndoError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, stuck.Container, "web")
@@ -139,7 +139,7 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 		"  - container reader, which shares them, is named reader and is stopped\n"+
 		"  - the snapshot "+string(j.Safety)+" holds what there was")
 	docker.startError = nil
-	_, err = docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+	_, err = engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, docker.findContainer("reader").state, "running")
 }
@@ -149,7 +149,7 @@ func TestUndoThatFailsBeforeTheVolumesAreBackStartsNobody(t *testing.T) {
 	docker := newFakeDocker()
 	j := interrupted(t, docker)
 	j.Volumes, j.Safety = []string{"data"}, "20260131-120000-0000ff"
-	_, err := docker.engine().replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+	_, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	stuck, ok := errors.AsType[*replace.UndoError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Assert(t, is.Contains(stuck.State, "named "+j.Aside+" and is stopped"))
@@ -203,7 +203,7 @@ func TestAwaitStop(t *testing.T) {
 				web.name = j.Aside
 			}
 			started := docker.clock
-			assert.NilError(t, docker.engine().replace.AwaitStop(t.Context(), j, nil))
+			assert.NilError(t, engineOf(docker).replace.AwaitStop(t.Context(), j, nil))
 			waited := docker.clock.Sub(started)
 			if tc.suspect == "" {
 				assert.Equal(t, waited, time.Duration(0))
@@ -212,7 +212,7 @@ func TestAwaitStop(t *testing.T) {
 			assert.Assert(t, waited >= 12*time.Second, "%s", waited) // it was not being stopped
 
 			watched := &stoppingDocker{docker, docker.findContainer(tc.suspect).id, 4}
-			e := docker.engineThrough(watched)
+			e := engineThrough(docker, watched)
 			started = docker.clock
 			assert.NilError(t, e.replace.AwaitStop(t.Context(), j, nil))
 			assert.Assert(t, docker.clock.Sub(started) < 12*time.Second)
@@ -236,13 +236,13 @@ func TestOthersThatCannotBeStartedAreTold(t *testing.T) {
 	a.state, b.state = "exited", "paused"
 	var got events
 	others := []pending.Other{{ID: "gone", Name: "gone"}, {ID: b.id, Name: "two", Paused: true}, {ID: a.id, Name: "one", Paused: true}}
-	assert.NilError(t, docker.engine().replace.StartOthers(t.Context(), others, got.progress))
+	assert.NilError(t, engineOf(docker).replace.StartOthers(t.Context(), others, got.progress))
 	assert.Equal(t, len(got.warnings()), 1)
 	assert.Assert(t, is.Contains(got.warnings()[0], "container gone, which was stopped for its volumes, was removed meanwhile"))
 	assert.Equal(t, a.state, "paused")
 	assert.Equal(t, b.state, "paused")
 	a.state, docker.startError = "exited", errors.New("its port is taken")
-	err := docker.engine().replace.StartOthers(t.Context(), others, got.progress)
+	err := engineOf(docker).replace.StartOthers(t.Context(), others, got.progress)
 	assert.ErrorContains(t, err, "container one, which was stopped for its volumes, could not be started again: its port is taken")
 }
 
@@ -284,7 +284,7 @@ func TestReconnect(t *testing.T) {
 	delete(c.endpoints, "n1")
 	docker.networks["n2"] = "another"
 	delete(docker.networks, "n3")
-	err := docker.engine().docker.Reconnect(t.Context(), c.inspect(false), j.Endpoints)
+	err := engineOf(docker).docker.Reconnect(t.Context(), c.inspect(false), j.Endpoints)
 	assert.ErrorContains(t, err, "network n3 of container web does not exist any more: create it again")
 	assert.Equal(t, c.endpoints["n1"].NetworkID, "id1")
 	assert.DeepEqual(t, c.endpoints["n1"].Aliases, []string{"alias"})

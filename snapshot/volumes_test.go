@@ -22,7 +22,7 @@ func TestCaptureMountsKnowsAnonymousVolumesAndSubpaths(t *testing.T) {
 		{Type: mount.TypeTmpfs, Target: "/tmp"},
 	}})
 	docker.findVolume("labelled").labels = map[string]string{runconfig.LabelAnonymous: ""}
-	mounts, err := docker.engine().capture.CaptureMounts(t.Context(), c.inspect(false))
+	mounts, err := engineOf(docker).capture.CaptureMounts(t.Context(), c.inspect(false))
 	assert.NilError(t, err)
 	assert.Equal(t, len(mounts), 4)
 	assert.Assert(t, mounts[0].Anonymous && mounts[0].Destination == "/anonymous")
@@ -39,7 +39,7 @@ func TestRestoreRefusesAVolumeThatExistsAlready(t *testing.T) {
 	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: "data-000001"})
 	assert.NilError(t, err)
 	before := docker.world()
-	_, err = docker.engine().copies.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest"}, nil)
+	_, err = engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest"}, nil)
 	assert.ErrorContains(t, err, "create volume data-000001: a volume of that name exists already")
 	assert.Equal(t, docker.world(), before)
 }
@@ -52,10 +52,10 @@ func TestADryRunLooksForTheContentOfVolumes(t *testing.T) {
 	snapshotOf(t, docker, capture.Options{Container: "web"})
 	before := docker.world()
 	dry := runconfig.RestoreOptions{Snapshot: "web:latest", DryRun: true}
-	_, err := docker.engine().copies.Restore(t.Context(), dry, nil)
+	_, err := engineOf(docker).Restore(t.Context(), dry, nil)
 	assert.NilError(t, err)
 	clear(service.archives)
-	_, err = docker.engine().copies.Restore(t.Context(), dry, nil)
+	_, err = engineOf(docker).Restore(t.Context(), dry, nil)
 	var problems *plan.ProblemsError
 	assert.Assert(t, errors.As(err, &problems), "%v", err)
 	assert.Equal(t, problems.Problems[0].Kind, plan.ProblemNoArchive)
