@@ -67,7 +67,7 @@ scripts() {
 	start_engine "$kind"
 	e2e/image.sh busybox postgres redis sqlite
 	# The fake engine of the unit tests and the real one keep the same contract.
-	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot
+	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot/enginetest
 	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 40m "$@" ./e2e
 	# Always the same cells: a change is judged by what it does, not by the draw. Others are run by hand.
 	(($#)) || run_faults -seed 2026

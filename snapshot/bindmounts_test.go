@@ -9,30 +9,20 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-func (e *events) notes() []string {
-	texts := []string{}
-	for _, event := range e.all {
-		if event.Level == plan.LevelNote {
-			texts = append(texts, event.Text)
-		}
-	}
-	return texts
-}
-
 // withBinds is an engine with a container web that has bind mounts in every form,
 // of which there is a snapshot web:one.
-func withBinds(t *testing.T, own map[string]string) *fakeDocker {
+func withBinds(t *testing.T, own map[string]string) *enginetest.Docker {
 	t.Helper()
-	docker := newFakeDocker()
-	docker.withVolumes()
+	docker := enginetest.New()
+	docker.WithVolumes()
 	for _, path := range []string{"/srv/a", "/srv/b", "/srv/c"} {
-		docker.hostPaths[path] = true
+		docker.HostPaths[path] = true
 	}
-	docker.create(t, "web", &container.Config{Labels: own}, &container.HostConfig{
+	docker.Create(t, "web", &container.Config{Labels: own}, &container.HostConfig{
 		Binds: []string{"data:/data", "/srv/a:/a:rw,z,rslave", "/srv/b:/b:ro,Z"},
 		Mounts: []mount.Mount{
 			{Type: mount.TypeBind, Source: "/srv/c", Target: "/c", BindOptions: &mount.BindOptions{Propagation: mount.PropagationRShared, NonRecursive: true}},
@@ -45,10 +35,10 @@ func withBinds(t *testing.T, own map[string]string) *fakeDocker {
 }
 
 func TestCreateSaysThatBindMountsAreNotInTheSnapshot(t *testing.T) {
-	var got events
-	_, err := engineOf(withBinds(t, nil)).Create(t.Context(), capture.Options{Container: "web"}, got.progress)
+	var got enginetest.Events
+	_, err := engineOf(withBinds(t, nil)).Create(t.Context(), capture.Options{Container: "web"}, got.Progress)
 	assert.NilError(t, err)
-	assert.DeepEqual(t, got.notes(), []string{
+	assert.DeepEqual(t, got.Notes(), []string{
 		"bind mount /srv/a on /a: its content is not in the snapshot",
 		"bind mount /srv/b on /b: its content is not in the snapshot",
 		"bind mount /srv/c on /c: its content is not in the snapshot",
@@ -81,18 +71,18 @@ func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 	} {
 		t.Run("--binds "+string(tc.choice), func(t *testing.T) {
 			docker := withBinds(t, nil)
-			var got events
+			var got enginetest.Events
 			o := runconfig.RestoreOptions{Snapshot: "web:one", Binds: tc.choice, DryRun: true}
-			_, err := engineOf(docker).Restore(t.Context(), o, got.progress)
+			_, err := engineOf(docker).Restore(t.Context(), o, got.Progress)
 			assert.NilError(t, err)
-			assert.DeepEqual(t, got.notes(), tc.notes)
+			assert.DeepEqual(t, got.Notes(), tc.notes)
 
-			got = events{}
+			got = enginetest.Events{}
 			o.DryRun = false
-			restored, err := engineOf(docker).Restore(t.Context(), o, got.progress)
+			restored, err := engineOf(docker).Restore(t.Context(), o, got.Progress)
 			assert.NilError(t, err)
-			assert.DeepEqual(t, got.notes(), tc.notes)
-			host := docker.findContainer(restored.ContainerID).host
+			assert.DeepEqual(t, got.Notes(), tc.notes)
+			host := docker.FindContainer(restored.ContainerID).Host
 			var binds []string
 			var mounts []bool
 			for _, text := range host.Binds {
@@ -118,16 +108,16 @@ func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 
 func TestReplaceKeepsBindMountsAndSaysSo(t *testing.T) {
 	docker := withBinds(t, nil)
-	before := docker.findContainer("web").host
-	var got events
-	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), got.progress)
+	before := docker.FindContainer("web").Host
+	var got enginetest.Events
+	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), got.Progress)
 	assert.NilError(t, err)
-	assert.DeepEqual(t, got.notes(), []string{
+	assert.DeepEqual(t, got.Notes(), []string{
 		"bind mount /srv/a on /a: its content is not in the snapshot and stays as it is",
 		"bind mount /srv/b on /b: its content is not in the snapshot and stays as it is",
 		"bind mount /srv/c on /c: its content is not in the snapshot and stays as it is",
 	})
-	after := docker.findContainer("web").host
+	after := docker.FindContainer("web").Host
 	assert.DeepEqual(t, after.Binds[1:3], before.Binds[1:3])
 	assert.DeepEqual(t, after.Mounts[0], before.Mounts[0])
 }
@@ -135,20 +125,20 @@ func TestReplaceKeepsBindMountsAndSaysSo(t *testing.T) {
 // Who knows of the bind mounts says so once, on the container.
 func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
 	docker := withBinds(t, map[string]string{labels.KeyPolicyBinds: labels.PolicyBindsKnown})
-	var got events
-	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, got.progress)
+	var got enginetest.Events
+	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, got.Progress)
 	assert.NilError(t, err)
-	restored, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, got.progress)
+	restored, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, got.Progress)
 	assert.NilError(t, err)
-	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), got.progress)
+	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), got.Progress)
 	assert.NilError(t, err)
-	assert.DeepEqual(t, got.notes(), []string{})
+	assert.DeepEqual(t, got.Notes(), []string{})
 	for _, name := range []string{restored.ContainerID, "web"} {
-		assert.Equal(t, docker.findContainer(name).config.Labels[labels.KeyPolicyBinds], labels.PolicyBindsKnown)
+		assert.Equal(t, docker.FindContainer(name).Config.Labels[labels.KeyPolicyBinds], labels.PolicyBindsKnown)
 	}
 
-	docker.info.ID, docker.randomness = "another", 200
-	_, err = engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "stranger", AllowHostAccess: true}, got.progress)
+	docker.About.ID, docker.Randomness = "another", 200
+	_, err = engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "stranger", AllowHostAccess: true}, got.Progress)
 	assert.NilError(t, err)
-	assert.Equal(t, len(got.notes()), 3, "a stranger silences nothing")
+	assert.Equal(t, len(got.Notes()), 3, "a stranger silences nothing")
 }

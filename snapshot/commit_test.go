@@ -7,6 +7,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
@@ -67,17 +68,17 @@ func TestCommitConfigSeparatesTheRun(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			before := clone(test.image)
-			docker := newFakeDocker()
-			docker.addImage("app:latest", clone(&test.image)).config.Cmd = []string{"serve"}
-			config := clone(test.run)
+			before := enginetest.Clone(test.image)
+			docker := enginetest.New()
+			docker.AddImage("app:latest", enginetest.Clone(&test.image)).Config.Cmd = []string{"serve"}
+			config := enginetest.Clone(test.run)
 			config.Image = "app"
-			docker.create(t, "web", &config, &container.HostConfig{})
+			docker.Create(t, "web", &config, &container.HostConfig{})
 
-			made := docker.findImage(snapshotOf(t, docker, capture.Options{Container: "web"}).ImageID).config
+			made := docker.FindImage(snapshotOf(t, docker, capture.Options{Container: "web"}).ImageID).Config
 
 			test.want.Cmd, test.want.Entrypoint, test.want.Labels = []string{"serve"}, []string{}, made.Labels
-			assert.DeepEqual(t, *made, clone(test.want))
+			assert.DeepEqual(t, *made, enginetest.Clone(test.want))
 			assert.DeepEqual(t, test.image, before)
 		})
 	}

@@ -12,12 +12,12 @@ import (
 // TestPreviewTellsOfTheConfiguration makes a container anew with another environment.
 func TestPreviewTellsOfTheConfiguration(t *testing.T) {
 	docker := withTwo(t)
-	config := docker.findContainer("web").config
+	config := docker.FindContainer("web").Config
 	config.Env = append(config.Env, "DEBUG=1")
-	docker.service = nil // nothing to compare
+	docker.Service = nil // nothing to compare
 	s, err := engineOf(docker).Resolve(t.Context(), "web:one")
 	assert.NilError(t, err)
-	web := docker.findContainer("web").inspect(false)
+	web := docker.FindContainer("web").Inspect(false)
 	plan, err := engineOf(docker).replace.PlanReplace(t.Context(), s, &web, replaceOptions(), nil)
 	assert.NilError(t, err)
 	changes := (&replace.Transaction{Plan: plan}).Summary().Config

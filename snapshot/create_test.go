@@ -12,6 +12,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -27,12 +28,12 @@ import (
 )
 
 func TestCreateRecordsEverything(t *testing.T) {
-	docker := newFakeDocker()
-	c := docker.run(t, "Shop-DB")
+	docker := enginetest.New()
+	c := docker.Run(t, "Shop-DB")
 	expires := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
 	created, err := engineOf(docker).Create(t.Context(), capture.Options{
-		Container: c.id[:12], Name: "one", Description: "why", Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"},
+		Container: c.Id[:12], Name: "one", Description: "why", Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"},
 		Trigger: labels.TriggerInterval, RunID: "run", StepID: "step", Group: "group", Expires: expires, Pinned: true,
 	}, nil)
 	assert.NilError(t, err)
@@ -44,36 +45,36 @@ func TestCreateRecordsEverything(t *testing.T) {
 	want := labels.Record{
 		ID: "20260131-120001-000001", Name: "one", Description: "why", Created: time.Date(2026, 1, 31, 12, 0, 1, 0, time.UTC),
 		Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"}, Trigger: labels.TriggerInterval, RunID: "run", StepID: "step",
-		Group: "group", Expires: expires, Pinned: true, EngineID: "engine-1", Platform: "linux/amd64", Size: int64(len(c.files)),
-		Container: labels.Container{ID: c.id, Name: "Shop-DB", State: labels.StateRunning, Image: "busybox", ImageID: c.image},
+		Group: "group", Expires: expires, Pinned: true, EngineID: "engine-1", Platform: "linux/amd64", Size: int64(len(c.Files)),
+		Container: labels.Container{ID: c.Id, Name: "Shop-DB", State: labels.StateRunning, Image: "busybox", ImageID: c.Image},
 		Config:    found.Config, Seal: found.Seal,
 	}
 	assert.DeepEqual(t, found.Record, want)
-	img := docker.findImage(found.ImageID)
-	assert.Equal(t, img.files, c.files)
-	assert.Equal(t, img.comment, "docker snapshot 20260131-120001-000001")
-	assert.DeepEqual(t, c.commits, []bool{true})
+	img := docker.FindImage(found.ImageID)
+	assert.Equal(t, img.Files, c.Files)
+	assert.Equal(t, img.Comment, "docker snapshot 20260131-120001-000001")
+	assert.DeepEqual(t, c.Commits, []bool{true})
 }
 
 func TestCreateCanLeaveTheContainerRunningMeanwhile(t *testing.T) {
-	docker := newFakeDocker()
-	c := docker.run(t, "web")
+	docker := enginetest.New()
+	c := docker.Run(t, "web")
 	for _, o := range []capture.Options{{NoPause: true}, {Pause: capture.PauseNone}, {Pause: capture.PauseTarget}} {
 		o.Container = "web"
 		snapshotOf(t, docker, o)
 	}
-	assert.DeepEqual(t, c.commits, []bool{false, false, true})
+	assert.DeepEqual(t, c.Commits, []bool{false, false, true})
 }
 
 func TestCreateRecordsTheState(t *testing.T) {
 	for state, want := range map[string]labels.State{
 		"running": labels.StateRunning, "paused": labels.StatePaused, "exited": labels.StateExited, "created": labels.StateCreated,
 	} {
-		docker := newFakeDocker()
-		c := docker.run(t, "web")
-		c.state = state
+		docker := enginetest.New()
+		c := docker.Run(t, "web")
+		c.State = state
 		assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: "web"}).Container.State, want)
-		assert.Equal(t, c.state, state)
+		assert.Equal(t, c.State, state)
 	}
 	assert.Equal(t, dockerop.ContainerState(&container.State{Restarting: true, Status: "restarting"}), labels.StateRunning)
 }
@@ -100,17 +101,17 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			docker := newFakeDocker()
-			docker.run(t, "web")
-			docker.addImage("cua-snapshot/web:mine", &container.Config{})
+			docker := enginetest.New()
+			docker.Run(t, "web")
+			docker.AddImage("cua-snapshot/web:mine", &container.Config{})
 			snapshotOf(t, docker, capture.Options{Container: "web", Name: "taken"})
 			snapshotOf(t, docker, capture.Options{Container: "web", Name: "pinned", Pinned: true})
-			before := docker.world()
+			before := docker.World()
 
 			_, err := engineOf(docker).Create(t.Context(), test.options, nil)
 
 			assert.ErrorContains(t, err, test.want)
-			assert.Equal(t, docker.world(), before)
+			assert.Equal(t, docker.World(), before)
 		})
 	}
 }
@@ -153,13 +154,13 @@ func TestCreateGivesTheClassOfItsErrors(t *testing.T) {
 func TestReuseReplacesTheSnapshotOfThatName(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two")
 	engine := engineOf(docker)
-	engine.random = &counter{last: 50}
+	engine.random = &enginetest.Counter{Last: 50}
 
 	created, err := engine.Create(t.Context(), capture.Options{Container: "web", Name: "one", Reuse: true}, nil)
 	assert.NilError(t, err)
 
-	assert.Equal(t, tagsOf(docker.world()), strings.Join([]string{
-		"image " + docker.findImage("busybox").id[7:19] + " busybox:latest",
+	assert.Equal(t, tagsOf(docker.World()), strings.Join([]string{
+		"image " + docker.FindImage("busybox").Id[7:19] + " busybox:latest",
 		"image " + made[1].ImageID[7:19] + " cua-snapshot/web:" + string(made[1].ID) + " cua-snapshot/web:two",
 		"image " + created.ImageID[7:19] + " cua-snapshot/web:" + string(created.ID) + " cua-snapshot/web:latest cua-snapshot/web:one",
 	}, "\n")+"\n")
@@ -167,8 +168,8 @@ func TestReuseReplacesTheSnapshotOfThatName(t *testing.T) {
 }
 
 func TestParentIsThePreviousSnapshotInTheLine(t *testing.T) {
-	docker := newFakeDocker()
-	c := docker.run(t, "web")
+	docker := enginetest.New()
+	c := docker.Run(t, "web")
 	first := snapshotOf(t, docker, capture.Options{Container: "web"})
 	second := snapshotOf(t, docker, capture.Options{Container: "web"})
 	assert.Equal(t, first.Parent, labels.ID(""))
@@ -178,19 +179,19 @@ func TestParentIsThePreviousSnapshotInTheLine(t *testing.T) {
 	assert.NilError(t, err)
 	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: restored.ContainerID}).Parent, first.ID)
 
-	docker.create(t, "plain", &container.Config{Image: second.Ref()}, &container.HostConfig{})
+	docker.Create(t, "plain", &container.Config{Image: second.Ref()}, &container.HostConfig{})
 	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: "plain"}).Parent, second.ID)
 
 	// Another container of the same name is another line.
-	assert.NilError(t, docker.ContainerRemove(t.Context(), c.id, container.RemoveOptions{Force: true}))
-	docker.run(t, "web")
+	assert.NilError(t, docker.ContainerRemove(t.Context(), c.Id, container.RemoveOptions{Force: true}))
+	docker.Run(t, "web")
 	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: "web"}).Parent, labels.ID(""))
 }
 
 func TestCapturedConfigurationIsTheEnginesOwn(t *testing.T) {
-	docker := newFakeDocker()
-	docker.futureHost = map[string]any{"InventedLater": map[string]any{"x": 12345678901234567}}
-	docker.create(t, "web", &container.Config{
+	docker := enginetest.New()
+	docker.FutureHost = map[string]any{"InventedLater": map[string]any{"x": 12345678901234567}}
+	docker.Create(t, "web", &container.Config{
 		Cmd:    []string{"sh", "-c", "a && b >c"},
 		Labels: map[string]string{"own": "kept", "com.docker.compose.project": "shop", labels.KeyRestoredFrom: "x", labels.KeyID: ""},
 	}, &container.HostConfig{Resources: container.Resources{Memory: 1 << 30}})
@@ -205,7 +206,7 @@ func TestCapturedConfigurationIsTheEnginesOwn(t *testing.T) {
 	assert.NilError(t, json.Unmarshal(s.Config.HostConfig, &host))
 	assert.Equal(t, host.Memory, int64(1<<30))
 	assert.Equal(t, host.InventedLater.X.String(), "12345678901234567")
-	image := docker.findImage(s.ImageID).config.Labels
+	image := docker.FindImage(s.ImageID).Config.Labels
 	assert.Equal(t, image["own"], "kept")
 	blank, present := image["com.docker.compose.project"]
 	assert.Assert(t, present && blank == "", "docker compose down would hit copies")
@@ -225,17 +226,17 @@ func TestCaptureConfigRefusesWhatIsNotAnInspectAnswer(t *testing.T) {
 // What a run has overridden is in the labels; the image has the defaults of the
 // image below it, so that docker run of a snapshot does what docker run of that does.
 func TestCommittedImageKeepsTheDefaultsApart(t *testing.T) {
-	docker := newFakeDocker()
-	docker.addImage("app:latest", &container.Config{
+	docker := enginetest.New()
+	docker.AddImage("app:latest", &container.Config{
 		Entrypoint: []string{"/app"}, Cmd: []string{"serve"}, User: "app", ExposedPorts: nat.PortSet{"80/tcp": {}}, Env: []string{"A=image"},
 	})
 	check := &dockerspec.HealthcheckConfig{Test: []string{"CMD", "once"}}
-	docker.create(t, "overridden", &container.Config{
+	docker.Create(t, "overridden", &container.Config{
 		Image: "app", Entrypoint: []string{"/once"}, Cmd: []string{"debug"}, User: "root", WorkingDir: "/once", Healthcheck: check,
 	}, &container.HostConfig{})
-	docker.create(t, "bare", &container.Config{Entrypoint: []string{"/once"}, User: "1000", Cmd: []string{"x"}}, &container.HostConfig{})
+	docker.Create(t, "bare", &container.Config{Entrypoint: []string{"/once"}, User: "1000", Cmd: []string{"x"}}, &container.HostConfig{})
 
-	img := docker.findImage(snapshotOf(t, docker, capture.Options{Container: "overridden"}).ImageID).config
+	img := docker.FindImage(snapshotOf(t, docker, capture.Options{Container: "overridden"}).ImageID).Config
 	assert.DeepEqual(t, []string(img.Entrypoint), []string{"/app"})
 	assert.DeepEqual(t, []string(img.Cmd), []string{"serve"})
 	assert.Equal(t, img.User, "app")
@@ -244,23 +245,23 @@ func TestCommittedImageKeepsTheDefaultsApart(t *testing.T) {
 	assert.DeepEqual(t, img.ExposedPorts, nat.PortSet{"80/tcp": {}})
 	assert.DeepEqual(t, img.Env, []string{"A=image"})
 
-	img = docker.findImage(snapshotOf(t, docker, capture.Options{Container: "bare"}).ImageID).config
+	img = docker.FindImage(snapshotOf(t, docker, capture.Options{Container: "bare"}).ImageID).Config
 	assert.Equal(t, len(img.Entrypoint), 0)
 	assert.DeepEqual(t, []string(img.Cmd), []string{"sh"})
 	assert.Equal(t, img.User, "0")
 }
 
 func TestCreateWarnsOfVolumesThatAreNotCaptured(t *testing.T) {
-	docker := newFakeDocker()
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{
+	docker := enginetest.New()
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{
 		Binds: []string{"data:/data", "gone:/gone", "/etc:/host:ro"}, Tmpfs: map[string]string{"/tmp": ""},
 	})
 	// The engine itself refuses to remove a volume that is mounted.
-	docker.volumes = slices.DeleteFunc(docker.volumes, func(v *fakeVolume) bool { return v.name == "gone" })
-	var got events
-	created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, got.progress)
+	docker.Volumes = slices.DeleteFunc(docker.Volumes, func(v *enginetest.FakeVolume) bool { return v.Name == "gone" })
+	var got enginetest.Events
+	created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, got.Progress)
 	assert.NilError(t, err)
-	assert.DeepEqual(t, got.warnings(), []string{
+	assert.DeepEqual(t, got.Warnings(), []string{
 		"the data of volume data (/data) is not in the snapshot: nothing here can archive volumes",
 		"the data of volume gone (/gone) is not in the snapshot: the volume is gone",
 	})
@@ -274,40 +275,40 @@ func TestCreateWarnsOfVolumesThatAreNotCaptured(t *testing.T) {
 }
 
 func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
-	docker := newFakeDocker()
+	docker := enginetest.New()
 	manyLayers(docker)
-	docker.findImage("busybox").arch = "arm64"
-	docker.findImage("busybox").config.Volumes = map[string]struct{}{"/data": {}}
-	c := docker.create(t, "web", &container.Config{Cmd: []string{"own"}, Labels: map[string]string{"a": "b"}}, &container.HostConfig{})
-	plain := newFakeDocker()
-	plain.findImage("busybox").arch = "arm64"
-	plain.findImage("busybox").config.Volumes = map[string]struct{}{"/data": {}}
-	plain.create(t, "web", &container.Config{Cmd: []string{"own"}, Labels: map[string]string{"a": "b"}}, &container.HostConfig{})
-	volumes := len(docker.volumes)
-	var got events
+	docker.FindImage("busybox").Arch = "arm64"
+	docker.FindImage("busybox").Config.Volumes = map[string]struct{}{"/data": {}}
+	c := docker.Create(t, "web", &container.Config{Cmd: []string{"own"}, Labels: map[string]string{"a": "b"}}, &container.HostConfig{})
+	plain := enginetest.New()
+	plain.FindImage("busybox").Arch = "arm64"
+	plain.FindImage("busybox").Config.Volumes = map[string]struct{}{"/data": {}}
+	plain.Create(t, "web", &container.Config{Cmd: []string{"own"}, Labels: map[string]string{"a": "b"}}, &container.HostConfig{})
+	volumes := len(docker.Volumes)
+	var got enginetest.Events
 
-	created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, got.progress)
+	created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, got.Progress)
 	assert.NilError(t, err)
 
-	flat := docker.findImage(created.ImageID)
-	assert.Equal(t, flat.files, c.files)
-	assert.Equal(t, flat.arch, "arm64")
-	assert.Assert(t, len(flat.layers) <= 2)
-	assert.Equal(t, len(docker.containers), 1)
-	assert.Equal(t, len(docker.volumes), volumes)
-	want := plain.findImage(snapshotOf(t, plain, capture.Options{Container: "web"}).ImageID).config
-	have := clone(flat.config)
+	flat := docker.FindImage(created.ImageID)
+	assert.Equal(t, flat.Files, c.Files)
+	assert.Equal(t, flat.Arch, "arm64")
+	assert.Assert(t, len(flat.Layers) <= 2)
+	assert.Equal(t, len(docker.Containers), 1)
+	assert.Equal(t, len(docker.Volumes), volumes)
+	want := plain.FindImage(snapshotOf(t, plain, capture.Options{Container: "web"}).ImageID).Config
+	have := enginetest.Clone(flat.Config)
 	for _, key := range []string{labels.KeyConfig, labels.KeyContainerID, labels.KeyContainerImageID, labels.KeyMounts, labels.KeySeal} { // have IDs in them
 		delete(want.Labels, key)
 		delete(have.Labels, key)
 	}
 	assert.DeepEqual(t, have, want)
-	flattened := slices.ContainsFunc(got.all, func(e plan.Event) bool { return e.Phase == "flatten" && e.Current == int64(len(c.files)) })
+	flattened := slices.ContainsFunc(got.All, func(e plan.Event) bool { return e.Phase == "flatten" && e.Current == int64(len(c.Files)) })
 	assert.Assert(t, flattened)
 
 	_, err = removeOne(t, engineOf(docker), string(created.ID), removal.Options{}, nil)
 	assert.NilError(t, err)
-	assert.Equal(t, len(docker.images), 1, "%s", docker.world())
+	assert.Equal(t, len(docker.Images), 1, "%s", docker.World())
 }
 
 func TestImportedID(t *testing.T) {
@@ -335,22 +336,22 @@ func TestImportedID(t *testing.T) {
 
 // hangingDocker commits only once it is let go.
 type hangingDocker struct {
-	*fakeDocker
+	*enginetest.Docker
 	release chan struct{}
 }
 
 func (h hangingDocker) ContainerCommit(ctx context.Context, id string, o container.CommitOptions) (container.CommitResponse, error) {
 	<-h.release
-	return h.fakeDocker.ContainerCommit(ctx, id, o)
+	return h.Docker.ContainerCommit(ctx, id, o)
 }
 
 func TestACancelledCommitIsWaitedForAndItsImageRemoved(t *testing.T) {
 	for name, late := range map[string]time.Duration{"in time": dockerop.CleanupTimeout / 2, "too late": 2 * dockerop.CleanupTimeout} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				docker := newFakeDocker()
-				docker.run(t, "web")
-				before := docker.world()
+				docker := enginetest.New()
+				docker.Run(t, "web")
+				before := docker.World()
 				hanging := hangingDocker{docker, make(chan struct{})}
 				reason := errors.New("interrupted by the user")
 				ctx, cancel := context.WithCancelCause(t.Context())
@@ -365,7 +366,7 @@ func TestACancelledCommitIsWaitedForAndItsImageRemoved(t *testing.T) {
 				assert.Equal(t, time.Since(started), time.Minute+min(late, dockerop.CleanupTimeout))
 				synctest.Wait()
 				if late < dockerop.CleanupTimeout {
-					assert.Equal(t, docker.world(), before)
+					assert.Equal(t, docker.World(), before)
 				}
 				<-hanging.release
 			})

@@ -17,6 +17,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -24,8 +25,8 @@ import (
 
 // outcome is how an operation ended in which one call went wrong.
 type outcome struct {
-	docker        *fakeDocker
-	kind          faultKind
+	docker        *enginetest.Docker
+	kind          enginetest.FaultKind
 	before, after string // the world
 	err           error
 }
@@ -33,7 +34,7 @@ type outcome struct {
 // hit tells whether the call that went wrong is one of these.
 func (o outcome) hit(calls ...string) bool {
 	for _, call := range calls {
-		if strings.HasPrefix(o.docker.fired, call) {
+		if strings.HasPrefix(o.docker.Fired, call) {
 			return true
 		}
 	}
@@ -42,25 +43,25 @@ func (o outcome) hit(calls ...string) bool {
 
 // withEachFault runs an operation as often as it makes calls, times the ways in
 // which a call can go wrong, each time in a new world, and has the outcome checked.
-func withEachFault(t *testing.T, scene func(*testing.T) *fakeDocker, operate func(context.Context, *Engine) error, check func(*testing.T, outcome)) {
+func withEachFault(t *testing.T, scene func(*testing.T) *enginetest.Docker, operate func(context.Context, *Engine) error, check func(*testing.T, outcome)) {
 	t.Helper()
-	withFaults(t, []faultKind{faultRefuse, faultLoseAnswer, faultCancelBefore, faultCancelAfter}, scene, operate, check)
+	withFaults(t, []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultLoseAnswer, enginetest.FaultCancelBefore, enginetest.FaultCancelAfter}, scene, operate, check)
 }
 
 // withFaults is withEachFault with a choice of them.
-func withFaults(t *testing.T, kinds []faultKind, scene func(*testing.T) *fakeDocker, operate func(context.Context, *Engine) error, check func(*testing.T, outcome)) {
+func withFaults(t *testing.T, kinds []enginetest.FaultKind, scene func(*testing.T) *enginetest.Docker, operate func(context.Context, *Engine) error, check func(*testing.T, outcome)) {
 	t.Helper()
 	for _, kind := range kinds {
 		for n := 1; ; n++ {
 			docker := scene(t)
-			docker.forgetCalls()
+			docker.ForgetCalls()
 			ctx, cancel := context.WithCancel(t.Context())
-			docker.fault, docker.cancel = fault{at: n, kind: kind}, cancel
-			o := outcome{docker: docker, kind: kind, before: docker.world()}
+			docker.Fault, docker.Cancel = enginetest.Fault{At: n, Kind: kind}, cancel
+			o := outcome{docker: docker, kind: kind, before: docker.World()}
 			o.err = operate(ctx, engineOf(docker))
-			o.after = docker.world()
+			o.after = docker.World()
 			cancel()
-			fired := docker.disarm()
+			fired := docker.Disarm()
 			if fired == "" {
 				assert.NilError(t, o.err)
 				break // n is past the last call
@@ -71,16 +72,16 @@ func withFaults(t *testing.T, kinds []faultKind, scene func(*testing.T) *fakeDoc
 }
 
 // olderSnapshot is the one that every scene begins with; db shares the engine.
-func sceneWith(prepare func(t *testing.T, docker *fakeDocker)) func(*testing.T) *fakeDocker {
-	return func(t *testing.T) *fakeDocker {
+func sceneWith(prepare func(t *testing.T, docker *enginetest.Docker)) func(*testing.T) *enginetest.Docker {
+	return func(t *testing.T) *enginetest.Docker {
 		t.Helper()
-		docker := newFakeDocker()
+		docker := enginetest.New()
 		prepare(t, docker)
 		return docker
 	}
 }
 
-func snapshotOf(t *testing.T, docker *fakeDocker, o capture.Options) catalog.Snapshot {
+func snapshotOf(t *testing.T, docker *enginetest.Docker, o capture.Options) catalog.Snapshot {
 	t.Helper()
 	created, err := engineOf(docker).Create(t.Context(), o, nil)
 	assert.NilError(t, err)
@@ -90,34 +91,34 @@ func snapshotOf(t *testing.T, docker *fakeDocker, o capture.Options) catalog.Sna
 func TestCreateIsWholeOrLeavesNothing(t *testing.T) {
 	scenes := map[string]struct {
 		options capture.Options
-		prepare func(*testing.T, *fakeDocker)
+		prepare func(*testing.T, *enginetest.Docker)
 	}{
-		"first": {capture.Options{Container: "web"}, func(t *testing.T, docker *fakeDocker) {
-			docker.run(t, "web")
+		"first": {capture.Options{Container: "web"}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.Run(t, "web")
 		}},
-		"named, after another": {capture.Options{Container: "web", Name: "two"}, func(t *testing.T, docker *fakeDocker) {
-			docker.run(t, "web")
+		"named, after another": {capture.Options{Container: "web", Name: "two"}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.Run(t, "web")
 			snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 		}},
-		"paused by its user": {capture.Options{Container: "web"}, func(t *testing.T, docker *fakeDocker) {
-			docker.run(t, "web").state = "paused"
+		"paused by its user": {capture.Options{Container: "web"}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.Run(t, "web").State = "paused"
 		}},
-		"never started": {capture.Options{Container: "web"}, func(t *testing.T, docker *fakeDocker) {
-			docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{})
+		"never started": {capture.Options{Container: "web"}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{})
 		}},
-		"reusing a name": {capture.Options{Container: "web", Name: "one", Reuse: true}, func(t *testing.T, docker *fakeDocker) {
-			docker.run(t, "web")
+		"reusing a name": {capture.Options{Container: "web", Name: "one", Reuse: true}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.Run(t, "web")
 			snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 		}},
-		"too many layers": {capture.Options{Container: "web", Name: "flat"}, func(t *testing.T, docker *fakeDocker) {
+		"too many layers": {capture.Options{Container: "web", Name: "flat"}, func(t *testing.T, docker *enginetest.Docker) {
 			manyLayers(docker)
-			docker.run(t, "web")
+			docker.Run(t, "web")
 		}},
 	}
 	for name, scene := range scenes {
 		t.Run(name, func(t *testing.T) {
 			operate := func(ctx context.Context, e *Engine) error {
-				e.random = &counter{last: 100}
+				e.random = &enginetest.Counter{Last: 100}
 				_, err := e.Create(ctx, scene.options, nil)
 				return err
 			}
@@ -135,10 +136,10 @@ func TestCreateIsWholeOrLeavesNothing(t *testing.T) {
 }
 
 // manyLayers gives busybox as many layers as a snapshot's image may have.
-func manyLayers(docker *fakeDocker) {
-	img := docker.findImage("busybox")
-	for len(img.layers) < capture.MaxLayers {
-		img.layers = append(img.layers, docker.newID())
+func manyLayers(docker *enginetest.Docker) {
+	img := docker.FindImage("busybox")
+	for len(img.Layers) < capture.MaxLayers {
+		img.Layers = append(img.Layers, docker.NewID())
 	}
 }
 
@@ -167,8 +168,8 @@ func lines(world string, keep func(string) bool) string {
 // leftScratch is what may be left when removing the scratch container itself was
 // refused: the error tells, and the sweep comes by.
 func (o outcome) leftScratch() string {
-	if o.kind == faultRefuse && o.hit("ContainerRemove") {
-		return "container " + o.docker.containers[len(o.docker.containers)-1].name + " created\n"
+	if o.kind == enginetest.FaultRefuse && o.hit("ContainerRemove") {
+		return "container " + o.docker.Containers[len(o.docker.Containers)-1].Name + " created\n"
 	}
 	return ""
 }
@@ -178,24 +179,24 @@ func (o outcome) leftScratch() string {
 // later the next removal sweeps them.
 func assertOnlySweepableIsLeft(t *testing.T, o outcome) {
 	t.Helper()
-	excusable := o.kind == faultLoseAnswer && o.hit("ImageImport") ||
-		o.kind == faultCancelAfter && o.hit("ImageImport") ||
-		o.kind == faultRefuse && o.hit("ContainerRemove", "ImageRemove")
+	excusable := o.kind == enginetest.FaultLoseAnswer && o.hit("ImageImport") ||
+		o.kind == enginetest.FaultCancelAfter && o.hit("ImageImport") ||
+		o.kind == enginetest.FaultRefuse && o.hit("ContainerRemove", "ImageRemove")
 	if !excusable {
 		assert.Equal(t, o.after, o.before)
 		return
 	}
 	engine := engineOf(o.docker)
-	engine.removal.SweepOrphans(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
-	assert.Equal(t, o.docker.world(), o.after, "swept too early")
-	o.docker.clock = o.docker.clock.Add(removal.OrphanAge + time.Minute)
-	engine.removal.SweepOrphans(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
-	engine.removal.SweepOrphans(t.Context(), o.docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) }) // what stood on what was swept
-	assert.Equal(t, o.docker.world(), o.before)
+	engine.removal.SweepOrphans(t.Context(), o.docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) })
+	assert.Equal(t, o.docker.World(), o.after, "swept too early")
+	o.docker.Clock = o.docker.Clock.Add(removal.OrphanAge + time.Minute)
+	engine.removal.SweepOrphans(t.Context(), o.docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) })
+	engine.removal.SweepOrphans(t.Context(), o.docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) }) // what stood on what was swept
+	assert.Equal(t, o.docker.World(), o.before)
 }
 
 // assertWhole checks that the newest snapshot is there with all its tags.
-func assertWhole(t *testing.T, docker *fakeDocker, o capture.Options) {
+func assertWhole(t *testing.T, docker *enginetest.Docker, o capture.Options) {
 	t.Helper()
 	s, err := engineOf(docker).Resolve(t.Context(), o.Container+":latest")
 	assert.NilError(t, err)
@@ -212,55 +213,55 @@ func assertWhole(t *testing.T, docker *fakeDocker, o capture.Options) {
 func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 	scenes := map[string]struct {
 		options runconfig.RestoreOptions
-		prepare func(*testing.T, *fakeDocker)
+		prepare func(*testing.T, *enginetest.Docker)
 	}{
-		"running, with volumes": {runconfig.RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *fakeDocker) {
-			docker.withVolumes()
-			c := docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Binds: []string{"data:/data"}})
-			assert.NilError(t, docker.ContainerStart(t.Context(), c.id, container.StartOptions{}))
+		"running, with volumes": {runconfig.RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.WithVolumes()
+			c := docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Binds: []string{"data:/data"}})
+			assert.NilError(t, docker.ContainerStart(t.Context(), c.Id, container.StartOptions{}))
 		}},
-		"several networks, an engine that takes one at a time": {runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy"}, func(t *testing.T, docker *fakeDocker) {
-			docker.apiVersion = "1.43"
-			c := docker.run(t, "web")
+		"several networks, an engine that takes one at a time": {runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy"}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.ApiVersion = "1.43"
+			c := docker.Run(t, "web")
 			for _, name := range []string{"back", "front"} {
 				_, err := docker.NetworkCreate(t.Context(), name, network.CreateOptions{})
 				assert.NilError(t, err)
-				assert.NilError(t, docker.NetworkConnect(t.Context(), name, c.id, nil))
+				assert.NilError(t, docker.NetworkConnect(t.Context(), name, c.Id, nil))
 			}
 		}},
-		"a container that removes itself, and a port that is taken": {runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartAlways}, func(t *testing.T, docker *fakeDocker) {
-			docker.withVolumes()
-			docker.hostPorts["8080"] = true
-			docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{
+		"a container that removes itself, and a port that is taken": {runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartAlways}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.WithVolumes()
+			docker.HostPorts["8080"] = true
+			docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{
 				AutoRemove: true, PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}},
 			})
 		}},
-		"an anonymous volume, not to be started": {runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartNever}, func(t *testing.T, docker *fakeDocker) {
-			docker.withVolumes()
-			docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{})
+		"an anonymous volume, not to be started": {runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartNever}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.WithVolumes()
+			docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{})
 		}},
-		"made elsewhere": {runconfig.RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *fakeDocker) {
-			docker.info.ID = "engine-2"
-			docker.run(t, "web")
+		"made elsewhere": {runconfig.RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.About.ID = "engine-2"
+			docker.Run(t, "web")
 		}},
-		"a dry run": {runconfig.RestoreOptions{Snapshot: "web:latest", DryRun: true}, func(t *testing.T, docker *fakeDocker) {
-			docker.run(t, "web")
+		"a dry run": {runconfig.RestoreOptions{Snapshot: "web:latest", DryRun: true}, func(t *testing.T, docker *enginetest.Docker) {
+			docker.Run(t, "web")
 		}},
 	}
 	for name, scene := range scenes {
 		t.Run(name, func(t *testing.T) {
-			prepare := func(t *testing.T, docker *fakeDocker) {
+			prepare := func(t *testing.T, docker *enginetest.Docker) {
 				t.Helper()
 				scene.prepare(t, docker)
 				snapshotOf(t, docker, capture.Options{Container: "web"})
-				docker.info.ID = "engine-1"
+				docker.About.ID = "engine-1"
 			}
 			operate := func(ctx context.Context, e *Engine) error {
 				_, err := e.Restore(ctx, scene.options, nil)
 				return err
 			}
 			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
-				assert.Assert(t, !o.docker.startedTwice)
+				assert.Assert(t, !o.docker.StartedTwice)
 				if o.err != nil {
 					assert.Equal(t, o.after, o.before)
 				}
@@ -271,13 +272,13 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 
 func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 	var removed catalog.Snapshot
-	prepare := func(t *testing.T, docker *fakeDocker) {
+	prepare := func(t *testing.T, docker *enginetest.Docker) {
 		t.Helper()
-		docker.run(t, "web")
-		docker.run(t, "db")
+		docker.Run(t, "web")
+		docker.Run(t, "db")
 		snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 		engine := engineOf(docker)
-		engine.random = &counter{last: 7}
+		engine.random = &enginetest.Counter{Last: 7}
 		created, err := engine.Create(t.Context(), capture.Options{Container: "web", Name: "two"}, nil)
 		assert.NilError(t, err)
 		removed = created.Snapshot
@@ -289,7 +290,7 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 			}
 			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
 				whole := o.after == o.before
-				gone := o.docker.findImage(removed.ImageID) == nil
+				gone := o.docker.FindImage(removed.ImageID) == nil
 				latest, err := engineOf(o.docker).catalog.Resolve(t.Context(), "web:latest")
 				assert.NilError(t, err)
 				assert.Assert(t, whole || gone && latest.Name == "one", "%s", o.after)
@@ -301,11 +302,11 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 }
 
 func TestRemoveOfManyLeavesEachWholeOrGone(t *testing.T) {
-	prepare := func(t *testing.T, docker *fakeDocker) {
+	prepare := func(t *testing.T, docker *enginetest.Docker) {
 		t.Helper()
-		docker.run(t, "web")
+		docker.Run(t, "web")
 		for i, name := range []string{"one", "two", "three"} {
-			docker.randomness = byte(10 * i)
+			docker.Randomness = byte(10 * i)
 			snapshotOf(t, docker, capture.Options{Container: "web", Name: name})
 		}
 	}
@@ -326,33 +327,33 @@ func TestRemoveOfManyLeavesEachWholeOrGone(t *testing.T) {
 		for _, s := range left {
 			assert.Assert(t, s.Name != "", "%s", o.after) // with all its tags
 		}
-		images := len(o.docker.images)
+		images := len(o.docker.Images)
 		assert.Equal(t, images, 1+len(left), "%s", o.after)
 	})
 }
 
 func TestSweepLeavesAlone(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one")
-	record := docker.findImage(made[0].ImageID)
+	record := docker.FindImage(made[0].ImageID)
 	// Built FROM a snapshot, untagged: it inherited all labels.
-	docker.addImage("", &container.Config{Labels: record.config.Labels}).comment = "buildkit.dockerfile.v0"
+	docker.AddImage("", &container.Config{Labels: record.Config.Labels}).Comment = "buildkit.dockerfile.v0"
 	// The orphan of a killed client, which a container was made from by hand.
-	orphan := docker.addImage("", &container.Config{Cmd: []string{"sh"}, Labels: record.config.Labels})
-	orphan.comment = catalog.CommitComment(made[0].ID)
-	docker.create(t, "user", &container.Config{Image: orphan.id}, &container.HostConfig{})
+	orphan := docker.AddImage("", &container.Config{Cmd: []string{"sh"}, Labels: record.Config.Labels})
+	orphan.Comment = catalog.CommitComment(made[0].ID)
+	docker.Create(t, "user", &container.Config{Image: orphan.Id}, &container.HostConfig{})
 	// A container that only has a similar name, and one of ours that is new.
-	docker.create(t, catalog.ScratchPrefix+"by-hand", &container.Config{}, &container.HostConfig{})
-	docker.create(t, "my-"+catalog.ScratchPrefix, &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
-	docker.clock = docker.clock.Add(2 * removal.OrphanAge)
-	docker.create(t, catalog.ScratchPrefix+"new", &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
-	before := docker.world()
+	docker.Create(t, catalog.ScratchPrefix+"by-hand", &container.Config{}, &container.HostConfig{})
+	docker.Create(t, "my-"+catalog.ScratchPrefix, &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
+	docker.Clock = docker.Clock.Add(2 * removal.OrphanAge)
+	docker.Create(t, catalog.ScratchPrefix+"new", &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
+	before := docker.World()
 
-	engineOf(docker).removal.SweepOrphans(t.Context(), docker.infoNow(t), func(event plan.Event) { t.Error(event.Text) })
+	engineOf(docker).removal.SweepOrphans(t.Context(), docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) })
 
-	assert.Equal(t, docker.world(), before)
-	now := docker.infoNow(t)
-	docker.fault = fault{at: len(docker.calls) + 1, kind: faultRefuse}
-	var got events
-	engineOf(docker).removal.SweepOrphans(t.Context(), now, got.progress)
-	assert.Equal(t, len(got.warnings()), 1)
+	assert.Equal(t, docker.World(), before)
+	now := docker.InfoNow(t)
+	docker.Fault = enginetest.Fault{At: len(docker.Calls) + 1, Kind: enginetest.FaultRefuse}
+	var got enginetest.Events
+	engineOf(docker).removal.SweepOrphans(t.Context(), now, got.Progress)
+	assert.Equal(t, len(got.Warnings()), 1)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -22,24 +23,24 @@ import (
 // hostileHost is an engine on which a stranger's snapshot web:evil claims to be from here.
 // It has a container web with the volume own, and what a stranger might want: the
 // container db, the volumes victim and cua-snapshots, the network private.
-func hostileHost(t *testing.T, h hostile) *fakeDocker {
+func hostileHost(t *testing.T, h hostile) *enginetest.Docker {
 	t.Helper()
-	docker := newFakeDocker()
-	docker.withVolumes()
+	docker := enginetest.New()
+	docker.WithVolumes()
 	_, err := docker.NetworkCreate(t.Context(), "private", network.CreateOptions{})
 	assert.NilError(t, err)
 	for _, name := range []string{"victim", "cua-snapshots"} {
 		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name})
 		assert.NilError(t, err)
 	}
-	docker.run(t, "db")
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"own:/own", "read:/read:ro"}})
+	docker.Run(t, "db")
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"own:/own", "read:/read:ro"}})
 	s := snapshotOf(t, docker, capture.Options{Container: "web", Name: "evil"})
-	image := docker.findImage(s.ImageID).config
+	image := docker.FindImage(s.ImageID).Config
 	image.Labels[labels.KeyConfig] = h.label()
 	image.Labels[labels.KeyMounts] = h.mounts
-	docker.randomness = 100
-	docker.forgetCalls()
+	docker.Randomness = 100
+	docker.ForgetCalls()
 	return docker
 }
 
@@ -234,7 +235,7 @@ func (h hostile) wanted(inPlace bool) string {
 }
 
 // restoreEvil restores web:evil, as a copy or in place.
-func restoreEvil(t *testing.T, docker *fakeDocker, o runconfig.RestoreOptions, inPlace bool) error {
+func restoreEvil(t *testing.T, docker *enginetest.Docker, o runconfig.RestoreOptions, inPlace bool) error {
 	t.Helper()
 	o.Snapshot = "web:evil"
 	if inPlace {
@@ -251,14 +252,14 @@ func TestNoStrangerGetsAnythingUnasked(t *testing.T) {
 		for _, inPlace := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", in place"}[inPlace], func(t *testing.T) {
 				docker := hostileHost(t, h)
-				before := docker.world()
+				before := docker.World()
 				err := restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, inPlace)
 				assert.Equal(t, asksOf(t, err), h.wanted(inPlace), "%v", err)
-				assert.Equal(t, docker.world(), before)
+				assert.Equal(t, docker.World(), before)
 				err = restoreEvil(t, docker, runconfig.RestoreOptions{}, inPlace)
 				if h.wanted(inPlace) != nothing {
 					assert.Equal(t, asksOf(t, err), h.wanted(inPlace))
-					assert.Equal(t, docker.world(), before)
+					assert.Equal(t, docker.World(), before)
 				}
 			})
 		}
@@ -298,7 +299,7 @@ func TestWhatIsHarmlessNeedsNoAsking(t *testing.T) {
 		for _, inPlace := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", in place"}[inPlace], func(t *testing.T) {
 				docker := hostileHost(t, h)
-				docker.hostPaths["/etc/localtime"], docker.hostPaths["/usr/share/zoneinfo/UTC"], docker.hostPaths["/etc/ssl/certs"] = true, true, true
+				docker.HostPaths["/etc/localtime"], docker.HostPaths["/usr/share/zoneinfo/UTC"], docker.HostPaths["/etc/ssl/certs"] = true, true, true
 				assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, inPlace)), nothing)
 			})
 		}
@@ -313,29 +314,29 @@ func TestANetworkThatTheUserNamesNeedsNoAsking(t *testing.T) {
 
 // What was made here, its owner had the power for already.
 func TestASealedSnapshotNeedsNoAsking(t *testing.T) {
-	docker := newFakeDocker()
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{Privileged: true, PidMode: "host", Binds: []string{"/:/host"}})
+	docker := enginetest.New()
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Privileged: true, PidMode: "host", Binds: []string{"/:/host"}})
 	s := snapshotOf(t, docker, capture.Options{Container: "web", Name: "evil"})
 	assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, false)), nothing)
 
-	seal := docker.findImage(s.ImageID).config.Labels[labels.KeySeal]
+	seal := docker.FindImage(s.ImageID).Config.Labels[labels.KeySeal]
 	for name, change := range map[string]func(){
-		"no seal":        func() { docker.findImage(s.ImageID).config.Labels[labels.KeySeal] = "" },
-		"another seal":   func() { docker.findImage(s.ImageID).config.Labels[labels.KeySeal] = strings.Repeat("00", 32) },
-		"another engine": func() { docker.info.ID = "engine-2" },
+		"no seal":        func() { docker.FindImage(s.ImageID).Config.Labels[labels.KeySeal] = "" },
+		"another seal":   func() { docker.FindImage(s.ImageID).Config.Labels[labels.KeySeal] = strings.Repeat("00", 32) },
+		"another engine": func() { docker.About.ID = "engine-2" },
 		"another key": func() {
-			docker.findVolume(catalog.KeyVolume).labels[catalog.LabelKey] = strings.Repeat("00", catalog.KeyBytes)
+			docker.FindVolume(catalog.KeyVolume).Labels[catalog.LabelKey] = strings.Repeat("00", catalog.KeyBytes)
 		},
-		"no key":          func() { docker.volumes = nil },
-		"another setting": func() { docker.findImage(s.ImageID).config.Labels[labels.KeyDescription] = "x" },
+		"no key":          func() { docker.Volumes = nil },
+		"another setting": func() { docker.FindImage(s.ImageID).Config.Labels[labels.KeyDescription] = "x" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			change()
 			assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, false)), "bind=/ pid=host privileged")
-			docker.info.ID = "engine-1"
-			docker.volumes = []*fakeVolume{{name: catalog.KeyVolume, labels: map[string]string{catalog.LabelKey: strings.Repeat("5e", catalog.KeyBytes)}}}
-			docker.findImage(s.ImageID).config.Labels[labels.KeySeal] = seal
-			docker.findImage(s.ImageID).config.Labels[labels.KeyDescription] = ""
+			docker.About.ID = "engine-1"
+			docker.Volumes = []*enginetest.FakeVolume{{Name: catalog.KeyVolume, Labels: map[string]string{catalog.LabelKey: strings.Repeat("5e", catalog.KeyBytes)}}}
+			docker.FindImage(s.ImageID).Config.Labels[labels.KeySeal] = seal
+			docker.FindImage(s.ImageID).Config.Labels[labels.KeyDescription] = ""
 		})
 	}
 }
@@ -351,26 +352,26 @@ func TestNoLabelOfOursComesFromASnapshot(t *testing.T) {
 	}
 	for _, inPlace := range []bool{false, true} {
 		docker := hostileHost(t, h)
-		image := docker.findImage("cua-snapshot/web:evil").config
+		image := docker.FindImage("cua-snapshot/web:evil").Config
 		image.Labels["cua.snapshot.worker.kept"] = "true"
 		id := image.Labels[labels.KeyID]
 		assert.NilError(t, restoreEvil(t, docker, runconfig.RestoreOptions{SkipMissing: true, Start: runconfig.StartNever}, inPlace))
 
-		c := docker.findContainer(map[bool]string{false: "web-000065", true: "web"}[inPlace])
-		own := labels.Users(c.config.Labels)
+		c := docker.FindContainer(map[bool]string{false: "web-000065", true: "web"}[inPlace])
+		own := labels.Users(c.Config.Labels)
 		assert.DeepEqual(t, own, map[string]string{"a": "b"})
-		for key, value := range c.config.Labels {
+		for key, value := range c.Config.Labels {
 			known := map[string]string{labels.KeyRestoredFrom: id, "a": "b"}
 			assert.Equal(t, value, known[key], key)
 		}
-		assert.DeepEqual(t, c.host.Mounts[0].VolumeOptions.Labels, map[string]string{"a": "b"})
-		for _, v := range docker.volumes {
-			if strings.HasPrefix(v.name, "new") {
-				delete(v.labels, labels.KeyVersion)
-				assert.Assert(t, v.labels[labels.KeyRestoredFrom] != "x" && v.labels[labels.KeyOperation] != "00")
-				delete(v.labels, labels.KeyRestoredFrom)
-				delete(v.labels, labels.KeyOperation)
-				assert.DeepEqual(t, v.labels, map[string]string{"a": "b"})
+		assert.DeepEqual(t, c.Host.Mounts[0].VolumeOptions.Labels, map[string]string{"a": "b"})
+		for _, v := range docker.Volumes {
+			if strings.HasPrefix(v.Name, "new") {
+				delete(v.Labels, labels.KeyVersion)
+				assert.Assert(t, v.Labels[labels.KeyRestoredFrom] != "x" && v.Labels[labels.KeyOperation] != "00")
+				delete(v.Labels, labels.KeyRestoredFrom)
+				delete(v.Labels, labels.KeyOperation)
+				assert.DeepEqual(t, v.Labels, map[string]string{"a": "b"})
 			}
 		}
 	}
@@ -378,26 +379,26 @@ func TestNoLabelOfOursComesFromASnapshot(t *testing.T) {
 
 // The policies that users have set on containers of their own are theirs.
 func TestPoliciesOfOnesOwnComeBack(t *testing.T) {
-	docker := newFakeDocker()
-	docker.create(t, "web", &container.Config{Labels: map[string]string{"cua.snapshot.policy.binds": "known", "cua.snapshot.worker.purpose": "x"}}, &container.HostConfig{})
+	docker := enginetest.New()
+	docker.Create(t, "web", &container.Config{Labels: map[string]string{"cua.snapshot.policy.binds": "known", "cua.snapshot.worker.purpose": "x"}}, &container.HostConfig{})
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:one"})
-	have := docker.findContainer(restored.ContainerID).config.Labels
+	have := docker.FindContainer(restored.ContainerID).Config.Labels
 	assert.Equal(t, have["cua.snapshot.policy.binds"], "known")
 	assert.Equal(t, have["cua.snapshot.worker.purpose"], "")
 }
 
 // Two clients that make the first snapshot of an engine at once get one key.
 func TestTheEnginesKeyIsMadeOnce(t *testing.T) {
-	docker := newFakeDocker()
-	docker.volumes = nil
+	docker := enginetest.New()
+	docker.Volumes = nil
 	first, err := engineOf(docker).catalog.EngineKey(t.Context())
 	assert.NilError(t, err)
-	docker.randomness = 7
+	docker.Randomness = 7
 	second, err := engineOf(docker).catalog.EngineKey(t.Context())
 	assert.NilError(t, err)
 	assert.DeepEqual(t, first, second)
-	docker.findVolume(catalog.KeyVolume).labels = nil
+	docker.FindVolume(catalog.KeyVolume).Labels = nil
 	_, err = engineOf(docker).catalog.EngineKey(t.Context())
 	assert.ErrorContains(t, err, "volume cua-snapshot-key holds no key")
 }

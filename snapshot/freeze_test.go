@@ -11,18 +11,19 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 )
 
 // sharers is an engine with containers that mount the volume data in every way.
-func sharers(t *testing.T) *fakeDocker {
+func sharers(t *testing.T) *enginetest.Docker {
 	t.Helper()
-	docker := newFakeDocker()
+	docker := enginetest.New()
 	for name, bind := range map[string]string{"web": "data:/data", "writer": "data:/d", "reader": "data:/d:ro", "other": "logs:/d", "stopped": "data:/d", "paused": "data:/d", "keeper": "kept:/d", "onlooker": "read:/d:ro"} {
-		docker.create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{bind}}).state = "running"
+		docker.Create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{bind}}).State = "running"
 	}
-	docker.findContainer("stopped").state = "exited"
-	docker.findContainer("paused").state = "paused"
-	docker.findContainer("keeper").state = "paused"
+	docker.FindContainer("stopped").State = "exited"
+	docker.FindContainer("paused").State = "paused"
+	docker.FindContainer("keeper").State = "paused"
 	return docker
 }
 
@@ -47,11 +48,11 @@ func TestWritersAreThoseThatCanChangeWhatIsCaptured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := sharers(t)
-			who, err := engineOf(docker).capture.Writers(t.Context(), capture.Source{Container: docker.findContainer(test.target).inspect(false)}, test.volumes, test.pause, nil)
+			who, err := engineOf(docker).capture.Writers(t.Context(), capture.Source{Container: docker.FindContainer(test.target).Inspect(false)}, test.volumes, test.pause, nil)
 			assert.NilError(t, err)
 			var got []string
 			for _, id := range who.Running {
-				got = append(got, docker.findContainer(id).name)
+				got = append(got, docker.FindContainer(id).Name)
 			}
 			assert.Equal(t, who.Idle, test.idle)
 			slices.Sort(got)
@@ -73,11 +74,11 @@ func TestFrozenContainersAreThawedWhateverFails(t *testing.T) {
 	withEachFault(t, sharers, operate, func(t *testing.T, o outcome) {
 		left := ""
 		for _, name := range names {
-			if o.docker.findContainer(name).state != "running" {
+			if o.docker.FindContainer(name).State != "running" {
 				left += name
 			}
 		}
-		if o.hit("ContainerUnpause") && o.kind == faultRefuse {
+		if o.hit("ContainerUnpause") && o.kind == enginetest.FaultRefuse {
 			assert.ErrorContains(t, o.err, "container "+left+" is still paused, thaw it with docker unpause")
 			return
 		}
@@ -87,13 +88,13 @@ func TestFrozenContainersAreThawedWhateverFails(t *testing.T) {
 
 func TestFreezeTakesWhatNeedsNoFreezing(t *testing.T) {
 	docker := sharers(t)
-	before := docker.world()
+	before := docker.World()
 	frozen, err := engineOf(docker).capture.Freeze(t.Context(), []string{"web", "stopped", "gone"})
 	assert.NilError(t, err)
-	assert.Equal(t, docker.findContainer("web").state, "paused")
+	assert.Equal(t, docker.FindContainer("web").State, "paused")
 	assert.NilError(t, frozen.Thaw(t.Context()))
 	assert.Assert(t, frozen.Lasted > 0)
-	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, docker.World(), before)
 	assert.NilError(t, engineOf(docker).Thaw(t.Context(), []string{"web", "gone", "stopped"}))
 }
 
@@ -103,13 +104,13 @@ func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 	var watched []string
 	engine.watchedBy(func(_ context.Context, w dockerop.Watched) (func(), error) {
 		watched = w.Frozen
-		assert.Equal(t, docker.findContainer("web").state, "running")
+		assert.Equal(t, docker.FindContainer("web").State, "running")
 		return func() { watched = nil }, nil
 	})
 	frozen, err := engine.capture.Freeze(t.Context(), []string{"web"})
 	assert.NilError(t, err)
 	assert.DeepEqual(t, watched, []string{"web"})
-	docker.fault = fault{at: len(docker.calls) + 1, kind: faultRefuse}
+	docker.Fault = enginetest.Fault{At: len(docker.Calls) + 1, Kind: enginetest.FaultRefuse}
 	assert.ErrorContains(t, frozen.Thaw(t.Context()), "still paused")
 	assert.DeepEqual(t, watched, []string{"web"})
 
@@ -117,5 +118,5 @@ func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 	frozen, err = engine.capture.Freeze(t.Context(), []string{"writer"})
 	assert.ErrorContains(t, err, "start the process that thaws the containers should this one be killed: no process")
 	assert.NilError(t, frozen.Thaw(t.Context()))
-	assert.Equal(t, docker.findContainer("writer").state, "running")
+	assert.Equal(t, docker.FindContainer("writer").State, "running")
 }

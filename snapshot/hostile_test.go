@@ -9,14 +9,15 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // handMade is an image that somebody has given our labels, and nonsense in one.
-func handMade(t *testing.T, key, value string) *fakeDocker {
+func handMade(t *testing.T, key, value string) *enginetest.Docker {
 	t.Helper()
 	docker, made := withSnapshots(t, "web:one")
-	docker.findImage(made[0].ImageID).config.Labels[key] = value
+	docker.FindImage(made[0].ImageID).Config.Labels[key] = value
 	return docker
 }
 
@@ -54,58 +55,58 @@ func TestRestoreOfAHandMadeImageFailsClearlyAndMakesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docker := handMade(t, test.key, test.value)
 			if test.key == labels.KeyEngineID {
-				img := docker.findImage("cua-snapshot/web:one")
-				img.config.Labels[labels.KeyConfig] = config(`{"Cmd":["x"]}`, `{"Privileged":true}`, `{}`)
+				img := docker.FindImage("cua-snapshot/web:one")
+				img.Config.Labels[labels.KeyConfig] = config(`{"Cmd":["x"]}`, `{"Privileged":true}`, `{}`)
 			}
-			before := docker.world()
+			before := docker.World()
 			_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 			assert.ErrorContains(t, err, test.want)
-			assert.Equal(t, docker.world(), before)
+			assert.Equal(t, docker.World(), before)
 		})
 	}
 }
 
 func TestRestoreWarnsOfWhatItDoesNotKnow(t *testing.T) {
-	docker := newFakeDocker()
-	docker.futureHost = map[string]any{"InventedLater": true}
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{})
+	docker := enginetest.New()
+	docker.FutureHost = map[string]any{"InventedLater": true}
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{})
 	s := snapshotOf(t, docker, capture.Options{Container: "web"})
 	_, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: string(s.ID)})
 	assert.DeepEqual(t, warnings, []string{"this version does not know HostConfig.InventedLater and leaves it out"})
 }
 
 func TestRestoreElsewhereWarnsOfWhatTheEngineDoesNotKnow(t *testing.T) {
-	docker := newFakeDocker()
-	docker.info.ID = "engine-2"
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{Resources: container.Resources{Memory: 1 << 30}})
+	docker := enginetest.New()
+	docker.About.ID = "engine-2"
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Resources: container.Resources{Memory: 1 << 30}})
 	s := snapshotOf(t, docker, capture.Options{Container: "web"})
-	docker.info.ID = "engine-1"
-	docker.futureHost = map[string]any{"Memory": 0}
+	docker.About.ID = "engine-1"
+	docker.FutureHost = map[string]any{"Memory": 0}
 	_, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: string(s.ID)})
 	assert.DeepEqual(t, warnings, []string{"the engine does not know HostConfig.Memory, it was left out"})
 }
 
 func TestRestoreRefusesBadNames(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
-	before := docker.world()
+	before := docker.World()
 	for _, name := range []string{"a/b", "-a", "a b", "/web2", "é"} {
 		_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one", Name: name}, nil)
 		assert.ErrorContains(t, err, "invalid container name")
 	}
 	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "two"}, nil)
 	assert.ErrorContains(t, err, "no such snapshot: two")
-	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, docker.World(), before)
 }
 
 func TestADryRunWritesNothing(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
-	before := docker.world()
+	before := docker.World()
 	restored, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "one", DryRun: true, Name: "copy"})
-	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, docker.World(), before)
 	assert.Equal(t, restored.ContainerID, "")
 	assert.Equal(t, len(warnings), 0)
 	assert.Assert(t, strings.HasPrefix(restored.Plan.String(), "create container copy (from "))
-	for _, call := range docker.calls {
+	for _, call := range docker.Calls {
 		assert.Assert(t, strings.Contains(call, "Inspect") || strings.Contains(call, "List") || call == "Info", call)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -27,9 +28,9 @@ func soundJournal() pending.Journal {
 }
 
 // forgedJournal names what no restore in place has made.
-func forgedJournal(docker *fakeDocker) string {
+func forgedJournal(docker *enginetest.Docker) string {
 	j := soundJournal()
-	j.Old, j.Worker, j.Volumes = docker.findContainer("web").id, "precious", []string{"data"}
+	j.Old, j.Worker, j.Volumes = docker.FindContainer("web").Id, "precious", []string{"data"}
 	return journalText(j)
 }
 

@@ -8,6 +8,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -15,34 +16,34 @@ import (
 
 // What a dead worker says is only done if the store has recorded it for that very worker.
 func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
-	for name, forge := range map[string]func(docker *fakeDocker, dead *fakeContainer){
-		"never recorded": func(docker *fakeDocker, dead *fakeContainer) { delete(docker.records, dead.id) },
-		"of another journal": func(docker *fakeDocker, dead *fakeContainer) {
-			docker.records[dead.id] = journalText(soundJournal())
+	for name, forge := range map[string]func(docker *enginetest.Docker, dead *enginetest.FakeContainer){
+		"never recorded": func(docker *enginetest.Docker, dead *enginetest.FakeContainer) { delete(docker.Records, dead.Id) },
+		"of another journal": func(docker *enginetest.Docker, dead *enginetest.FakeContainer) {
+			docker.Records[dead.Id] = journalText(soundJournal())
 		},
-		"of another worker": func(docker *fakeDocker, dead *fakeContainer) {
-			docker.records[docker.newID()] = docker.records[dead.id]
-			delete(docker.records, dead.id)
+		"of another worker": func(docker *enginetest.Docker, dead *enginetest.FakeContainer) {
+			docker.Records[docker.NewID()] = docker.Records[dead.Id]
+			delete(docker.Records, dead.Id)
 		},
-		"in another store": func(_ *fakeDocker, dead *fakeContainer) {
-			dead.mounts[len(dead.mounts)-1].Name = "other"
+		"in another store": func(_ *enginetest.Docker, dead *enginetest.FakeContainer) {
+			dead.Mounts[len(dead.Mounts)-1].Name = "other"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
-			lock := volumebackup.LockName(docker.findContainer("web").id)
+			lock := volumebackup.LockName(docker.FindContainer("web").Id)
 			killedAt(t, docker, "apply data", 1)
-			forge(docker, docker.findContainer(lock))
+			forge(docker, docker.FindContainer(lock))
 			// The worker that wrote the volumes has no journal, and is removed.
 			assert.NilError(t, docker.ContainerRemove(t.Context(), lock+"-000065", container.RemoveOptions{}))
-			before := docker.world()
+			before := docker.World()
 			_, err := engineOf(docker).Recover(t.Context(), "web", nil)
 			unknown, ok := errors.AsType[*replace.UnknownJournalError](err)
 			assert.Assert(t, ok, "%v", err)
 			assert.Equal(t, unknown.Container, "web")
 			_, err = engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 			assert.Assert(t, err != nil)
-			assert.Equal(t, docker.world(), before)
+			assert.Equal(t, docker.World(), before)
 		})
 	}
 }
@@ -55,21 +56,21 @@ func TestAnOperationThatWasNotRecordedYetIsForgotten(t *testing.T) {
 		if gone {
 			assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
 		}
-		before := docker.world()
+		before := docker.World()
 		killedAt(t, docker, "record journal", 0)
-		docker.forgetCalls()
+		docker.ForgetCalls()
 		assert.NilError(t, engineOf(docker).Settle(t.Context(), "web", nil))
-		assert.Equal(t, docker.world(), before)
+		assert.Equal(t, docker.World(), before)
 	}
 }
 
 func TestTheRecordGoesWithTheOperation(t *testing.T) {
-	for name, operate := range map[string]func(*testing.T, *fakeDocker) error{
-		"done": func(*testing.T, *fakeDocker) error { return nil },
-		"rolled back": func(_ *testing.T, docker *fakeDocker) error {
-			docker.startError = errors.New("it does not start")
-			docker.before("ContainerRemove", 0, func() { docker.startError = nil })
-			return docker.startError
+	for name, operate := range map[string]func(*testing.T, *enginetest.Docker) error{
+		"done": func(*testing.T, *enginetest.Docker) error { return nil },
+		"rolled back": func(_ *testing.T, docker *enginetest.Docker) error {
+			docker.StartError = errors.New("it does not start")
+			docker.Before("ContainerRemove", 0, func() { docker.StartError = nil })
+			return docker.StartError
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,36 +78,38 @@ func TestTheRecordGoesWithTheOperation(t *testing.T) {
 			want := operate(t, docker)
 			_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 			assert.Equal(t, err == nil, want == nil, "%v", err)
-			assert.Equal(t, len(docker.records), 0)
+			assert.Equal(t, len(docker.Records), 0)
 		})
 	}
 	t.Run("recovered", func(t *testing.T) {
 		docker := withTwo(t)
 		killedAt(t, docker, "apply data", 1)
-		assert.Equal(t, len(docker.records), 1)
+		assert.Equal(t, len(docker.Records), 1)
 		recoverAll(t, docker)
-		assert.Equal(t, len(docker.records), 0)
+		assert.Equal(t, len(docker.Records), 0)
 	})
 }
 
 // A restore may be over, and the record of its journal gone, by the time that somebody who
 // has waited for it asks for the record.
 func TestAnOperationThatIsOverByNowIsNotUnknown(t *testing.T) {
-	for name, end := range map[string]func(docker *fakeDocker, lock *fakeContainer){
-		"settled": func(_ *fakeDocker, lock *fakeContainer) { lock.name = volumebackup.SettledName(lock.id) },
-		"gone": func(docker *fakeDocker, lock *fakeContainer) {
-			assert.NilError(t, docker.ContainerRemove(t.Context(), lock.id, container.RemoveOptions{}))
+	for name, end := range map[string]func(docker *enginetest.Docker, lock *enginetest.FakeContainer){
+		"settled": func(_ *enginetest.Docker, lock *enginetest.FakeContainer) {
+			lock.Name = volumebackup.SettledName(lock.Id)
+		},
+		"gone": func(docker *enginetest.Docker, lock *enginetest.FakeContainer) {
+			assert.NilError(t, docker.ContainerRemove(t.Context(), lock.Id, container.RemoveOptions{}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
-			lock := volumebackup.LockName(docker.findContainer("web").id)
+			lock := volumebackup.LockName(docker.FindContainer("web").Id)
 			killedAt(t, docker, "apply data", 1)
 			listed, err := engineOf(docker).pending.Replacements(t.Context(), pending.Scope{Words: []string{"web"}}, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, len(listed), 1)
-			dead := docker.findContainer(lock)
-			delete(docker.records, dead.id)
+			dead := docker.FindContainer(lock)
+			delete(docker.Records, dead.Id)
 			end(docker, dead)
 			done, err := engineOf(docker).replace.Recover(t.Context(), listed[0], nil)
 			assert.NilError(t, err)

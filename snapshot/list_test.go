@@ -7,6 +7,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -17,24 +18,24 @@ import (
 
 // listScene has four snapshots: a, b and c of web, and d of db, taken a second
 // or more apart, around the times that the filters below name.
-func listScene(t *testing.T) *fakeDocker {
+func listScene(t *testing.T) *enginetest.Docker {
 	t.Helper()
-	docker := newFakeDocker()
-	web := docker.create(t, "web", &container.Config{Labels: map[string]string{"team": "shop", "bare": ""}}, &container.HostConfig{})
-	db := docker.run(t, "db")
+	docker := enginetest.New()
+	web := docker.Create(t, "web", &container.Config{Labels: map[string]string{"team": "shop", "bare": ""}}, &container.HostConfig{})
+	db := docker.Run(t, "db")
 	take := func(o capture.Options, size int) {
-		web.files, db.files = strings.Repeat("x", size), strings.Repeat("x", size)
+		web.Files, db.Files = strings.Repeat("x", size), strings.Repeat("x", size)
 		engine := engineOf(docker)
-		engine.random = &counter{last: byte(size)}
+		engine.random = &enginetest.Counter{Last: byte(size)}
 		_, err := engine.Create(t.Context(), o, nil)
 		assert.NilError(t, err)
-		docker.clock = docker.clock.Add(time.Hour)
+		docker.Clock = docker.Clock.Add(time.Hour)
 	}
 	take(capture.Options{Container: "web", Name: "a", Description: "Before the Upgrade", Tags: []string{"x", "y"}, RunID: "r1", Pinned: true}, 30)
 	take(capture.Options{Container: "web", Name: "b", Trigger: labels.TriggerInterval, StepID: "s1", Group: "g1", Meta: map[string]string{"k/1": "v"}}, 10)
-	take(capture.Options{Container: "web", Name: "c", Tags: []string{"y"}, RunID: "r2", Expires: docker.clock.Add(time.Minute)}, 20)
+	take(capture.Options{Container: "web", Name: "c", Tags: []string{"y"}, RunID: "r2", Expires: docker.Clock.Add(time.Minute)}, 20)
 	take(capture.Options{Container: "db", Name: "d", RunID: "r1", Trigger: labels.TriggerEvent}, 40)
-	docker.forgetCalls()
+	docker.ForgetCalls()
 	return docker
 }
 
@@ -51,7 +52,7 @@ func TestListFilters(t *testing.T) {
 	docker := listScene(t)
 	b, err := engineOf(docker).Resolve(t.Context(), "b")
 	assert.NilError(t, err)
-	webID := docker.findContainer("web").id
+	webID := docker.FindContainer("web").Id
 	tests := []struct {
 		terms, want string // terms: separated by a blank
 	}{
@@ -104,7 +105,7 @@ func TestListFilters(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.terms, func(t *testing.T) {
-			filter, err := catalog.ParseFilter(strings.Fields(test.terms), docker.clock)
+			filter, err := catalog.ParseFilter(strings.Fields(test.terms), docker.Clock)
 			assert.NilError(t, err)
 			list, err := engineOf(docker).List(t.Context(), catalog.ListOptions{Filter: filter}, nil)
 			assert.NilError(t, err)
@@ -148,7 +149,7 @@ func TestParseFilterRefuses(t *testing.T) {
 func TestListFailsOnAFilterThatNamesNoSnapshot(t *testing.T) {
 	docker := listScene(t)
 	for _, term := range []string{"before=gone", "since=gone", "before=2026", "since="} {
-		filter, err := catalog.ParseFilter([]string{term}, docker.clock)
+		filter, err := catalog.ParseFilter([]string{term}, docker.Clock)
 		assert.NilError(t, err)
 		_, err = engineOf(docker).List(t.Context(), catalog.ListOptions{Filter: filter}, nil)
 		assert.Assert(t, err != nil, term)
@@ -178,17 +179,17 @@ func TestListOrderAndChoice(t *testing.T) {
 		"no glob in the search": {catalog.ListOptions{Search: "*"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			docker.forgetCalls()
+			docker.ForgetCalls()
 			list, err := engineOf(docker).List(t.Context(), test.options, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, names(list), test.want)
-			assert.DeepEqual(t, docker.calls, []string{"ImageList"})
+			assert.DeepEqual(t, docker.Calls, []string{"ImageList"})
 		})
 	}
 }
 
 func TestListRefusesWhatIsNoContainerName(t *testing.T) {
-	docker := newFakeDocker()
+	docker := enginetest.New()
 	for _, name := range []string{"*", "a/b", "web:one", "[a]", "-web"} {
 		_, err := engineOf(docker).List(t.Context(), catalog.ListOptions{Container: name}, nil)
 		assert.ErrorContains(t, err, "invalid container name")
@@ -211,12 +212,12 @@ func TestListOfNoContainer(t *testing.T) {
 		assert.Error(t, err, "no container "+name+", and no snapshot of one")
 		assert.Assert(t, cerrdefs.IsNotFound(err))
 	}
-	docker.run(t, "fresh")
+	docker.Run(t, "fresh")
 	list, err := engineOf(docker).List(t.Context(), catalog.ListOptions{Container: "fresh"}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(list), 0)
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
-	nothing, err := catalog.ParseFilter([]string{"tag=none"}, docker.clock)
+	nothing, err := catalog.ParseFilter([]string{"tag=none"}, docker.Clock)
 	assert.NilError(t, err)
 	list, err = engineOf(docker).List(t.Context(), catalog.ListOptions{Container: "web", Filter: nothing}, nil)
 	assert.NilError(t, err)
@@ -225,20 +226,20 @@ func TestListOfNoContainer(t *testing.T) {
 
 func TestListLeavesOutWhatIsNoSnapshotAndWarnsOfBrokenOnes(t *testing.T) {
 	docker, made := withSnapshots(t, "web:good", "web:bad")
-	inherited := docker.findImage(made[0].ImageID).config.Labels
-	docker.addImage("cua-snapshot/web:built-from-it", &container.Config{Labels: inherited})
-	docker.addImage("mine/web:built-from-it", &container.Config{Labels: inherited})
-	docker.addImage("cua-snapshot/web:plain", &container.Config{})
-	bad := docker.findImage(made[1].ImageID)
-	bad.config.Labels[labels.KeyConfig] = "{"
+	inherited := docker.FindImage(made[0].ImageID).Config.Labels
+	docker.AddImage("cua-snapshot/web:built-from-it", &container.Config{Labels: inherited})
+	docker.AddImage("mine/web:built-from-it", &container.Config{Labels: inherited})
+	docker.AddImage("cua-snapshot/web:plain", &container.Config{})
+	bad := docker.FindImage(made[1].ImageID)
+	bad.Config.Labels[labels.KeyConfig] = "{"
 
-	var got events
-	list, err := engineOf(docker).List(t.Context(), catalog.ListOptions{}, got.progress)
+	var got enginetest.Events
+	list, err := engineOf(docker).List(t.Context(), catalog.ListOptions{}, got.Progress)
 	assert.NilError(t, err)
 
 	assert.Equal(t, names(list), "good")
-	assert.Equal(t, len(got.warnings()), 1)
-	assert.Equal(t, got.warnings()[0], "image cua-snapshot/web:"+string(made[1].ID)+", cua-snapshot/web:bad, cua-snapshot/web:latest "+
+	assert.Equal(t, len(got.Warnings()), 1)
+	assert.Equal(t, got.Warnings()[0], "image cua-snapshot/web:"+string(made[1].ID)+", cua-snapshot/web:bad, cua-snapshot/web:latest "+
 		"is not listed, its labels cannot be read: label cua.snapshot.config=\"{\": broken JSON: unexpected end of JSON input")
 }
 

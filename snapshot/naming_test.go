@@ -7,13 +7,14 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"gotest.tools/v3/assert"
 )
 
 // latestIs is the ID of the snapshot that latest means.
-func latestIs(t *testing.T, docker *fakeDocker) string {
+func latestIs(t *testing.T, docker *enginetest.Docker) string {
 	t.Helper()
 	s, err := engineOf(docker).Resolve(t.Context(), "web:latest")
 	assert.NilError(t, err)
@@ -21,25 +22,25 @@ func latestIs(t *testing.T, docker *fakeDocker) string {
 }
 
 // create makes a snapshot by a client of its own.
-func createBy(t *testing.T, docker *fakeDocker, client byte, name string) (capture.Created, error) {
+func createBy(t *testing.T, docker *enginetest.Docker, client byte, name string) (capture.Created, error) {
 	t.Helper()
 	engine := engineOf(docker)
-	engine.random = &counter{last: client}
+	engine.random = &enginetest.Counter{Last: client}
 	return engine.Create(t.Context(), capture.Options{Container: "web", Name: name}, nil)
 }
 
 // The tag is the name: a client that was killed before it set it has left a snapshot
 // without one.
 func TestANameIsThereOnlyWithItsTag(t *testing.T) {
-	for name, prepare := range map[string]func(*testing.T, *fakeDocker){
-		"killed before the tag": func(t *testing.T, docker *fakeDocker) {
+	for name, prepare := range map[string]func(*testing.T, *enginetest.Docker){
+		"killed before the tag": func(t *testing.T, docker *enginetest.Docker) {
 			t.Helper()
-			docker.dieAt = "ImageTag"
+			docker.DieAt = "ImageTag"
 			_, err := createBy(t, docker, 1, "one")
 			assert.Assert(t, err != nil)
-			docker.dieAt, docker.dead = "", false
+			docker.DieAt, docker.Dead = "", false
 		},
-		"untagged by the user": func(t *testing.T, docker *fakeDocker) {
+		"untagged by the user": func(t *testing.T, docker *enginetest.Docker) {
 			t.Helper()
 			_, err := createBy(t, docker, 1, "one")
 			assert.NilError(t, err)
@@ -47,8 +48,8 @@ func TestANameIsThereOnlyWithItsTag(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			docker := newFakeDocker()
-			docker.run(t, "web")
+			docker := enginetest.New()
+			docker.Run(t, "web")
 			prepare(t, docker)
 
 			all, err := engineOf(docker).List(t.Context(), catalog.ListOptions{}, nil)
@@ -79,28 +80,28 @@ func TestANameIsThereOnlyWithItsTag(t *testing.T) {
 func TestANameThatWasLostLongAgoIsNotWaitedFor(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	assert.NilError(t, engineOf(docker).docker.RemoveImage(t.Context(), "cua-snapshot/web:one"))
-	docker.clock = docker.clock.Add(catalog.NamesakeAge + time.Minute)
-	docker.forgetCalls()
+	docker.Clock = docker.Clock.Add(catalog.NamesakeAge + time.Minute)
+	docker.ForgetCalls()
 	_, err := createBy(t, docker, 2, "one")
 	assert.NilError(t, err)
 	lists := 0
-	for _, call := range docker.calls {
+	for _, call := range docker.Calls {
 		if call == "ImageList" {
 			lists++
 		}
 	}
-	assert.Equal(t, lists, 2, "one for the name, one for latest: %v", docker.calls)
+	assert.Equal(t, lists, 2, "one for the name, one for latest: %v", docker.Calls)
 }
 
 // The first of two is stopped at every moment at which the second can overtake it.
 func TestOfTwoWhoWantANameOneGetsIt(t *testing.T) {
 	for _, moment := range []string{"ImageInspect cua-snapshot/web:one", "ImageTag", "ImageList"} {
 		t.Run(moment, func(t *testing.T) {
-			docker := newFakeDocker()
-			docker.run(t, "web")
+			docker := enginetest.New()
+			docker.Run(t, "web")
 			var second capture.Created
 			var secondErr error
-			docker.before(moment, 0, func() { second, secondErr = createBy(t, docker, 2, "one") })
+			docker.Before(moment, 0, func() { second, secondErr = createBy(t, docker, 2, "one") })
 			first, err := createBy(t, docker, 1, "one")
 
 			winner := first
@@ -126,12 +127,12 @@ func TestLatestIsTheNewestOfThoseMadeAtOnce(t *testing.T) {
 		t.Run(pause.String(), func(t *testing.T) {
 			docker, _ := withSnapshots(t, "web")
 			var newer capture.Created
-			docker.before("ImageTag", 0, func() {
-				docker.clock = docker.clock.Add(pause)
+			docker.Before("ImageTag", 0, func() {
+				docker.Clock = docker.Clock.Add(pause)
 				var err error
 				newer, err = createBy(t, docker, 2, "")
 				assert.NilError(t, err)
-				docker.clock = docker.clock.Add(pause)
+				docker.Clock = docker.Clock.Add(pause)
 			})
 			older, err := createBy(t, docker, 1, "")
 			assert.NilError(t, err)
@@ -145,15 +146,15 @@ func TestLatestIsTheNewestOfThoseMadeAtOnce(t *testing.T) {
 func TestLatestWithinOneSecond(t *testing.T) {
 	for _, clients := range [][2]byte{{1, 2}, {2, 1}} {
 		docker, _ := withSnapshots(t, "web")
-		start := docker.clock.Add(time.Hour)
+		start := docker.Clock.Add(time.Hour)
 		tick := func() time.Time { start = start.Add(time.Millisecond); return start }
 		by := func(client byte) (capture.Created, error) {
 			engine := engineOf(docker)
-			engine.random, engine.now = &counter{last: client}, tick
+			engine.random, engine.now = &enginetest.Counter{Last: client}, tick
 			return engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 		}
 		var newer capture.Created
-		docker.before("ImageTag", 0, func() { newer, _ = by(clients[1]) })
+		docker.Before("ImageTag", 0, func() { newer, _ = by(clients[1]) })
 		_, err := by(clients[0])
 		assert.NilError(t, err)
 		assert.Equal(t, latestIs(t, docker), string(newer.ID))
@@ -166,13 +167,13 @@ func TestLatestStaysRightIfOneIsMadeWhileTheNewestIsRemoved(t *testing.T) {
 			t.Run(name+", "+moment, func(t *testing.T) {
 				docker, _ := withSnapshots(t, snapshots...)
 				var made capture.Created
-				docker.before(moment, 0, func() {
+				docker.Before(moment, 0, func() {
 					var err error
 					made, err = createBy(t, docker, 2, "")
 					assert.NilError(t, err)
 				})
 				remove(t, docker, "web:newest")
-				if docker.doBefore != nil {
+				if docker.DoBefore != nil {
 					return // nothing is tagged
 				}
 				assert.Equal(t, latestIs(t, docker), string(made.ID))
@@ -185,7 +186,7 @@ func TestLatestStaysRightIfOneIsMadeWhileTheNewestIsRemoved(t *testing.T) {
 func TestAFailedSnapshotLeavesLatestToTheNewest(t *testing.T) {
 	docker, _ := withSnapshots(t, "web")
 	var newer capture.Created
-	docker.before("ImageTag", 0, func() { // of the name that both want
+	docker.Before("ImageTag", 0, func() { // of the name that both want
 		var err error
 		newer, err = createBy(t, docker, 2, "one")
 		assert.NilError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
@@ -65,27 +66,27 @@ func TestAssess(t *testing.T) {
 // TestReplaceShowsTheLogOfWhatFailed has the new container end at once.
 func TestReplaceShowsTheLogOfWhatFailed(t *testing.T) {
 	docker := withTwo(t)
-	docker.onStart = func(c *fakeContainer) {
-		if c.name == "web" && c.files == "one" {
-			c.end(docker.clock)
-			c.exitCode = 3
+	docker.OnStart = func(c *enginetest.FakeContainer) {
+		if c.Name == "web" && c.Files == "one" {
+			c.End(docker.Clock)
+			c.ExitCode = 3
 			for n := range 30 {
-				c.log += fmt.Sprintf("line %d\n", n)
+				c.Log += fmt.Sprintf("line %d\n", n)
 			}
-			c.log += "no such table\r\n"
+			c.Log += "no such table\r\n"
 		}
 	}
 	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	assert.ErrorContains(t, err, "container web did not stay up: its command ended with status 3\nthe last lines of its log:\n  line 11\n")
 	assert.ErrorContains(t, err, "  line 29\n  no such table\neverything was put back: container web")
 	assert.Equal(t, strings.Count(err.Error(), "\n  "), replace.ShownLines)
-	assert.Equal(t, docker.data(), "two")
+	assert.Equal(t, docker.Data(), "two")
 
 	o := replaceOptions()
 	o.Wait = false // nobody judges
 	_, err = engineOf(docker).Replace(t.Context(), o, nil)
 	assert.NilError(t, err)
-	assert.Equal(t, docker.findContainer("web").state, "exited")
+	assert.Equal(t, docker.FindContainer("web").State, "exited")
 }
 
 func TestCut(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -17,15 +18,15 @@ import (
 
 // When the container is gone whose network was shared, only its ID would be left.
 func TestWhoIsGoneIsNamed(t *testing.T) {
-	docker := newFakeDocker()
-	side := docker.run(t, "side")
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.id)})
+	docker := enginetest.New()
+	side := docker.Run(t, "side")
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.Id)})
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "side", container.RemoveOptions{Force: true}))
 	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 	assert.Error(t, err, "cannot restore:\n  this container uses the network of side, which is gone")
-	unnamed := runconfig.Spec{Host: container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.id)}}
-	assert.Equal(t, unnamed.Needs(side.id), "this container uses the network of "+side.id[:dockerop.ShortID])
+	unnamed := runconfig.Spec{Host: container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.Id)}}
+	assert.Equal(t, unnamed.Needs(side.Id), "this container uses the network of "+side.Id[:dockerop.ShortID])
 }
 
 // findVowel finds vowels.

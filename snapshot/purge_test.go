@@ -14,6 +14,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -21,19 +22,19 @@ import (
 
 // toPurge is an engine with snapshots in two stores, a restored copy, a tag without its
 // snapshot, an image that was built FROM one, and the container of a dead worker.
-func toPurge(t *testing.T) *fakeDocker {
+func toPurge(t *testing.T) *enginetest.Docker {
 	t.Helper()
 	docker := withMine(t, "id")
 	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: volumebackup.DefaultStore, Labels: map[string]string{labels.KeyStoreID: "other"}})
 	assert.NilError(t, err)
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "two", Pinned: true})
 	restore1(t, docker, runconfig.RestoreOptions{Snapshot: "two", Name: "copy"})
-	docker.randomness = 200
+	docker.Randomness = 200
 	loose := snapshotOf(t, docker, capture.Options{Container: "web", Name: "loose"})
 	assert.NilError(t, engineOf(docker).docker.RemoveImage(t.Context(), loose.Ref()))
-	docker.addImage("mine:latest", &container.Config{Labels: docker.findImage("cua-snapshot/web:two").config.Labels})
-	dead := docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "list", labels.Prefix + "worker.frozen": "null"}, nil, true)
-	dead.end(docker.clock)
+	docker.AddImage("mine:latest", &container.Config{Labels: docker.FindImage("cua-snapshot/web:two").Config.Labels})
+	dead := docker.Service.Worker("", map[string]string{volumebackup.LabelPurpose: "list", labels.Prefix + "worker.frozen": "null"}, nil, true)
+	dead.End(docker.Clock)
 	return docker
 }
 
@@ -53,14 +54,14 @@ func TestPurgeRemovesEverythingButContainersAndVolumes(t *testing.T) {
 	}
 	assert.Equal(t, strings.Join(kinds, " "), "snapshot snapshot tag tag worker store store key worker_image")
 	var containers, volumes, tags []string
-	for _, c := range docker.containers {
-		containers = append(containers, c.name+" "+c.state)
+	for _, c := range docker.Containers {
+		containers = append(containers, c.Name+" "+c.State)
 	}
-	for _, v := range docker.volumes {
-		volumes = append(volumes, v.name)
+	for _, v := range docker.Volumes {
+		volumes = append(volumes, v.Name)
 	}
-	for _, i := range docker.images {
-		tags = append(tags, i.tags...)
+	for _, i := range docker.Images {
+		tags = append(tags, i.Tags...)
 	}
 	assert.DeepEqual(t, containers, []string{"web running", "copy running"})
 	assert.DeepEqual(t, volumes, []string{"data", "data-000065"})
@@ -75,20 +76,20 @@ var purgeableEqual = cmp.AllowUnexported(removal.Purgeable{})
 // What is in the way of one thing does not keep the rest.
 func TestPurgeGoesOn(t *testing.T) {
 	docker := toPurge(t)
-	docker.create(t, "reader", &container.Config{}, &container.HostConfig{Binds: []string{"mine:/store:ro"}})
+	docker.Create(t, "reader", &container.Config{}, &container.HostConfig{Binds: []string{"mine:/store:ro"}})
 	e := engineOf(docker)
 	all, _, err := e.FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 	removed, err := e.Purge(t.Context(), all, nil)
 	assert.ErrorContains(t, err, "remove store mine: ")
 	assert.Equal(t, len(removed), len(all)-1)
-	assert.Assert(t, docker.findVolume("mine") != nil)
+	assert.Assert(t, docker.FindVolume("mine") != nil)
 }
 
 // A store that a user has made is the user's.
 func TestPurgeLeavesStoresOfUsers(t *testing.T) {
 	docker := withMine(t, "id")
-	docker.findVolume("mine").labels = nil
+	docker.FindVolume("mine").Labels = nil
 	all, kept, err := engineOf(docker).FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, kept, []string{"mine"})
@@ -98,18 +99,18 @@ func TestPurgeLeavesStoresOfUsers(t *testing.T) {
 func TestPurgeRefusesWhileSomethingIsLeftToDo(t *testing.T) {
 	docker := withMine(t, "id")
 	killedAt(t, docker, "apply data", 1)
-	before := docker.world()
+	before := docker.World()
 	_, _, err := engineOf(docker).FindPurgeable(t.Context(), nil)
 	_, interrupted := errors.AsType[*removal.InterruptedError](err)
 	assert.Assert(t, interrupted, "%v", err)
 	_, err = engineOf(docker).Purge(t.Context(), []removal.Purgeable{{Kind: removal.PurgeKey, Name: catalog.KeyVolume}}, nil)
 	assert.Assert(t, err != nil)
-	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, docker.World(), before)
 	recoverAll(t, docker)
 	_, _, err = engineOf(docker).FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
 
-	docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "list"}, nil, true)
+	docker.Service.Worker("", map[string]string{volumebackup.LabelPurpose: "list"}, nil, true)
 	_, _, err = engineOf(docker).FindPurgeable(t.Context(), nil)
 	_, locked := errors.AsType[*volumebackup.LockedError](err)
 	assert.Assert(t, locked, "%v", err)
@@ -117,19 +118,22 @@ func TestPurgeRefusesWhileSomethingIsLeftToDo(t *testing.T) {
 
 // A worker that has died and holds nothing is cleared away by recover, and by the next create.
 func TestDeadWorkersThatHoldNothingGo(t *testing.T) {
-	for _, use := range []func(*fakeDocker) error{
-		func(docker *fakeDocker) error { _, err := engineOf(docker).Recover(t.Context(), "", nil); return err },
-		func(docker *fakeDocker) error {
+	for _, use := range []func(*enginetest.Docker) error{
+		func(docker *enginetest.Docker) error {
+			_, err := engineOf(docker).Recover(t.Context(), "", nil)
+			return err
+		},
+		func(docker *enginetest.Docker) error {
 			_, err := engineOf(docker).Recover(t.Context(), "web", nil)
 			return err
 		},
-		func(docker *fakeDocker) error {
+		func(docker *enginetest.Docker) error {
 			_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 			return err
 		},
 	} {
 		docker := toPurge(t)
 		assert.NilError(t, use(docker))
-		assert.Assert(t, !slices.ContainsFunc(docker.containers, func(c *fakeContainer) bool { return c.config.Image == workerImage }), docker.world())
+		assert.Assert(t, !slices.ContainsFunc(docker.Containers, func(c *enginetest.FakeContainer) bool { return c.Config.Image == enginetest.WorkerImage }), docker.World())
 	}
 }

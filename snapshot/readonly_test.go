@@ -9,6 +9,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 
 	is "gotest.tools/v3/assert/cmp"
@@ -18,18 +19,18 @@ import (
 
 // withReadOnly is withTwo, and a container viewer that only reads the volume of web, of
 // which there is a snapshot viewer:one.
-func withReadOnly(t *testing.T) *fakeDocker {
+func withReadOnly(t *testing.T) *enginetest.Docker {
 	t.Helper()
-	docker := newFakeDocker()
-	docker.withVolumes()
+	docker := enginetest.New()
+	docker.WithVolumes()
 	for name, bind := range map[string]string{"web": "data:/data", "viewer": "data:/data:ro"} {
-		c := docker.create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{bind}})
-		assert.NilError(t, docker.ContainerStart(t.Context(), c.id, container.StartOptions{}))
+		c := docker.Create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{bind}})
+		assert.NilError(t, docker.ContainerStart(t.Context(), c.Id, container.StartOptions{}))
 	}
-	docker.findVolume("data").content = "one"
+	docker.FindVolume("data").Content = "one"
 	snapshotOf(t, docker, capture.Options{Container: "viewer", Name: "one"})
-	docker.findVolume("data").content = "two"
-	docker.randomness = 100
+	docker.FindVolume("data").Content = "two"
+	docker.Randomness = 100
 	return docker
 }
 
@@ -46,14 +47,14 @@ func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
 		kept := []replace.VolumeChange{{Volume: "data", Kept: "the container only reads it, and it was not named"}}
 		assert.DeepEqual(t, planned.Volumes, kept)
 		assert.Assert(t, is.Contains(planned.Plan.String(), "leave out data (the container only reads it, and it was not named; the volume is kept as it is)"))
-		var got events
-		done, err := engineOf(docker).Replace(t.Context(), options, got.progress)
+		var got enginetest.Events
+		done, err := engineOf(docker).Replace(t.Context(), options, got.Progress)
 		assert.NilError(t, err)
 		assert.DeepEqual(t, done.Volumes, kept)
 		assert.Equal(t, len(done.Others), 0)
-		assert.Assert(t, is.Contains(strings.Join(got.warnings(), "\n"), "leave out data (the container only reads it"))
-		assert.Equal(t, docker.data(), "two")
-		assert.Equal(t, docker.findContainer("web").state, "running")
+		assert.Assert(t, is.Contains(strings.Join(got.Warnings(), "\n"), "leave out data (the container only reads it"))
+		assert.Equal(t, docker.Data(), "two")
+		assert.Equal(t, docker.FindContainer("web").State, "running")
 	})
 	t.Run("named", func(t *testing.T) {
 		docker := withReadOnly(t)
@@ -64,8 +65,8 @@ func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
 		named.StopOthers = true
 		_, err = engineOf(docker).Replace(t.Context(), named, nil)
 		assert.NilError(t, err)
-		assert.Equal(t, docker.data(), "one")
-		assert.Equal(t, docker.findContainer("web").state, "running")
+		assert.Equal(t, docker.Data(), "one")
+		assert.Equal(t, docker.FindContainer("web").State, "running")
 	})
 	t.Run("a name that it does not have", func(t *testing.T) {
 		docker := withReadOnly(t)
@@ -82,7 +83,7 @@ func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
 		assert.NilError(t, docker.VolumeRemove(t.Context(), "data", false))
 		_, err := engineOf(docker).Replace(t.Context(), options, nil)
 		assert.NilError(t, err)
-		assert.Equal(t, docker.data(), "one")
+		assert.Equal(t, docker.Data(), "one")
 	})
 }
 
@@ -90,9 +91,9 @@ func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
 // without a word.
 func TestReplaceOfARenamedContainerSaysSo(t *testing.T) {
 	docker := withTwo(t)
-	web := docker.findContainer("web")
-	old := web.id
-	assert.NilError(t, docker.ContainerRename(t.Context(), web.id, "web-old"))
+	web := docker.FindContainer("web")
+	old := web.Id
+	assert.NilError(t, docker.ContainerRename(t.Context(), web.Id, "web-old"))
 	dry := replaceOptions()
 	dry.DryRun = true
 	planned, err := engineOf(docker).Replace(t.Context(), dry, nil)
@@ -100,16 +101,16 @@ func TestReplaceOfARenamedContainerSaysSo(t *testing.T) {
 	assert.Equal(t, planned.Old, "web-old")
 	assert.Assert(t, is.Contains(planned.Plan.String(), "rename container web-old (it becomes web, as it was captured)"))
 
-	other := docker.create(t, "web", &container.Config{}, &container.HostConfig{})
+	other := docker.Create(t, "web", &container.Config{}, &container.HostConfig{})
 	for _, options := range []replace.Options{dry, replaceOptions()} {
 		_, err = engineOf(docker).Replace(t.Context(), options, nil)
 		assert.ErrorContains(t, err, "container web is not the one that was captured, which is named web-old now")
 	}
-	assert.NilError(t, docker.ContainerRemove(t.Context(), other.id, container.RemoveOptions{}))
-	var got events
-	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), got.progress)
+	assert.NilError(t, docker.ContainerRemove(t.Context(), other.Id, container.RemoveOptions{}))
+	var got enginetest.Events
+	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), got.Progress)
 	assert.NilError(t, err)
-	assert.Assert(t, is.Contains(strings.Join(got.warnings(), "\n"), "rename container web-old"))
+	assert.Assert(t, is.Contains(strings.Join(got.Warnings(), "\n"), "rename container web-old"))
 	assertReplaced(t, docker, old)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/distribution/reference"
@@ -90,21 +91,21 @@ func TestRepositoriesOfDifferentContainersDiffer(t *testing.T) {
 
 // withSnapshots returns an engine that has these snapshots, oldest first, each
 // written as container or container:name.
-func withSnapshots(t *testing.T, words ...string) (*fakeDocker, []catalog.Snapshot) {
+func withSnapshots(t *testing.T, words ...string) (*enginetest.Docker, []catalog.Snapshot) {
 	t.Helper()
-	docker := newFakeDocker()
+	docker := enginetest.New()
 	engine := engineOf(docker)
 	var made []catalog.Snapshot
 	for _, word := range words {
 		name, tag, _ := strings.Cut(word, ":")
-		if docker.findContainer(name) == nil {
-			docker.run(t, name)
+		if docker.FindContainer(name) == nil {
+			docker.Run(t, name)
 		}
 		created, err := engine.Create(t.Context(), capture.Options{Container: name, Name: tag}, nil)
 		assert.NilError(t, err)
 		made = append(made, created.Snapshot)
 	}
-	docker.forgetCalls()
+	docker.ForgetCalls()
 	return docker, made
 }
 
@@ -191,7 +192,7 @@ func TestResolveGoesByTheContainersOwnName(t *testing.T) {
 	assert.NilError(t, docker.ImageTag(t.Context(), made[0].ImageID, "cua-snapshot/web:one"))
 	_, err := engineOf(docker).Resolve(t.Context(), "web:one")
 	assert.Error(t, err, "no such snapshot: web:one")
-	docker.run(t, "web")
+	docker.Run(t, "web")
 	_, err = engineOf(docker).Create(t.Context(), capture.Options{Container: "web", Name: "one", Reuse: true}, nil)
 	assert.Error(t, err, "web:one exists already, and is not a snapshot of this container that could be replaced")
 }
@@ -222,17 +223,17 @@ func TestResolveDoesNotListEveryImage(t *testing.T) {
 		"two":              {"ImageInspect cua-snapshot/two:latest", "ImageInspect " + made[1].ImageID, "ImageList", "ImageList"},
 		string(made[0].ID): {"ImageInspect " + made[0].ImageID, "ImageList"},
 	} {
-		docker.forgetCalls()
+		docker.ForgetCalls()
 		_, err := engineOf(docker).Resolve(t.Context(), word)
 		assert.NilError(t, err)
-		assert.DeepEqual(t, slices.Sorted(slices.Values(docker.calls)), want)
+		assert.DeepEqual(t, slices.Sorted(slices.Values(docker.Calls)), want)
 	}
 }
 
 // A container stands for its latest snapshot, and with an age for the newest as old.
 func TestResolveOfAContainer(t *testing.T) {
 	docker := listScene(t) // a, b and c of web, d of db, an hour apart
-	docker.run(t, "idle")
+	docker.Run(t, "idle")
 	b, err := engineOf(docker).Resolve(t.Context(), "web:b")
 	assert.NilError(t, err)
 	assert.NilError(t, engineOf(docker).docker.RemoveImage(t.Context(), "cua-snapshot/db:latest"))
@@ -269,7 +270,7 @@ func TestResolveOfAContainer(t *testing.T) {
 		_, err := engineOf(docker).Resolve(t.Context(), word)
 		assert.ErrorContains(t, err, want, word)
 	}
-	docker.run(t, "both") // is also what a snapshot is called
+	docker.Run(t, "both") // is also what a snapshot is called
 	snapshotOf(t, docker, capture.Options{Container: "both"})
 	snapshotOf(t, docker, capture.Options{Container: "idle", Name: "both"})
 	_, err = engineOf(docker).Resolve(t.Context(), "both")
@@ -280,12 +281,12 @@ func TestResolveOfAContainer(t *testing.T) {
 
 func TestResolveDoesNotTakeWhatInheritedLabelsForASnapshot(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one")
-	child := docker.addImage("cua-snapshot/web:mine", &container.Config{Labels: docker.findImage(made[0].ImageID).config.Labels})
+	child := docker.AddImage("cua-snapshot/web:mine", &container.Config{Labels: docker.FindImage(made[0].ImageID).Config.Labels})
 	for _, word := range []string{"mine", "web:mine", "cua-snapshot/web:mine"} {
 		_, err := engineOf(docker).Resolve(t.Context(), word)
 		assert.Assert(t, err != nil, word)
 	}
-	child.config = &container.Config{Labels: map[string]string{labels.KeyID: "nonsense"}}
+	child.Config = &container.Config{Labels: map[string]string{labels.KeyID: "nonsense"}}
 	_, err := engineOf(docker).Resolve(t.Context(), "web:mine")
 	assert.ErrorContains(t, err, "read snapshot cua-snapshot/web:mine")
 	_, err = engineOf(docker).Resolve(t.Context(), "one")
@@ -303,7 +304,7 @@ func TestReferencesForCompletion(t *testing.T) {
 		}
 		return strings.Join(words, " ")
 	}
-	docker.create(t, "shop-db-1", &container.Config{Labels: map[string]string{catalog.LabelService: "db", catalog.LabelProject: "shop", catalog.LabelDirectory: "/src/shop"}},
+	docker.Create(t, "shop-db-1", &container.Config{Labels: map[string]string{catalog.LabelService: "db", catalog.LabelProject: "shop", catalog.LabelDirectory: "/src/shop"}},
 		&container.HostConfig{Binds: []string{"data:/data"}})
 	engine, ctx := engineOf(docker), t.Context()
 	for prefix, want := range map[string]string{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -29,7 +30,7 @@ func removeOne(t *testing.T, e *Engine, word string, o removal.Options, p plan.P
 	return results[0].Snapshot, results[0].Err
 }
 
-func remove(t *testing.T, docker *fakeDocker, word string) catalog.Snapshot {
+func remove(t *testing.T, docker *enginetest.Docker, word string) catalog.Snapshot {
 	t.Helper()
 	s, err := removeOne(t, engineOf(docker), word, removal.Options{}, nil)
 	assert.NilError(t, err)
@@ -52,8 +53,8 @@ func TestRemoveMovesLatestToTheNewestThatIsLeft(t *testing.T) {
 	assert.Equal(t, latest(), "two")
 	remove(t, docker, "web:latest")
 	assert.Equal(t, latest(), "none")
-	assert.Assert(t, !strings.Contains(docker.world(), "cua-snapshot/web"))
-	assert.Assert(t, strings.Contains(docker.world(), "cua-snapshot/db"))
+	assert.Assert(t, !strings.Contains(docker.World(), "cua-snapshot/web"))
+	assert.Assert(t, strings.Contains(docker.World(), "cua-snapshot/db"))
 }
 
 func TestRemoveByAnyWordRemovesEveryTag(t *testing.T) {
@@ -67,8 +68,8 @@ func TestRemoveByAnyWordRemovesEveryTag(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docker, made := withSnapshots(t, "web:one")
 			remove(t, docker, word(made[0]))
-			assert.Assert(t, !strings.Contains(docker.world(), "cua-snapshot"), docker.world())
-			assert.Equal(t, len(docker.images), 1)
+			assert.Assert(t, !strings.Contains(docker.World(), "cua-snapshot"), docker.World())
+			assert.Equal(t, len(docker.Images), 1)
 		})
 	}
 }
@@ -76,38 +77,38 @@ func TestRemoveByAnyWordRemovesEveryTag(t *testing.T) {
 func TestRemoveRefuses(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:pinned")
 	assert.NilError(t, docker.ImageTag(t.Context(), made[1].ImageID, "cua-snapshot/web:pinned"))
-	docker.findImage(made[1].ImageID).config.Labels["cua.snapshot.pinned"] = "true"
-	before := docker.world()
+	docker.FindImage(made[1].ImageID).Config.Labels["cua.snapshot.pinned"] = "true"
+	before := docker.World()
 
 	_, err := removeOne(t, engineOf(docker), "pinned", removal.Options{}, nil)
 	assert.Error(t, err, "snapshot "+string(made[1].ID)+" is pinned")
 	assert.Assert(t, cerrdefs.IsFailedPrecondition(err))
 	_, err = removeOne(t, engineOf(docker), "gone", removal.Options{}, nil)
 	assert.Assert(t, cerrdefs.IsNotFound(err))
-	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, docker.World(), before)
 
 	_, err = removeOne(t, engineOf(docker), "pinned", removal.Options{Force: true}, nil)
 	assert.NilError(t, err)
-	assert.Assert(t, !strings.Contains(docker.world(), "pinned"))
+	assert.Assert(t, !strings.Contains(docker.World(), "pinned"))
 }
 
 // A container that was restored in place uses its snapshot from then on.
 func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two")
-	docker.create(t, "zebra", &container.Config{Image: made[0].Ref()}, &container.HostConfig{})
-	ape := docker.create(t, "ape", &container.Config{Image: made[0].ImageID}, &container.HostConfig{})
-	assert.NilError(t, docker.ContainerStart(t.Context(), ape.id, container.StartOptions{}))
+	docker.Create(t, "zebra", &container.Config{Image: made[0].Ref()}, &container.HostConfig{})
+	ape := docker.Create(t, "ape", &container.Config{Image: made[0].ImageID}, &container.HostConfig{})
+	assert.NilError(t, docker.ContainerStart(t.Context(), ape.Id, container.StartOptions{}))
 
-	var got events
-	_, err := removeOne(t, engineOf(docker), "one", removal.Options{}, got.progress)
+	var got enginetest.Events
+	_, err := removeOne(t, engineOf(docker), "one", removal.Options{}, got.Progress)
 	assert.NilError(t, err)
-	assert.DeepEqual(t, got.warnings(), []string{
+	assert.DeepEqual(t, got.Warnings(), []string{
 		"the layers of " + string(made[0].ID) + " are used by container ape, zebra, and are freed when that is removed",
 	})
-	assert.Assert(t, !strings.Contains(docker.world(), string(made[0].ID)+" "), docker.world())
+	assert.Assert(t, !strings.Contains(docker.World(), string(made[0].ID)+" "), docker.World())
 	_, err = engineOf(docker).Resolve(t.Context(), string(made[0].ID))
 	assert.Assert(t, cerrdefs.IsNotFound(err))
-	assert.Equal(t, ape.state, "running")
+	assert.Equal(t, ape.State, "running")
 	assert.NilError(t, docker.ContainerStart(t.Context(), "zebra", container.StartOptions{}))
 	remove(t, docker, "web:two")
 
@@ -115,10 +116,10 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 	for _, name := range []string{"ape", "zebra"} {
 		assert.NilError(t, docker.ContainerRemove(t.Context(), name, container.RemoveOptions{Force: true}))
 	}
-	docker.clock = docker.clock.Add(2 * removal.OrphanAge)
+	docker.Clock = docker.Clock.Add(2 * removal.OrphanAge)
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "three"})
 	remove(t, docker, "web:three")
-	assert.Equal(t, len(docker.images), 1, docker.world())
+	assert.Equal(t, len(docker.Images), 1, docker.World())
 }
 
 // A snapshot of a restored copy stands on the one that it was restored from.
@@ -132,7 +133,7 @@ func TestRemoveInAnyOrderLeavesNoImageBehind(t *testing.T) {
 			for _, word := range order {
 				remove(t, docker, word)
 			}
-			assert.Equal(t, len(docker.images), 1, docker.world())
+			assert.Equal(t, len(docker.Images), 1, docker.World())
 		})
 	}
 }
@@ -140,58 +141,58 @@ func TestRemoveInAnyOrderLeavesNoImageBehind(t *testing.T) {
 // What others built FROM a snapshot is theirs, and stays.
 func TestRemoveLeavesImagesThatWereBuiltFromIt(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one")
-	child := docker.addImage("mine:latest", &container.Config{Labels: docker.findImage(made[0].ImageID).config.Labels})
-	child.parent = made[0].ImageID
-	docker.create(t, "user", &container.Config{Image: "mine", Cmd: []string{"x"}}, &container.HostConfig{})
+	child := docker.AddImage("mine:latest", &container.Config{Labels: docker.FindImage(made[0].ImageID).Config.Labels})
+	child.Parent = made[0].ImageID
+	docker.Create(t, "user", &container.Config{Image: "mine", Cmd: []string{"x"}}, &container.HostConfig{})
 	remove(t, docker, "one")
-	assert.Assert(t, docker.findImage("mine") != nil)
-	assert.Assert(t, !strings.Contains(docker.world(), "cua-snapshot"))
+	assert.Assert(t, docker.FindImage("mine") != nil)
+	assert.Assert(t, !strings.Contains(docker.World(), "cua-snapshot"))
 }
 
 // A stranger's image can claim the ID of a snapshot from here.
 func TestRemoveOfAnotherImageOfThatIDKeepsTheArchives(t *testing.T) {
-	docker := newFakeDocker()
-	service := docker.withVolumes()
-	web := docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	docker := enginetest.New()
+	service := docker.WithVolumes()
+	web := docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
 	made := snapshotOf(t, docker, capture.Options{Container: "web"})
-	stolen := maps.Clone(docker.findImage(made.ImageID).config.Labels)
+	stolen := maps.Clone(docker.FindImage(made.ImageID).Config.Labels)
 	stolen[labels.KeyContainerName] = "evil"
-	docker.addImage("cua-snapshot/evil:"+string(made.ID), &container.Config{Labels: stolen})
+	docker.AddImage("cua-snapshot/evil:"+string(made.ID), &container.Config{Labels: stolen})
 
 	_, err := removeOne(t, engineOf(docker), string(made.ID), removal.Options{Force: true}, nil)
 	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
 	assert.DeepEqual(t, slices.Sorted(slices.Values(ambiguous.Candidates)), []string{"evil:" + string(made.ID), "web:" + string(made.ID)})
 
-	var got events
-	_, err = removeOne(t, engineOf(docker), "evil:"+string(made.ID), removal.Options{}, got.progress)
+	var got enginetest.Events
+	_, err = removeOne(t, engineOf(docker), "evil:"+string(made.ID), removal.Options{}, got.Progress)
 	assert.NilError(t, err)
-	assert.DeepEqual(t, got.warnings(), []string{"the archives of " + string(made.ID) + " stay: they belong to a snapshot of another container"})
-	assert.Equal(t, len(service.archives[string(made.ID)]), 1)
-	assert.Assert(t, !strings.Contains(docker.world(), "evil"))
+	assert.DeepEqual(t, got.Warnings(), []string{"the archives of " + string(made.ID) + " stay: they belong to a snapshot of another container"})
+	assert.Equal(t, len(service.Archives[string(made.ID)]), 1)
+	assert.Assert(t, !strings.Contains(docker.World(), "evil"))
 
-	assert.Equal(t, service.origins[string(made.ID)].Container, web.id)
+	assert.Equal(t, service.Origins[string(made.ID)].Container, web.Id)
 	remove(t, docker, string(made.ID))
-	assert.Equal(t, len(service.archives), 0)
+	assert.Equal(t, len(service.Archives), 0)
 }
 
 // The engine's image store may have been switched, which hides the images of the other.
 func TestRemoveTellsTheStoreWhereItHasLooked(t *testing.T) {
-	docker := newFakeDocker()
-	service := docker.withVolumes()
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
-	docker.info.Driver = "overlay2"
-	docker.info.DriverStatus = [][2]string{{"Backing Filesystem", "extfs"}}
+	docker := enginetest.New()
+	service := docker.WithVolumes()
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	docker.About.Driver = "overlay2"
+	docker.About.DriverStatus = [][2]string{{"Backing Filesystem", "extfs"}}
 	old := snapshotOf(t, docker, capture.Options{Container: "web"})
-	docker.info.Driver = "overlayfs"
-	docker.info.DriverStatus = [][2]string{{"driver-type", "io.containerd.snapshotter.v1"}}
+	docker.About.Driver = "overlayfs"
+	docker.About.DriverStatus = [][2]string{{"driver-type", "io.containerd.snapshotter.v1"}}
 	recent := snapshotOf(t, docker, capture.Options{Container: "web"})
-	assert.Equal(t, service.origins[string(old.ID)].ImageStore, "overlay2")
-	assert.Equal(t, service.origins[string(recent.ID)].ImageStore, "overlayfs/io.containerd.snapshotter.v1")
+	assert.Equal(t, service.Origins[string(old.ID)].ImageStore, "overlay2")
+	assert.Equal(t, service.Origins[string(recent.ID)].ImageStore, "overlayfs/io.containerd.snapshotter.v1")
 
 	remove(t, docker, string(recent.ID))
 
-	assert.DeepEqual(t, docker.seen, []volumebackup.Seen{{
+	assert.DeepEqual(t, docker.Seen, []volumebackup.Seen{{
 		Engine: "engine-1", ImageStore: "overlayfs/io.containerd.snapshotter.v1", Snapshots: []string{string(old.ID)},
 	}})
 }
@@ -199,18 +200,18 @@ func TestRemoveTellsTheStoreWhereItHasLooked(t *testing.T) {
 // The client's clock is not compared with the engine's times.
 func TestSweepGoesByTheEnginesClock(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two")
-	orphan := docker.addImage("", &container.Config{Labels: docker.findImage(made[0].ImageID).config.Labels})
-	orphan.comment = catalog.CommitComment(made[0].ID)
+	orphan := docker.AddImage("", &container.Config{Labels: docker.FindImage(made[0].ImageID).Config.Labels})
+	orphan.Comment = catalog.CommitComment(made[0].ID)
 	client := engineOf(docker)
-	client.now = func() time.Time { return docker.clock.Add(1000 * removal.OrphanAge) }
+	client.now = func() time.Time { return docker.Clock.Add(1000 * removal.OrphanAge) }
 	_, err := removeOne(t, client, "one", removal.Options{}, nil)
 	assert.NilError(t, err)
-	assert.Assert(t, docker.findImage(orphan.id) != nil)
-	docker.clock = docker.clock.Add(removal.OrphanAge)
+	assert.Assert(t, docker.FindImage(orphan.Id) != nil)
+	docker.Clock = docker.Clock.Add(removal.OrphanAge)
 	client.now = func() time.Time { return time.Unix(0, 0) }
 	_, err = removeOne(t, client, "two", removal.Options{}, nil)
 	assert.NilError(t, err)
-	assert.Assert(t, docker.findImage(orphan.id) == nil)
+	assert.Assert(t, docker.FindImage(orphan.Id) == nil)
 }
 
 // Many are removed with one worker for each store, and the tag latest moves once. One that
@@ -221,7 +222,7 @@ func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
 		snapshotOf(t, docker, capture.Options{Container: "web", Name: name, Pinned: name == "four"})
 	}
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "five"})
-	docker.forgetCalls()
+	docker.ForgetCalls()
 
 	results := engineOf(docker).Remove(t.Context(), []string{"web:one", "gone", "five", "four", "web", "three"}, removal.Options{}, nil)
 
@@ -240,39 +241,39 @@ func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
 		"web: no such snapshot: web", "three removed three",
 	})
 	assert.Equal(t, four.Name, "four") // it is the latest now
-	assert.Equal(t, len(docker.seen), 2)
-	assert.Equal(t, len(docker.service.archives), 2)
-	tagged := slices.DeleteFunc(slices.Clone(docker.calls), func(call string) bool { return !strings.HasPrefix(call, "ImageTag") })
-	assert.Equal(t, len(tagged), 1, "%v", docker.calls)
+	assert.Equal(t, len(docker.Seen), 2)
+	assert.Equal(t, len(docker.Service.Archives), 2)
+	tagged := slices.DeleteFunc(slices.Clone(docker.Calls), func(call string) bool { return !strings.HasPrefix(call, "ImageTag") })
+	assert.Equal(t, len(tagged), 1, "%v", docker.Calls)
 }
 
 // That one store cannot be reached does not keep what is in another.
 func TestRemoveGoesOnInTheOtherStores(t *testing.T) {
 	docker := withMine(t, "id")
 	two := snapshotOf(t, docker, capture.Options{Container: "web", Name: "two"})
-	docker.findVolume("mine").labels[labels.KeyStoreID] = "another"
+	docker.FindVolume("mine").Labels[labels.KeyStoreID] = "another"
 	results := engineOf(docker).Remove(t.Context(), []string{"one", "two"}, removal.Options{}, nil)
 	assert.NilError(t, results[0].Err) // its archives went with its store
 	assert.NilError(t, results[1].Err)
-	_, there := docker.service.archives[string(two.ID)]
+	_, there := docker.Service.Archives[string(two.ID)]
 	assert.Assert(t, !there)
-	assert.Equal(t, len(docker.service.archives), 1)
+	assert.Equal(t, len(docker.Service.Archives), 1)
 }
 
 // A list of all costs less than to look for each of many.
 func TestRemoveOfManyByTheirIDsListsThemOnce(t *testing.T) {
-	docker := newFakeDocker()
-	docker.run(t, "web")
+	docker := enginetest.New()
+	docker.Run(t, "web")
 	var words []string
 	for i := range removal.ManyWords {
-		docker.randomness = byte(10 * i)
+		docker.Randomness = byte(10 * i)
 		words = append(words, string(snapshotOf(t, docker, capture.Options{Container: "web"}).ID))
 	}
-	docker.forgetCalls()
+	docker.ForgetCalls()
 	for _, r := range engineOf(docker).Remove(t.Context(), words, removal.Options{}, nil) {
 		assert.NilError(t, r.Err)
 	}
-	lists := slices.DeleteFunc(slices.Clone(docker.calls), func(call string) bool { return !strings.HasPrefix(call, "ImageList") })
+	lists := slices.DeleteFunc(slices.Clone(docker.Calls), func(call string) bool { return !strings.HasPrefix(call, "ImageList") })
 	assert.Assert(t, len(lists) < removal.ManyWords, "%v", lists)
-	assert.Equal(t, len(docker.images), 1)
+	assert.Equal(t, len(docker.Images), 1)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
@@ -24,17 +25,17 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-func restore1(t *testing.T, docker *fakeDocker, o runconfig.RestoreOptions) (copies.Restored, []string) {
+func restore1(t *testing.T, docker *enginetest.Docker, o runconfig.RestoreOptions) (copies.Restored, []string) {
 	t.Helper()
-	var got events
-	restored, err := engineOf(docker).Restore(t.Context(), o, got.progress)
+	var got enginetest.Events
+	restored, err := engineOf(docker).Restore(t.Context(), o, got.Progress)
 	assert.NilError(t, err)
-	return restored, got.warnings()
+	return restored, got.Warnings()
 }
 
 func TestRestoreMakesACopyBesideTheOriginal(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one")
-	original := *docker.findContainer("web")
+	original := *docker.FindContainer("web")
 
 	restored, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "one"})
 
@@ -43,12 +44,12 @@ func TestRestoreMakesACopyBesideTheOriginal(t *testing.T) {
 	assert.Equal(t, len(warnings), 0)
 	assert.DeepEqual(t, restored.Snapshot, made[0])
 	assert.Equal(t, restored.Plan.String(), "create container web-000001 (from "+made[0].Ref()+")\nstart container web-000001\n")
-	c := docker.findContainer(restored.ContainerID)
-	assert.Equal(t, c.name, "web-000001")
-	assert.Equal(t, c.state, "running")
-	assert.Equal(t, c.image, made[0].ImageID)
-	assert.Equal(t, c.files, original.files)
-	assert.Assert(t, reflect.DeepEqual(*docker.findContainer("web"), original))
+	c := docker.FindContainer(restored.ContainerID)
+	assert.Equal(t, c.Name, "web-000001")
+	assert.Equal(t, c.State, "running")
+	assert.Equal(t, c.Image, made[0].ImageID)
+	assert.Equal(t, c.Files, original.Files)
+	assert.Assert(t, reflect.DeepEqual(*docker.FindContainer("web"), original))
 	phases := make([]string, len(restored.Timings))
 	for i, timing := range restored.Timings {
 		phases[i] = timing.Phase
@@ -78,23 +79,23 @@ func TestRestoreBringsBackTheConfiguration(t *testing.T) {
 	}
 	for name, config := range tests {
 		t.Run(name, func(t *testing.T) {
-			docker := newFakeDocker()
-			docker.addImage("app:latest", &container.Config{
+			docker := enginetest.New()
+			docker.AddImage("app:latest", &container.Config{
 				Entrypoint: []string{"/app"}, Cmd: []string{"serve"}, User: "app", WorkingDir: "/srv", Env: []string{"A=image", "HIDDEN=x"},
 				Labels: map[string]string{"a": "image", "b": "image"}, ExposedPorts: nat.PortSet{"80/tcp": {}}, StopSignal: "SIGINT",
 				Healthcheck: &dockerspec.HealthcheckConfig{Test: []string{"CMD", "check"}},
 			})
 			config.Image = "app"
-			original := docker.create(t, "web", &config, &container.HostConfig{
+			original := docker.Create(t, "web", &config, &container.HostConfig{
 				Resources: container.Resources{Memory: 1 << 30}, RestartPolicy: container.RestartPolicy{Name: "always"}, ReadonlyRootfs: true,
 			})
 			snapshotOf(t, docker, capture.Options{Container: "web", Meta: map[string]string{"k": "v"}})
 
 			restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest"})
 
-			want, have := clone(original.config), clone(docker.findContainer(restored.ContainerID).config)
+			want, have := enginetest.Clone(original.Config), enginetest.Clone(docker.FindContainer(restored.ContainerID).Config)
 			assert.Equal(t, have.Image, restored.Snapshot.Ref())
-			if want.Hostname == original.id[:12] {
+			if want.Hostname == original.Id[:12] {
 				want.Hostname = restored.ContainerID[:12]
 			}
 			for key, value := range have.Labels {
@@ -105,7 +106,7 @@ func TestRestoreBringsBackTheConfiguration(t *testing.T) {
 			}
 			want.Image, have.Image = "", ""
 			assert.DeepEqual(t, have, want)
-			assert.DeepEqual(t, docker.findContainer(restored.ContainerID).host, original.host)
+			assert.DeepEqual(t, docker.FindContainer(restored.ContainerID).Host, original.Host)
 		})
 	}
 }
@@ -123,41 +124,41 @@ func TestRestoreStartsAsItWasOrAsAsked(t *testing.T) {
 		{"exited", runconfig.StartAlways, "running"},
 		{"running", runconfig.StartNever, "created"},
 	} {
-		docker := newFakeDocker()
-		docker.run(t, "web").state = test.state
+		docker := enginetest.New()
+		docker.Run(t, "web").State = test.state
 		snapshotOf(t, docker, capture.Options{Container: "web"})
 		restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest", Start: test.how})
-		assert.Equal(t, docker.findContainer(restored.ContainerID).state, test.want, "%v", test)
+		assert.Equal(t, docker.FindContainer(restored.ContainerID).State, test.want, "%v", test)
 		assert.Equal(t, restored.Started, test.want == "running")
 	}
 }
 
 func TestRestoreAppliesOverrides(t *testing.T) {
-	docker := newFakeDocker()
-	docker.create(t, "web", &container.Config{Env: []string{"A=1", "B=2"}, Labels: map[string]string{"x": "1"}}, &container.HostConfig{})
+	docker := enginetest.New()
+	docker.Create(t, "web", &container.Config{Env: []string{"A=1", "B=2"}, Labels: map[string]string{"x": "1"}}, &container.HostConfig{})
 	snapshotOf(t, docker, capture.Options{Container: "web"})
 	restored, _ := restore1(t, docker, runconfig.RestoreOptions{
 		Snapshot: "web:latest", Name: "copy", Env: []string{"A=9", "B"}, Labels: map[string]string{"x": "2", "y": "3"},
 		Memory: new(int64(1 << 20)), NanoCPUs: new(int64(5)), Publish: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}, Networks: []string{"host"},
 	})
-	c := docker.findContainer("copy")
-	assert.Equal(t, restored.ContainerID, c.id)
-	assert.Assert(t, slices.Contains(c.config.Env, "A=9"))
-	assert.Assert(t, !slices.ContainsFunc(c.config.Env, func(e string) bool { return strings.HasPrefix(e, "B=") }), "%v", c.config.Env)
-	assert.Equal(t, c.config.Labels["x"]+c.config.Labels["y"], "23")
-	assert.Equal(t, c.host.Memory, int64(1<<20))
-	assert.Equal(t, string(c.host.NetworkMode), "host")
-	assert.Equal(t, c.host.PortBindings["80/tcp"][0].HostPort, "8080")
+	c := docker.FindContainer("copy")
+	assert.Equal(t, restored.ContainerID, c.Id)
+	assert.Assert(t, slices.Contains(c.Config.Env, "A=9"))
+	assert.Assert(t, !slices.ContainsFunc(c.Config.Env, func(e string) bool { return strings.HasPrefix(e, "B=") }), "%v", c.Config.Env)
+	assert.Equal(t, c.Config.Labels["x"]+c.Config.Labels["y"], "23")
+	assert.Equal(t, c.Host.Memory, int64(1<<20))
+	assert.Equal(t, string(c.Host.NetworkMode), "host")
+	assert.Equal(t, c.Host.PortBindings["80/tcp"][0].HostPort, "8080")
 }
 
 func TestRestoreConnectsEveryNetwork(t *testing.T) {
 	for version, connects := range map[string]int{"1.51": 0, "1.43": 2} {
-		docker := newFakeDocker()
+		docker := enginetest.New()
 		for _, name := range []string{"a", "front", "z"} {
 			_, err := docker.NetworkCreate(t.Context(), name, network.CreateOptions{})
 			assert.NilError(t, err)
 		}
-		docker.create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: "front"})
+		docker.Create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: "front"})
 		for _, name := range []string{"z", "a"} {
 			assert.NilError(t, docker.NetworkConnect(t.Context(), name, "web", &network.EndpointSettings{Aliases: []string{"alias"}, IPAddress: "10.0.0.2"}))
 		}
@@ -166,54 +167,54 @@ func TestRestoreConnectsEveryNetwork(t *testing.T) {
 			_, err := docker.NetworkCreate(t.Context(), name, network.CreateOptions{})
 			assert.NilError(t, err)
 		}
-		docker.apiVersion = version
-		docker.forgetCalls()
+		docker.ApiVersion = version
+		docker.ForgetCalls()
 
 		restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartAlways})
 
-		c := docker.findContainer(restored.ContainerID)
+		c := docker.FindContainer(restored.ContainerID)
 		for _, name := range []string{"a", "front", "z"} {
-			assert.DeepEqual(t, c.endpoints[name], &network.EndpointSettings{NetworkID: docker.networks[name]})
+			assert.DeepEqual(t, c.Endpoints[name], &network.EndpointSettings{NetworkID: docker.Networks[name]})
 		}
-		calls := slices.DeleteFunc(docker.calls, func(call string) bool { return !strings.HasPrefix(call, "NetworkConnect") })
+		calls := slices.DeleteFunc(docker.Calls, func(call string) bool { return !strings.HasPrefix(call, "NetworkConnect") })
 		assert.Equal(t, len(calls), connects, "%v", calls)
 		assert.Equal(t, strings.Contains(restored.Plan.String(), "connect network a\nconnect network z\n"), connects > 0)
 	}
 }
 
 func TestRestoreTriesAnotherPortOnANewContainer(t *testing.T) {
-	docker := newFakeDocker()
+	docker := enginetest.New()
 	publish := &container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}, "81/tcp": {{HostPort: "8081"}}, "82/tcp": {{HostPort: "8082"}}}}
-	c := docker.create(t, "web", &container.Config{}, publish)
+	c := docker.Create(t, "web", &container.Config{}, publish)
 	snapshotOf(t, docker, capture.Options{Container: "web"})
-	holder := docker.create(t, "holder", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"1/tcp": {{HostPort: "8081"}}}})
-	holder.state = "running"
-	docker.hostPorts["8080"], docker.hostPorts["8082"] = true, true
+	holder := docker.Create(t, "holder", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"1/tcp": {{HostPort: "8081"}}}})
+	holder.State = "running"
+	docker.HostPorts["8080"], docker.HostPorts["8082"] = true, true
 
 	restored, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartAlways})
 
-	assert.DeepEqual(t, docker.findContainer(restored.ContainerID).host.PortBindings, nat.PortMap{"80/tcp": {{}}, "81/tcp": {{}}, "82/tcp": {{}}})
+	assert.DeepEqual(t, docker.FindContainer(restored.ContainerID).Host.PortBindings, nat.PortMap{"80/tcp": {{}}, "81/tcp": {{}}, "82/tcp": {{}}})
 	slices.Sort(warnings)
 	assert.DeepEqual(t, warnings, []string{
 		"port 8080 is taken by another program on the host: 80/tcp is published on 32768 instead",
 		"port 8081 is taken by holder: 81/tcp is published on 32769 instead",
 		"port 8082 is taken by another program on the host: 82/tcp is published on 32770 instead",
 	})
-	assert.Assert(t, !docker.startedTwice)
-	assert.Equal(t, len(docker.containers), 3)
-	assert.Equal(t, c.state, "created")
+	assert.Assert(t, !docker.StartedTwice)
+	assert.Equal(t, len(docker.Containers), 3)
+	assert.Equal(t, c.State, "created")
 }
 
 // Only a captured port may become another: one that the user names is meant.
 func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
-	docker := newFakeDocker()
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}})
+	docker := enginetest.New()
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}})
 	snapshotOf(t, docker, capture.Options{Container: "web"})
-	holder := docker.create(t, "holder", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"1/tcp": {{HostPort: "8081"}}}})
-	holder.state = "running"
-	docker.hostPorts["8082"] = true
-	before := docker.world()
-	docker.forgetCalls()
+	holder := docker.Create(t, "holder", &container.Config{}, &container.HostConfig{PortBindings: nat.PortMap{"1/tcp": {{HostPort: "8081"}}}})
+	holder.State = "running"
+	docker.HostPorts["8082"] = true
+	before := docker.World()
+	docker.ForgetCalls()
 	publish := func(port string) runconfig.RestoreOptions {
 		return runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: runconfig.StartAlways, Publish: nat.PortMap{"80/tcp": {{HostPort: port}}}}
 	}
@@ -224,89 +225,89 @@ func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
 	assert.DeepEqual(t, problems.Problems, []plan.Problem{{
 		Kind: plan.ProblemPortTaken, Subject: "8081 for 80/tcp", Text: "port 8081 for 80/tcp is taken by holder",
 	}})
-	assert.Assert(t, !slices.Contains(docker.calls, "ContainerCreate copy"))
+	assert.Assert(t, !slices.Contains(docker.Calls, "ContainerCreate copy"))
 
 	_, err = engineOf(docker).Restore(t.Context(), publish("8082"), nil)
 	assert.ErrorContains(t, err, "start container copy: listen tcp4 0.0.0.0:8082: bind: address already in use")
-	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, docker.World(), before)
 
 	asked := publish("8081")
 	asked.Start = runconfig.StartNever // it may be free by then
 	_, warnings := restore1(t, docker, asked)
 	assert.Equal(t, len(warnings), 0)
-	assert.Equal(t, docker.findContainer("copy").host.PortBindings["80/tcp"][0].HostPort, "8081")
+	assert.Equal(t, docker.FindContainer("copy").Host.PortBindings["80/tcp"][0].HostPort, "8081")
 }
 
 // The engine itself removes a container of --rm that cannot be started.
 func TestAFailedStartIsToldOnce(t *testing.T) {
-	docker := newFakeDocker()
-	docker.withVolumes()
-	docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{AutoRemove: true})
+	docker := enginetest.New()
+	docker.WithVolumes()
+	docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{AutoRemove: true})
 	snapshotOf(t, docker, capture.Options{Container: "web"})
-	before := docker.world()
-	docker.startError = errors.New("exec: no such file")
+	before := docker.World()
+	docker.StartError = errors.New("exec: no such file")
 	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy", Start: runconfig.StartAlways}, nil)
 	assert.Error(t, err, "start container copy: exec: no such file")
-	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, docker.World(), before)
 }
 
 func TestRestoreSaysWhatItLeavesOutForTheNetworks(t *testing.T) {
-	docker := newFakeDocker()
+	docker := enginetest.New()
 	_, err := docker.NetworkCreate(t.Context(), "front", network.CreateOptions{})
 	assert.NilError(t, err)
-	c := docker.create(t, "web", &container.Config{Hostname: "db"}, &container.HostConfig{NetworkMode: "front"})
+	c := docker.Create(t, "web", &container.Config{Hostname: "db"}, &container.HostConfig{NetworkMode: "front"})
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "connected"})
-	c.endpoints = map[string]*network.EndpointSettings{}
+	c.Endpoints = map[string]*network.EndpointSettings{}
 	engine := engineOf(docker)
-	engine.random = &counter{last: 9}
+	engine.random = &enginetest.Counter{Last: 9}
 	_, err = engine.Create(t.Context(), capture.Options{Container: "web", Name: "alone"}, nil)
 	assert.NilError(t, err)
-	c.endpoints["front"] = docker.endpoint("front", nil)
+	c.Endpoints["front"] = docker.Endpoint("front", nil)
 
 	restored, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:connected", Name: "copy"})
 	assert.DeepEqual(t, warnings, []string{"leave out hostname db (container web answers to it in network front)"})
 	assert.Equal(t, restored.Plan[0].String(), warnings[0])
-	assert.Equal(t, docker.findContainer("copy").config.Hostname, restored.ContainerID[:12])
+	assert.Equal(t, docker.FindContainer("copy").Config.Hostname, restored.ContainerID[:12])
 
 	_, warnings = restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:alone", Name: "second"})
 	assert.DeepEqual(t, warnings, []string{"leave out network front (the container was connected to no network when it was captured)"})
-	second := docker.findContainer("second")
-	assert.Equal(t, string(second.host.NetworkMode), "none")
-	assert.Equal(t, second.config.Hostname, "db")
+	second := docker.FindContainer("second")
+	assert.Equal(t, string(second.Host.NetworkMode), "none")
+	assert.Equal(t, second.Config.Hostname, "db")
 
-	docker.drop(c, false)
+	docker.Drop(c, false)
 	_, warnings = restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:connected", Name: "third"})
 	assert.Equal(t, len(warnings), 0)
-	assert.Equal(t, docker.findContainer("third").config.Hostname, "db")
+	assert.Equal(t, docker.FindContainer("third").Config.Hostname, "db")
 }
 
 func TestRestoreRemovesWhatDoesNotStart(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
-	before := docker.world()
-	docker.startError = errors.New("exec: no such file: port 8080")
+	before := docker.World()
+	docker.StartError = errors.New("exec: no such file: port 8080")
 	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
 	assert.ErrorContains(t, err, "start container web-000001: exec: no such file")
-	assert.Equal(t, docker.world(), before)
-	assert.Assert(t, !docker.startedTwice)
+	assert.Equal(t, docker.World(), before)
+	assert.Assert(t, !docker.StartedTwice)
 }
 
 func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {
-	docker := newFakeDocker()
-	docker.hostPaths["/srv"], docker.hostPaths["/dev/kvm"] = true, true
+	docker := enginetest.New()
+	docker.HostPaths["/srv"], docker.HostPaths["/dev/kvm"] = true, true
 	_, err := docker.NetworkCreate(t.Context(), "front", network.CreateOptions{})
 	assert.NilError(t, err)
-	docker.create(t, "peer", &container.Config{}, &container.HostConfig{})
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{
+	docker.Create(t, "peer", &container.Config{}, &container.HostConfig{})
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{
 		NetworkMode: "front", IpcMode: "container:peer", Runtime: "kata", Mounts: []mount.Mount{{Type: mount.TypeBind, Source: "/srv", Target: "/srv"}},
 		Resources: container.Resources{Devices: []container.DeviceMapping{{PathOnHost: "/dev/kvm"}}}, Privileged: true,
 	})
 	snapshotOf(t, docker, capture.Options{Container: "web"})
-	delete(docker.hostPaths, "/srv")
-	delete(docker.hostPaths, "/dev/kvm")
-	delete(docker.networks, "front")
+	delete(docker.HostPaths, "/srv")
+	delete(docker.HostPaths, "/dev/kvm")
+	delete(docker.Networks, "front")
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "peer", container.RemoveOptions{}))
-	docker.info.ID = "engine-2"
-	before := docker.world()
+	docker.About.ID = "engine-2"
+	before := docker.World()
 
 	_, err = engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest", Name: "web"}, nil)
 
@@ -320,7 +321,7 @@ func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {
 		plan.ProblemNameTaken, plan.ProblemNoNetwork, plan.ProblemNoDevice, plan.ProblemNoBindSource, plan.ProblemNoRuntime, plan.ProblemNoContainer,
 		plan.ProblemHostAccess, plan.ProblemHostAccess, plan.ProblemHostAccess, plan.ProblemHostAccess, plan.ProblemHostAccess, plan.ProblemHostAccess,
 	})
-	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, docker.World(), before)
 
 	restored, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest", SkipMissing: true, AllowHostAccess: true})
 	assert.Equal(t, len(warnings), 5, "%v", warnings)
@@ -347,10 +348,10 @@ func TestRestoreOfAContainerThatIsGoneNamesTheOtherWay(t *testing.T) {
 	assert.Equal(t, len(notes("one")), 0)
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
 	assert.DeepEqual(t, notes("two"), []string{"container web is gone: --replace brings it back under its own name, with its own volumes"})
-	docker.findImage("cua-snapshot/web:one").config.Labels[labels.KeyEngineID] = "elsewhere"
+	docker.FindImage("cua-snapshot/web:one").Config.Labels[labels.KeyEngineID] = "elsewhere"
 	assert.Equal(t, len(notes("three")), 0) // it never was here
-	docker.findImage("cua-snapshot/web:one").config.Labels[labels.KeyEngineID] = "engine-1"
+	docker.FindImage("cua-snapshot/web:one").Config.Labels[labels.KeyEngineID] = "engine-1"
 	assert.Equal(t, len(notes("four")), 1)
-	docker.run(t, "web")
+	docker.Run(t, "web")
 	assert.Equal(t, len(notes("five")), 0)
 }

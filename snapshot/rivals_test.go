@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -35,60 +36,60 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 	for name, moment := range halfWay {
 		t.Run("restore, "+name, func(t *testing.T) {
 			docker := withTwo(t)
-			old := docker.findContainer("web").id
+			old := docker.FindContainer("web").Id
 			engine := engineOf(docker)
-			engine.use(docker.service.after(func() { killedAt(t, docker, moment.call, moment.skip) }))
+			engine.use(docker.Service.After(func() { killedAt(t, docker, moment.call, moment.skip) }))
 			replaced, err := engine.Replace(t.Context(), replaceOptions(), nil)
 			assert.NilError(t, err)
 			assertReplaced(t, docker, old)
-			assert.DeepEqual(t, docker.service.archives[string(replaced.Safety.ID)], []string{"two"})
+			assert.DeepEqual(t, docker.Service.Archives[string(replaced.Safety.ID)], []string{"two"})
 		})
 		t.Run("create, "+name, func(t *testing.T) {
 			docker := withTwo(t)
-			old := docker.findContainer("web").id
+			old := docker.FindContainer("web").Id
 			engine := engineOf(docker)
-			engine.use(docker.service.after(func() { killedAt(t, docker, moment.call, moment.skip) }))
+			engine.use(docker.Service.After(func() { killedAt(t, docker, moment.call, moment.skip) }))
 			created, err := engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 			assert.NilError(t, err)
-			assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
-			assert.Equal(t, docker.data(), "two")
-			assert.Equal(t, docker.findContainer("web").id, old)
-			assert.Equal(t, docker.findContainer("web").state, "running")
+			assert.DeepEqual(t, docker.Service.Archives[string(created.ID)], []string{"two"})
+			assert.Equal(t, docker.Data(), "two")
+			assert.Equal(t, docker.FindContainer("web").Id, old)
+			assert.Equal(t, docker.FindContainer("web").State, "running")
 		})
 	}
 }
 
 // withPeer adds a container that shares the volume, and does not run.
-func withPeer(t *testing.T) *fakeDocker {
+func withPeer(t *testing.T) *enginetest.Docker {
 	t.Helper()
 	docker := withTwo(t)
-	docker.create(t, "peer", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	docker.Create(t, "peer", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
 	return docker
 }
 
 // A volume that a restore of another container is writing, or has half written, is
 // not archived.
 func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
-	for name, prepare := range map[string]func(*testing.T, *fakeDocker, *Engine, func()){
-		"seen before": func(_ *testing.T, _ *fakeDocker, _ *Engine, begin func()) { begin() },
-		"begun meanwhile": func(_ *testing.T, docker *fakeDocker, e *Engine, begin func()) {
-			e.use(docker.service.after(begin))
+	for name, prepare := range map[string]func(*testing.T, *enginetest.Docker, *Engine, func()){
+		"seen before": func(_ *testing.T, _ *enginetest.Docker, _ *Engine, begin func()) { begin() },
+		"begun meanwhile": func(_ *testing.T, docker *enginetest.Docker, e *Engine, begin func()) {
+			e.use(docker.Service.After(begin))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withPeer(t)
-			docker.service.waiting = func(string) { // the other one ends meanwhile
-				docker.service.waiting = nil
-				docker.clientDies()
+			docker.Service.Waiting = func(string) { // the other one ends meanwhile
+				docker.Service.Waiting = nil
+				docker.ClientDies()
 				_, err := engineOf(docker).Recover(t.Context(), "", nil)
 				assert.NilError(t, err)
 			}
 			engine := engineOf(docker)
-			engine.use(docker.service.after(func() {}))
+			engine.use(docker.Service.After(func() {}))
 			prepare(t, docker, engine, func() { replaceUntil(t, docker, "apply data", 1) })
 			created, err := engine.Create(t.Context(), capture.Options{Container: "peer"}, nil)
 			assert.NilError(t, err)
-			assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
+			assert.DeepEqual(t, docker.Service.Archives[string(created.ID)], []string{"two"})
 		})
 	}
 	t.Run("which is not for ever", func(t *testing.T) {
@@ -102,23 +103,23 @@ func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
 		killedAt(t, docker, "apply data", 1)
 		created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "peer"}, nil)
 		assert.NilError(t, err)
-		assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
+		assert.DeepEqual(t, docker.Service.Archives[string(created.ID)], []string{"two"})
 	})
 }
 
 // A volume that is being archived for another container is not written.
 func TestReplaceWaitsForWhoReadsItsVolumes(t *testing.T) {
 	docker := withPeer(t)
-	old := docker.findContainer("web").id
-	reader, err := docker.service.Begin(t.Context(), volumebackup.BackupOptions{
-		Container: docker.findContainer("peer").id, Volumes: []volumebackup.Volume{{Name: "data"}},
+	old := docker.FindContainer("web").Id
+	reader, err := docker.Service.Begin(t.Context(), volumebackup.BackupOptions{
+		Container: docker.FindContainer("peer").Id, Volumes: []volumebackup.Volume{{Name: "data"}},
 	}, nil)
 	assert.NilError(t, err)
 	waited := false
-	docker.service.waiting = func(string) {
+	docker.Service.Waiting = func(string) {
 		waited = true
-		assert.Equal(t, docker.data(), "two")
-		assert.Equal(t, docker.findContainer(old).state, "running")
+		assert.Equal(t, docker.Data(), "two")
+		assert.Equal(t, docker.FindContainer(old).State, "running")
 		assert.NilError(t, reader.Close())
 	}
 	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
@@ -130,8 +131,8 @@ func TestReplaceWaitsForWhoReadsItsVolumes(t *testing.T) {
 // The worker of a restore that waits for the lock waits with it, and must not be waited for.
 func TestReplaceDoesNotWaitForWhoWaitsForIt(t *testing.T) {
 	docker := withTwo(t)
-	old := docker.findContainer("web").id
-	docker.service.worker("", map[string]string{volumebackup.LabelPurpose: "restore", "cua.snapshot.worker.frozen": "null"}, []string{"data"}, false)
+	old := docker.FindContainer("web").Id
+	docker.Service.Worker("", map[string]string{volumebackup.LabelPurpose: "restore", "cua.snapshot.worker.frozen": "null"}, []string{"data"}, false)
 	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	assert.NilError(t, err)
 	assertReplaced(t, docker, old)
@@ -141,32 +142,32 @@ func TestReplaceDoesNotWaitForWhoWaitsForIt(t *testing.T) {
 // for that.
 func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
 	docker := withPeer(t)
-	old := docker.findContainer("web").id
+	old := docker.FindContainer("web").Id
 	snapshotOf(t, docker, capture.Options{Container: "peer"})
-	docker.randomness += 50
+	docker.Randomness += 50
 	waited := false
-	docker.service.waiting = func(string) {
+	docker.Service.Waiting = func(string) {
 		waited = true
-		docker.clientDies()
+		docker.ClientDies()
 	}
 	engine := engineOf(docker)
-	engine.use(docker.service.after(func() {}))
-	engine.use(engine.volumes.(*fakeVolumes).after(func() { replaceUntil(t, docker, "apply data", 1) }))
+	engine.use(docker.Service.After(func() {}))
+	engine.use(engine.volumes.(*enginetest.FakeVolumes).After(func() { replaceUntil(t, docker, "apply data", 1) }))
 	o := replaceOptions()
 	o.Snapshot, o.StopOthers = "peer:latest", true
 	replaced, err := engine.Replace(t.Context(), o, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, waited)
-	assert.DeepEqual(t, docker.service.archives[string(replaced.Safety.ID)], []string{"two"})
-	assert.Equal(t, docker.findContainer("web").id, old)
-	assert.Equal(t, docker.findContainer("web").state, "running")
+	assert.DeepEqual(t, docker.Service.Archives[string(replaced.Safety.ID)], []string{"two"})
+	assert.Equal(t, docker.FindContainer("web").Id, old)
+	assert.Equal(t, docker.FindContainer("web").State, "running")
 }
 
 // A label comes with an image, and the image from anywhere.
 func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 	docker := withTwo(t)
-	docker.create(t, "precious", &container.Config{}, &container.HostConfig{})
-	docker.volumes = append(docker.volumes, &fakeVolume{name: "kept"})
+	docker.Create(t, "precious", &container.Config{}, &container.HostConfig{})
+	docker.Volumes = append(docker.Volumes, &enginetest.FakeVolume{Name: "kept"})
 	for i, journal := range []map[string]string{
 		{pending.LabelMade: `["kept"]`},
 		{pending.LabelMade: `nonsense`},
@@ -176,8 +177,8 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 		maps.Copy(journal, volumebackup.JournalLabels("v1"))
 		journal[volumebackup.LabelPurpose] = "create"
 		journal["cua.snapshot.worker.frozen"] = "null"
-		evil := docker.create(t, "evil"+string(rune('0'+i)), &container.Config{Labels: journal}, &container.HostConfig{})
-		evil.state = "exited"
+		evil := docker.Create(t, "evil"+string(rune('0'+i)), &container.Config{Labels: journal}, &container.HostConfig{})
+		evil.State = "exited"
 	}
 	engine := engineOf(docker)
 	_, err := engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
@@ -187,24 +188,24 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 	done, err := engine.Recover(t.Context(), "", nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(done), 0)
-	assert.Assert(t, docker.findVolume("kept") != nil)
+	assert.Assert(t, docker.FindVolume("kept") != nil)
 	for _, name := range []string{"precious", "evil0", "evil1", "evil2", "evil3"} {
-		assert.Assert(t, docker.findContainer(name) != nil, name)
+		assert.Assert(t, docker.FindContainer(name) != nil, name)
 	}
 }
 
 // A journal of a later version stands in nobody's way but its own container's.
 func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 	docker := withPeer(t)
-	web := docker.findContainer("web")
-	docker.service.worker(volumebackup.LockName(web.id)+"-123456", map[string]string{
+	web := docker.FindContainer("web")
+	docker.Service.Worker(volumebackup.LockName(web.Id)+"-123456", map[string]string{
 		volumebackup.LabelPurpose: "restore", pending.LabelJournal: "later", "cua.snapshot.worker.frozen": "null",
 		"cua.snapshot.worker.journal": "2", "cua.snapshot.worker.plugin": "v9",
-	}, nil, false).state = "exited"
-	var got events
-	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "peer"}, got.progress)
+	}, nil, false).State = "exited"
+	var got enginetest.Events
+	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "peer"}, got.Progress)
 	assert.NilError(t, err)
-	assert.Assert(t, strings.Contains(strings.Join(got.warnings(), "\n"), "is left alone: read journal"))
+	assert.Assert(t, strings.Contains(strings.Join(got.Warnings(), "\n"), "is left alone: read journal"))
 	_, err = engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.ErrorContains(t, err, `read journal: it is of version "2"`)
 	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
@@ -218,10 +219,10 @@ func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 func TestRecoverWaitsForAWorkerThatIsAboutToEnd(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		docker := withTwo(t)
-		web := docker.findContainer("web").id
+		web := docker.FindContainer("web").Id
 		replaceUntil(t, docker, "apply data", 1)
 		if ends {
-			docker.before("ContainerList", 1, docker.clientDies)
+			docker.Before("ContainerList", 1, docker.ClientDies)
 		}
 		done, err := engineOf(docker).Recover(t.Context(), "web", nil)
 		assert.NilError(t, err)
@@ -229,8 +230,8 @@ func TestRecoverWaitsForAWorkerThatIsAboutToEnd(t *testing.T) {
 			assert.Equal(t, len(done), 0)
 			continue
 		}
-		assert.Equal(t, docker.findContainer("web").id, web)
-		assert.Equal(t, docker.data(), "two")
+		assert.Equal(t, docker.FindContainer("web").Id, web)
+		assert.Equal(t, docker.Data(), "two")
 	}
 }
 
@@ -238,10 +239,10 @@ func TestRecoverWaitsForAWorkerThatIsAboutToEnd(t *testing.T) {
 // somebody who did not find the container looks for that restore.
 func TestCreateLooksAgainForAContainerThatWasAside(t *testing.T) {
 	docker := withTwo(t)
-	web := docker.findContainer("web")
-	docker.before("ContainerInspect", 0, func() {
-		web.name = "aside"
-		docker.before("ContainerInspect", 0, func() { web.name = "web" })
+	web := docker.FindContainer("web")
+	docker.Before("ContainerInspect", 0, func() {
+		web.Name = "aside"
+		docker.Before("ContainerInspect", 0, func() { web.Name = "web" })
 	})
 	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
@@ -250,21 +251,21 @@ func TestCreateLooksAgainForAContainerThatWasAside(t *testing.T) {
 // Volumes are not put back under a container that uses them now.
 func TestRecoverLeavesAVolumeInUseAlone(t *testing.T) {
 	docker := withTwo(t)
-	old := docker.findContainer("web").id
+	old := docker.FindContainer("web").Id
 	killedAt(t, docker, "ContainerCreate web", 0)
-	user := docker.create(t, "user", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
-	user.state = "running"
-	docker.findVolume("data").content = "three"
+	user := docker.Create(t, "user", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	user.State = "running"
+	docker.FindVolume("data").Content = "three"
 	for range 2 {
 		_, err := engineOf(docker).Recover(t.Context(), "web", nil)
 		assert.ErrorContains(t, err, "volume data is in use by container user: stop it, then type docker snapshot recover web")
-		assert.Equal(t, docker.data(), "three")
+		assert.Equal(t, docker.Data(), "three")
 	}
-	user.state = "exited"
+	user.State = "exited"
 	_, err := engineOf(docker).Recover(t.Context(), "web", nil)
 	assert.NilError(t, err)
-	assert.Equal(t, docker.data(), "two")
-	assert.Equal(t, docker.findContainer("web").id, old)
+	assert.Equal(t, docker.Data(), "two")
+	assert.Equal(t, docker.FindContainer("web").Id, old)
 }
 
 // A new container that was at work for long after its restore was interrupted keeps
@@ -272,32 +273,32 @@ func TestRecoverLeavesAVolumeInUseAlone(t *testing.T) {
 func TestRecoverFinishesWhatHasGoneOn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		later    time.Duration
-		change   func(*fakeDocker, *fakeContainer)
+		change   func(*enginetest.Docker, *enginetest.FakeContainer)
 		finished bool
 	}{
-		"soon":                       {time.Minute, func(*fakeDocker, *fakeContainer) {}, false},
-		"much later":                 {time.Hour, func(*fakeDocker, *fakeContainer) {}, true},
-		"much later, it has ended":   {time.Hour, func(f *fakeDocker, made *fakeContainer) { made.end(f.clock) }, true},
-		"much later, it ended early": {time.Hour, func(f *fakeDocker, made *fakeContainer) { made.end(f.clock.Add(-time.Hour)) }, false},
+		"soon":                       {time.Minute, func(*enginetest.Docker, *enginetest.FakeContainer) {}, false},
+		"much later":                 {time.Hour, func(*enginetest.Docker, *enginetest.FakeContainer) {}, true},
+		"much later, it has ended":   {time.Hour, func(f *enginetest.Docker, made *enginetest.FakeContainer) { made.End(f.Clock) }, true},
+		"much later, it ended early": {time.Hour, func(f *enginetest.Docker, made *enginetest.FakeContainer) { made.End(f.Clock.Add(-time.Hour)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
-			old := docker.findContainer("web").id
+			old := docker.FindContainer("web").Id
 			killedAt(t, docker, "held", 1) // it is up, but the restore is not settled
-			made := docker.findContainer("web")
-			assert.Assert(t, made.id != old && made.state == "running")
-			docker.findVolume("data").content = "three"
-			docker.clock = docker.clock.Add(tc.later)
+			made := docker.FindContainer("web")
+			assert.Assert(t, made.Id != old && made.State == "running")
+			docker.FindVolume("data").Content = "three"
+			docker.Clock = docker.Clock.Add(tc.later)
 			tc.change(docker, made)
 			done, err := engineOf(docker).Recover(t.Context(), "", nil)
 			assert.NilError(t, err)
-			web := docker.findContainer("web")
+			web := docker.FindContainer("web")
 			if !tc.finished {
-				assert.Equal(t, web.id+docker.data(), old+"two")
+				assert.Equal(t, web.Id+docker.Data(), old+"two")
 				return
 			}
-			assert.Equal(t, web.id+docker.data(), made.id+"three")
-			assert.Assert(t, docker.findContainer(old) == nil)
+			assert.Equal(t, web.Id+docker.Data(), made.Id+"three")
+			assert.Assert(t, docker.FindContainer(old) == nil)
 			finished := func(r replace.Recovery) bool { return strings.Contains(r.Text, "the restore of ") }
 			assert.Assert(t, slices.ContainsFunc(done, finished), "%v", done)
 			again, err := engineOf(docker).Recover(t.Context(), "", nil)
@@ -311,53 +312,53 @@ func TestRecoverFinishesWhatHasGoneOn(t *testing.T) {
 // which waits for the worker to end.
 func TestSettleFinishesASettledRestore(t *testing.T) {
 	docker := withTwo(t)
-	old := docker.findContainer("web").id
+	old := docker.FindContainer("web").Id
 	replaceUntil(t, docker, "ContainerRemove "+old, 0)
-	docker.service.waiting = func(string) { docker.clientDies() }
+	docker.Service.Waiting = func(string) { docker.ClientDies() }
 	assert.NilError(t, engineOf(docker).Settle(t.Context(), "web", nil))
 	assertReplaced(t, docker, old)
 }
 
 func TestTheReplacedContainerIsKeptIfItIsTheLast(t *testing.T) {
 	docker := withTwo(t)
-	old := docker.findContainer("web").id
+	old := docker.FindContainer("web").Id
 	killedAt(t, docker, "ContainerRemove "+old, 0)
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
-	var got events
-	_, err := engineOf(docker).Recover(t.Context(), "", got.progress)
+	var got enginetest.Events
+	_, err := engineOf(docker).Recover(t.Context(), "", got.Progress)
 	assert.NilError(t, err)
-	assert.Assert(t, docker.findContainer(old) != nil)
-	assert.Assert(t, strings.Contains(strings.Join(got.warnings(), "\n"), "is kept"))
+	assert.Assert(t, docker.FindContainer(old) != nil)
+	assert.Assert(t, strings.Contains(strings.Join(got.Warnings(), "\n"), "is kept"))
 }
 
 // A restore whose lock was lost, because somebody has killed the worker that held it,
 // goes no further; whether or not another command has put things right by then.
 func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
-	for name, meanwhile := range map[string]func(*testing.T, *fakeDocker){
-		"killed":                func(*testing.T, *fakeDocker) {},
-		"killed, and recovered": func(t *testing.T, docker *fakeDocker) { t.Helper(); recoverAll(t, docker) },
-		"removed": func(t *testing.T, docker *fakeDocker) {
+	for name, meanwhile := range map[string]func(*testing.T, *enginetest.Docker){
+		"killed":                func(*testing.T, *enginetest.Docker) {},
+		"killed, and recovered": func(t *testing.T, docker *enginetest.Docker) { t.Helper(); recoverAll(t, docker) },
+		"removed": func(t *testing.T, docker *enginetest.Docker) {
 			t.Helper()
-			assert.NilError(t, docker.ContainerRemove(t.Context(), docker.lock("web"), container.RemoveOptions{Force: true}))
+			assert.NilError(t, docker.ContainerRemove(t.Context(), docker.Lock("web"), container.RemoveOptions{Force: true}))
 		},
 	} {
 		for _, call := range []string{"ContainerStop", "ContainerRename", "ContainerCreate web", "ContainerStart"} {
 			t.Run(name+" at "+call, func(t *testing.T) {
 				docker := withTwo(t)
-				old := docker.findContainer("web")
-				lock := volumebackup.LockName(old.id)
-				docker.before(call, 0, func() {
-					docker.kill(lock)
+				old := docker.FindContainer("web")
+				lock := volumebackup.LockName(old.Id)
+				docker.Before(call, 0, func() {
+					docker.Kill(lock)
 					meanwhile(t, docker)
 				})
 				_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 				assert.Assert(t, err != nil)
-				written := slices.ContainsFunc(docker.calls, func(call string) bool { return strings.HasPrefix(call, "apply") })
+				written := slices.ContainsFunc(docker.Calls, func(call string) bool { return strings.HasPrefix(call, "apply") })
 				assert.Equal(t, written, call != "ContainerStop" && call != "ContainerRename")
 				recoverAll(t, docker)
-				assert.Equal(t, docker.findContainer("web"), old, docker.world())
-				assert.Equal(t, old.state+docker.data(), "runningtwo")
-				assert.Assert(t, !strings.Contains(docker.world(), "container cua-snapshot"), docker.world())
+				assert.Equal(t, docker.FindContainer("web"), old, docker.World())
+				assert.Equal(t, old.State+docker.Data(), "runningtwo")
+				assert.Assert(t, !strings.Contains(docker.World(), "container cua-snapshot"), docker.World())
 			})
 		}
 	}
@@ -366,13 +367,13 @@ func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
 // Nor does it take anything back before it has the lock again.
 func TestReplaceTakesItsLockAgainToTakeBack(t *testing.T) {
 	docker := withTwo(t)
-	lock := volumebackup.LockName(docker.findContainer("web").id)
+	lock := volumebackup.LockName(docker.FindContainer("web").Id)
 	held := false
-	docker.before("ContainerCreate web", 0, func() {
-		docker.kill(lock)
-		docker.before("ContainerRemove", 0, func() { // of the new one
-			c := docker.findContainer(lock)
-			held = c != nil && c.state == "running"
+	docker.Before("ContainerCreate web", 0, func() {
+		docker.Kill(lock)
+		docker.Before("ContainerRemove", 0, func() { // of the new one
+			c := docker.FindContainer(lock)
+			held = c != nil && c.State == "running"
 		})
 	})
 	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
@@ -388,20 +389,20 @@ func TestReplaceThatCannotTakeItsLockAgainLeavesItsJournal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
-			old := docker.findContainer("web")
-			lock := volumebackup.LockName(old.id)
-			docker.before("ContainerCreate web", 0, func() {
-				docker.kill(lock)
-				docker.refused = refused
+			old := docker.FindContainer("web")
+			lock := volumebackup.LockName(old.Id)
+			docker.Before("ContainerCreate web", 0, func() {
+				docker.Kill(lock)
+				docker.Refused = refused
 			})
 			_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 			assert.Assert(t, err != nil)
-			docker.refused = nil
-			docker.clientDies()
+			docker.Refused = nil
+			docker.ClientDies()
 			recoverAll(t, docker)
-			assert.Equal(t, docker.findContainer("web"), old, docker.world())
-			assert.Equal(t, old.state+docker.data(), "runningtwo")
-			assert.Assert(t, !strings.Contains(docker.world(), "container cua-snapshot"), docker.world())
+			assert.Equal(t, docker.FindContainer("web"), old, docker.World())
+			assert.Equal(t, old.State+docker.Data(), "runningtwo")
+			assert.Assert(t, !strings.Contains(docker.World(), "container cua-snapshot"), docker.World())
 		})
 	}
 }
@@ -415,31 +416,19 @@ func TestAWorkerWithoutARecordDoesNotHideTheOneThatHasIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
-			lock := volumebackup.LockName(docker.findContainer("web").id)
+			lock := volumebackup.LockName(docker.FindContainer("web").Id)
 			killedAt(t, docker, "apply data", 1)
-			again := *docker.findContainer(lock)
-			again.id, again.name = docker.newID(), lock+"-again"
-			docker.containers = append(docker.containers, &again)
+			again := *docker.FindContainer(lock)
+			again.Id, again.Name = docker.NewID(), lock+"-again"
+			docker.Containers = append(docker.Containers, &again)
 			assert.NilError(t, repair(engineOf(docker)))
-			assert.Equal(t, docker.findContainer("web").state+docker.data(), "runningtwo")
-			assert.Assert(t, !strings.Contains(docker.world(), "container cua-snapshot"), docker.world())
+			assert.Equal(t, docker.FindContainer("web").State+docker.Data(), "runningtwo")
+			assert.Assert(t, !strings.Contains(docker.World(), "container cua-snapshot"), docker.World())
 		})
 	}
 }
 
-// lock is the name of the worker that locks a container, under whatever name that is now.
-func (f *fakeDocker) lock(name string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range f.containers {
-		if j, err := pending.ReadJournal(c.config.Labels); err == nil && j.Name == name {
-			return c.name
-		}
-	}
-	return ""
-}
-
-func recoverAll(t *testing.T, docker *fakeDocker) {
+func recoverAll(t *testing.T, docker *enginetest.Docker) {
 	t.Helper()
 	_, err := engineOf(docker).Recover(t.Context(), "", nil)
 	assert.NilError(t, err)

@@ -12,54 +12,36 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // withSharer is an engine with two containers that write to one volume.
-func withSharer(t *testing.T) *fakeDocker {
+func withSharer(t *testing.T) *enginetest.Docker {
 	t.Helper()
-	docker := newFakeDocker()
-	docker.withVolumes()
+	docker := enginetest.New()
+	docker.WithVolumes()
 	for _, name := range []string{"web", "peer"} {
-		docker.create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}}).state = "running"
+		docker.Create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}}).State = "running"
 	}
-	docker.findVolume("data").content = "one"
+	docker.FindVolume("data").Content = "one"
 	return docker
 }
 
-// by is what somebody else does to a container, past the engine's faults and hooks.
-func (f *fakeDocker) by(name string, paused ...bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range paused {
-		f.setPaused(f.findContainer(name), p)
-	}
-}
-
-func (f *fakeDocker) count(call string) int {
-	n := 0
-	for _, c := range f.calls {
-		if strings.HasPrefix(c, call) {
-			n++
-		}
-	}
-	return n
-}
-
 // createWeb takes a snapshot of web, and checks that nothing else is left of that.
-func createWeb(t *testing.T, docker *fakeDocker, p plan.Progress) (capture.Created, error) {
+func createWeb(t *testing.T, docker *enginetest.Docker, p plan.Progress) (capture.Created, error) {
 	t.Helper()
-	docker.forgetCalls()
+	docker.ForgetCalls()
 	created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, p)
-	assert.Assert(t, !strings.Contains(docker.world(), "container cua-snapshot"), docker.world())
+	assert.Assert(t, !strings.Contains(docker.World(), "container cua-snapshot"), docker.World())
 	untagged := 0
-	for _, img := range docker.images {
-		if len(img.tags) == 0 {
+	for _, img := range docker.Images {
+		if len(img.Tags) == 0 {
 			untagged++
 		}
 	}
-	assert.Equal(t, untagged, 0, docker.world())
+	assert.Equal(t, untagged, 0, docker.World())
 	return created, err
 }
 
@@ -69,32 +51,32 @@ func TestCreateReadsAgainWhatSomebodyElseHasThawed(t *testing.T) {
 	for name, change := range map[string]struct {
 		call string
 		skip int
-		do   func(*fakeDocker)
+		do   func(*enginetest.Docker)
 	}{
-		"thawed":                  {"pass", 1, func(f *fakeDocker) { f.by("peer", false) }},
-		"thawed, paused again":    {"pass", 1, func(f *fakeDocker) { f.by("peer", false, true) }},
-		"the container itself":    {"pass", 1, func(f *fakeDocker) { f.by("web", false, true) }},
-		"during the commit":       {"ContainerCommit", 0, func(f *fakeDocker) { f.by("peer", false, true) }},
-		"right before it is over": {"ContainerUnpause", 0, func(f *fakeDocker) { f.by("web", false); f.by("peer", false) }},
-		"started again by somebody": {"pass", 1, func(f *fakeDocker) {
-			f.kill("peer")
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.started(f.findContainer("peer"))
+		"thawed":                  {"pass", 1, func(f *enginetest.Docker) { f.By("peer", false) }},
+		"thawed, paused again":    {"pass", 1, func(f *enginetest.Docker) { f.By("peer", false, true) }},
+		"the container itself":    {"pass", 1, func(f *enginetest.Docker) { f.By("web", false, true) }},
+		"during the commit":       {"ContainerCommit", 0, func(f *enginetest.Docker) { f.By("peer", false, true) }},
+		"right before it is over": {"ContainerUnpause", 0, func(f *enginetest.Docker) { f.By("web", false); f.By("peer", false) }},
+		"started again by somebody": {"pass", 1, func(f *enginetest.Docker) {
+			f.Kill("peer")
+			f.Mu.Lock()
+			defer f.Mu.Unlock()
+			f.Started(f.FindContainer("peer"))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withSharer(t)
-			docker.before(change.call, change.skip, func() {
+			docker.Before(change.call, change.skip, func() {
 				change.do(docker)
-				docker.findVolume("data").content = "two"
+				docker.FindVolume("data").Content = "two"
 			})
 			created, err := createWeb(t, docker, nil)
 			assert.NilError(t, err)
 			assert.Assert(t, !created.Incomplete)
-			assert.DeepEqual(t, docker.service.archives[string(created.ID)], []string{"two"})
-			assert.Equal(t, docker.count("ContainerCommit"), 2)
-			assert.Equal(t, docker.findContainer("web").state+docker.findContainer("peer").state, "runningrunning")
+			assert.DeepEqual(t, docker.Service.Archives[string(created.ID)], []string{"two"})
+			assert.Equal(t, docker.Count("ContainerCommit"), 2)
+			assert.Equal(t, docker.FindContainer("web").State+docker.FindContainer("peer").State, "runningrunning")
 			assert.Equal(t, created.Frozen, 2*time.Second) // of a clock that moves a second at each look
 		})
 	}
@@ -104,16 +86,16 @@ func TestCreateSaysIfSomebodyThawsAgainAndAgain(t *testing.T) {
 	docker := withSharer(t)
 	var again func()
 	again = func() {
-		docker.by("peer", false, true)
-		docker.before("ContainerCommit", 0, again)
+		docker.By("peer", false, true)
+		docker.Before("ContainerCommit", 0, again)
 	}
-	docker.before("ContainerCommit", 0, again)
-	var got events
-	created, err := createWeb(t, docker, got.progress)
+	docker.Before("ContainerCommit", 0, again)
+	var got enginetest.Events
+	created, err := createWeb(t, docker, got.Progress)
 	assert.NilError(t, err)
 	assert.Assert(t, created.Incomplete)
-	assert.Assert(t, strings.Contains(strings.Join(got.warnings(), "\n"), "what is captured may be torn"))
-	assert.Equal(t, docker.findContainer("peer").state, "running")
+	assert.Assert(t, strings.Contains(strings.Join(got.Warnings(), "\n"), "what is captured may be torn"))
+	assert.Equal(t, docker.FindContainer("peer").State, "running")
 }
 
 // A container that somebody else has paused this moment, as a commit does, is waited
@@ -122,26 +104,26 @@ func TestCreateWaitsForWhoHasPausedAContainer(t *testing.T) {
 	for _, name := range []string{"web", "peer"} {
 		t.Run(name+", for a moment", func(t *testing.T) {
 			docker := withSharer(t)
-			id := docker.findContainer(name).id
-			docker.before("ContainerPause "+id, 0, func() {
-				docker.by(name, true)
-				docker.before("ContainerInspect "+id, 2, func() { docker.by(name, false) })
+			id := docker.FindContainer(name).Id
+			docker.Before("ContainerPause "+id, 0, func() {
+				docker.By(name, true)
+				docker.Before("ContainerInspect "+id, 2, func() { docker.By(name, false) })
 			})
 			created, err := createWeb(t, docker, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, created.Container.State, labels.StateRunning)
-			assert.Equal(t, docker.findContainer("web").state+docker.findContainer("peer").state, "runningrunning")
-			assert.Equal(t, docker.count("ContainerUnpause "+id), 1)
+			assert.Equal(t, docker.FindContainer("web").State+docker.FindContainer("peer").State, "runningrunning")
+			assert.Equal(t, docker.Count("ContainerUnpause "+id), 1)
 		})
 		t.Run(name+", for good", func(t *testing.T) {
 			docker := withSharer(t)
-			id := docker.findContainer(name).id
-			docker.before("ContainerPause "+id, 0, func() { docker.by(name, true) })
+			id := docker.FindContainer(name).Id
+			docker.Before("ContainerPause "+id, 0, func() { docker.By(name, true) })
 			created, err := createWeb(t, docker, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, created.Container.State == labels.StatePaused, name == "web")
-			assert.Equal(t, docker.findContainer(name).state, "paused")
-			assert.Equal(t, docker.count("ContainerUnpause "+id), 0)
+			assert.Equal(t, docker.FindContainer(name).State, "paused")
+			assert.Equal(t, docker.Count("ContainerUnpause "+id), 0)
 		})
 	}
 }
@@ -149,42 +131,42 @@ func TestCreateWaitsForWhoHasPausedAContainer(t *testing.T) {
 // A container without volumes is frozen by the engine's commit, which lets it be if
 // somebody else has paused it, who may thaw it in the middle.
 func TestCommitIsMadeAgainIfTheContainerDidNotStandStill(t *testing.T) {
-	docker := newFakeDocker()
-	docker.withVolumes()
-	web := docker.run(t, "web")
-	docker.before("ContainerCommit", 0, func() {
-		docker.by("web", true)
-		docker.inCommit = func() {
-			docker.setPaused(web, false)
-			web.files = "changed meanwhile"
+	docker := enginetest.New()
+	docker.WithVolumes()
+	web := docker.Run(t, "web")
+	docker.Before("ContainerCommit", 0, func() {
+		docker.By("web", true)
+		docker.InCommit = func() {
+			docker.SetPaused(web, false)
+			web.Files = "changed meanwhile"
 		}
 	})
 	created, err := createWeb(t, docker, nil)
 	assert.NilError(t, err)
-	assert.Equal(t, docker.findImage(created.ImageID).files, "changed meanwhile")
+	assert.Equal(t, docker.FindImage(created.ImageID).Files, "changed meanwhile")
 	assert.Equal(t, created.Container.State, labels.StateRunning)
-	assert.Equal(t, web.state, "running")
-	assert.DeepEqual(t, web.commits, []bool{true, false})
+	assert.Equal(t, web.State, "running")
+	assert.DeepEqual(t, web.Commits, []bool{true, false})
 }
 
 func TestCreateObservesAgainWhatWasPausedForAMoment(t *testing.T) {
-	docker := newFakeDocker()
-	docker.withVolumes()
-	web := docker.run(t, "web")
-	docker.by("web", true)
-	docker.before("ContainerCommit", 0, func() { docker.by("web", false) })
+	docker := enginetest.New()
+	docker.WithVolumes()
+	web := docker.Run(t, "web")
+	docker.By("web", true)
+	docker.Before("ContainerCommit", 0, func() { docker.By("web", false) })
 	created, err := createWeb(t, docker, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, created.Container.State, labels.StateRunning)
-	assert.Equal(t, web.state, "running")
+	assert.Equal(t, web.State, "running")
 }
 
 // peerSnapshot is a snapshot of peer that is being taken: it has frozen both.
-func peerSnapshot(t *testing.T, docker *fakeDocker) archives.Backup {
+func peerSnapshot(t *testing.T, docker *enginetest.Docker) archives.Backup {
 	t.Helper()
-	backup, err := docker.service.Begin(t.Context(), volumebackup.BackupOptions{
-		Container: docker.findContainer("peer").id, Volumes: []volumebackup.Volume{{Name: "data"}},
-		Freezes: []string{docker.findContainer("web").id, docker.findContainer("peer").id},
+	backup, err := docker.Service.Begin(t.Context(), volumebackup.BackupOptions{
+		Container: docker.FindContainer("peer").Id, Volumes: []volumebackup.Volume{{Name: "data"}},
+		Freezes: []string{docker.FindContainer("web").Id, docker.FindContainer("peer").Id},
 	}, nil)
 	assert.NilError(t, err)
 	return backup
@@ -196,22 +178,22 @@ func TestCreateWaitsForWhoFreezesTheSameContainers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docker := withSharer(t)
 			first := peerSnapshot(t, docker)
-			docker.by("web", paused)
-			docker.by("peer", paused)
+			docker.By("web", paused)
+			docker.By("peer", paused)
 			waited := false
-			docker.service.waiting = func(holder string) {
+			docker.Service.Waiting = func(holder string) {
 				waited = true
-				assert.Equal(t, holder, volumebackup.LockName(docker.findContainer("peer").id))
-				assert.Equal(t, docker.count("ContainerPause"), 0)
-				docker.by("web", false)
-				docker.by("peer", false)
+				assert.Equal(t, holder, volumebackup.LockName(docker.FindContainer("peer").Id))
+				assert.Equal(t, docker.Count("ContainerPause"), 0)
+				docker.By("web", false)
+				docker.By("peer", false)
 				assert.NilError(t, first.Close())
 			}
 			created, err := createWeb(t, docker, nil)
 			assert.NilError(t, err)
 			assert.Assert(t, waited)
 			assert.Equal(t, created.Container.State, labels.StateRunning)
-			assert.Equal(t, docker.findContainer("web").state+docker.findContainer("peer").state, "runningrunning")
+			assert.Equal(t, docker.FindContainer("web").State+docker.FindContainer("peer").State, "runningrunning")
 		})
 	}
 	t.Run("which is not for ever", func(t *testing.T) {
@@ -222,8 +204,8 @@ func TestCreateWaitsForWhoFreezesTheSameContainers(t *testing.T) {
 	})
 	t.Run("but not for one that began later", func(t *testing.T) {
 		docker := withSharer(t)
-		docker.before("pass", 0, func() { _ = peerSnapshot(t, docker) })
-		docker.service.waiting = func(string) { t.Error("they wait for each other") }
+		docker.Before("pass", 0, func() { _ = peerSnapshot(t, docker) })
+		docker.Service.Waiting = func(string) { t.Error("they wait for each other") }
 		_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 		assert.NilError(t, err)
 	})
@@ -234,12 +216,12 @@ func TestCreateThawsWhatADeadSnapshotHasFrozen(t *testing.T) {
 	for _, name := range []string{"web", "peer"} {
 		t.Run(name, func(t *testing.T) {
 			docker := withSharer(t)
-			assert.NilError(t, peerSnapshot(t, docker).(*fakeBackup).Abandon())
-			docker.by(name, true)
+			assert.NilError(t, peerSnapshot(t, docker).(*enginetest.FakeBackup).Abandon())
+			docker.By(name, true)
 			created, err := createWeb(t, docker, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, created.Container.State, labels.StateRunning)
-			assert.Equal(t, docker.findContainer("web").state+docker.findContainer("peer").state, "runningrunning")
+			assert.Equal(t, docker.FindContainer("web").State+docker.FindContainer("peer").State, "runningrunning")
 		})
 	}
 }
@@ -247,28 +229,28 @@ func TestCreateThawsWhatADeadSnapshotHasFrozen(t *testing.T) {
 // Both errors are told, and the journal stays, so that the next command thaws.
 func TestCreateLeavesItsJournalIfItCannotThaw(t *testing.T) {
 	docker := withSharer(t)
-	web := docker.findContainer("web").id
-	docker.before("pass", 1, func() {
-		docker.refused = []string{"pass", "ContainerUnpause " + web}
+	web := docker.FindContainer("web").Id
+	docker.Before("pass", 1, func() {
+		docker.Refused = []string{"pass", "ContainerUnpause " + web}
 	})
 	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.ErrorContains(t, err, "refused pass")
 	assert.ErrorContains(t, err, "is still paused, thaw it with docker unpause")
-	assert.Equal(t, docker.findContainer("web").state+docker.findContainer("peer").state, "pausedrunning")
-	docker.refused = nil
+	assert.Equal(t, docker.FindContainer("web").State+docker.FindContainer("peer").State, "pausedrunning")
+	docker.Refused = nil
 	created, err := createWeb(t, docker, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, created.Container.State, labels.StateRunning)
-	assert.Equal(t, docker.findContainer("web").state, "running")
+	assert.Equal(t, docker.FindContainer("web").State, "running")
 }
 
 // A pause that was carried out, and answered with an error, is one all the same.
 func TestAPauseIsWhatTheStateSays(t *testing.T) {
 	docker := withSharer(t)
-	docker.spoiled = "ContainerPause"
+	docker.Spoiled = "ContainerPause"
 	created, err := createWeb(t, docker, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, created.Frozen > 0)
-	assert.Equal(t, docker.findContainer("web").state+docker.findContainer("peer").state, "runningrunning")
-	assert.Assert(t, slices.Contains(docker.calls, "ContainerUnpause "+docker.findContainer("peer").id))
+	assert.Equal(t, docker.FindContainer("web").State+docker.FindContainer("peer").State, "runningrunning")
+	assert.Assert(t, slices.Contains(docker.Calls, "ContainerUnpause "+docker.FindContainer("peer").Id))
 }

@@ -10,6 +10,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 )
 
 // While the engine cannot be reached nothing can be taken back, and nobody else would do it.
@@ -28,8 +29,8 @@ func TestUndoWaitsForTheEngine(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var did []string
-				var got events
-				u := dockerop.Undo{P: got.progress}
+				var got enginetest.Events
+				u := dockerop.Undo{P: got.Progress}
 				u.Add(func(context.Context) error { did = append(did, "first"); return nil })
 				u.Add(func(context.Context) error {
 					did = append(did, "second")
@@ -47,7 +48,7 @@ func TestUndoWaitsForTheEngine(t *testing.T) {
 				if tc.complete {
 					assert.DeepEqual(t, did, tc.want)
 				}
-				assert.Equal(t, len(got.all) > 0, tc.breaks > 0)
+				assert.Equal(t, len(got.All) > 0, tc.breaks > 0)
 			})
 		})
 	}

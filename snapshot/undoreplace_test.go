@@ -14,6 +14,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 
 	is "gotest.tools/v3/assert/cmp"
@@ -28,26 +29,26 @@ import (
 // interrupted is a world in which a restore in place of web has come as far as
 // that the new container runs: what is left of it is the journal. reader was
 // stopped for it.
-func interrupted(t *testing.T, docker *fakeDocker) pending.Journal {
+func interrupted(t *testing.T, docker *enginetest.Docker) pending.Journal {
 	t.Helper()
-	web, reader := docker.run(t, "web"), docker.run(t, "reader")
+	web, reader := docker.Run(t, "web"), docker.Run(t, "reader")
 	target := snapshotOf(t, docker, capture.Options{Container: "web", Name: "target"})
 	e := engineOf(docker)
-	e.random = &counter{last: 100}
+	e.random = &enginetest.Counter{Last: 100}
 	safety, err := e.Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
-	old := web.inspect(false)
-	j := replace.NewJournal(replace.Replacement{Snapshot: target, Name: "web", Old: &old, Others: []pending.Other{{ID: reader.id, Name: "reader"}}}, safety.ID)
-	web.state, web.name, reader.state = "exited", j.Aside, "exited"
-	made := docker.create(t, "web", &container.Config{Labels: map[string]string{labels.KeyRestoredFrom: string(target.ID)}}, &container.HostConfig{})
-	made.state = "running"
+	old := web.Inspect(false)
+	j := replace.NewJournal(replace.Replacement{Snapshot: target, Name: "web", Old: &old, Others: []pending.Other{{ID: reader.Id, Name: "reader"}}}, safety.ID)
+	web.State, web.Name, reader.State = "exited", j.Aside, "exited"
+	made := docker.Create(t, "web", &container.Config{Labels: map[string]string{labels.KeyRestoredFrom: string(target.ID)}}, &container.HostConfig{})
+	made.State = "running"
 	return j
 }
 
 func TestUndoEndsTheSameWhateverGoesWrongOnTheWay(t *testing.T) {
 	var j pending.Journal
-	scene := func(t *testing.T) *fakeDocker {
-		docker := newFakeDocker()
+	scene := func(t *testing.T) *enginetest.Docker {
+		docker := enginetest.New()
 		j = interrupted(t, docker)
 		return docker
 	}
@@ -59,77 +60,77 @@ func TestUndoEndsTheSameWhateverGoesWrongOnTheWay(t *testing.T) {
 		if o.err != nil { // and again, when the cause is gone
 			assert.NilError(t, undo(t.Context(), engineOf(o.docker)))
 		}
-		web := o.docker.findContainer("web")
-		assert.Equal(t, web.id, j.Old)
-		assert.Equal(t, web.state, "running")
-		if o.kind != faultRefuse || !o.hit("ContainerStart "+j.Others[0].ID) { // which is told, no more
-			assert.Equal(t, o.docker.findContainer("reader").state, "running")
+		web := o.docker.FindContainer("web")
+		assert.Equal(t, web.Id, j.Old)
+		assert.Equal(t, web.State, "running")
+		if o.kind != enginetest.FaultRefuse || !o.hit("ContainerStart "+j.Others[0].ID) { // which is told, no more
+			assert.Equal(t, o.docker.FindContainer("reader").State, "running")
 		}
-		assert.Equal(t, len(o.docker.containers), 2)
-		assert.Assert(t, !o.docker.startedTwice || o.hit("ContainerStart"))
+		assert.Equal(t, len(o.docker.Containers), 2)
+		assert.Assert(t, !o.docker.StartedTwice || o.hit("ContainerStart"))
 	})
 }
 
 func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) {
 	for _, removed := range []bool{false, true} {
-		docker := newFakeDocker()
+		docker := enginetest.New()
 		j := interrupted(t, docker)
 		if removed {
 			assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
 		}
 		text, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 		assert.NilError(t, err)
-		web := docker.findContainer("web")
-		assert.Equal(t, web.state, "running")
-		assert.Equal(t, web.files, "files of web")
+		web := docker.FindContainer("web")
+		assert.Equal(t, web.State, "running")
+		assert.Equal(t, web.Files, "files of web")
 		_, err = engineOf(docker).Resolve(t.Context(), string(j.Safety))
 		if !removed {
-			assert.Equal(t, web.id, j.Old)
+			assert.Equal(t, web.Id, j.Old)
 			assert.Assert(t, err != nil)
 			continue
 		}
 		assert.NilError(t, err)
-		assert.Equal(t, web.config.Labels[labels.KeyRestoredFrom], string(j.Safety))
+		assert.Equal(t, web.Config.Labels[labels.KeyRestoredFrom], string(j.Safety))
 		assert.Assert(t, is.Contains(text, "which somebody had removed, was made again"))
 		again, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, again, text)
-		assert.Equal(t, docker.findContainer("web").id, web.id)
+		assert.Equal(t, docker.FindContainer("web").Id, web.Id)
 	}
 }
 
 func TestUndoKeepsTheNewContainerIfNothingElseIsLeft(t *testing.T) {
-	docker := newFakeDocker()
+	docker := enginetest.New()
 	j := interrupted(t, docker)
 	j.Safety = ""
 	assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
-	made := docker.findContainer("web").id
+	made := docker.FindContainer("web").Id
 	text, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(text, "stays"))
-	assert.Equal(t, docker.findContainer("web").id, made)
-	assert.Equal(t, docker.findContainer("reader").state, "running")
+	assert.Equal(t, docker.FindContainer("web").Id, made)
+	assert.Equal(t, docker.FindContainer("reader").State, "running")
 }
 
 // A dead container steps aside before there is a safety snapshot.
 func TestUndoOfADeadContainerThatWasNotCapturedYet(t *testing.T) {
-	docker := newFakeDocker()
-	web := docker.run(t, "web")
-	web.state = "dead"
-	old := web.inspect(false)
+	docker := enginetest.New()
+	web := docker.Run(t, "web")
+	web.State = "dead"
+	old := web.Inspect(false)
 	j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old}, "20260131-120000-0000ff")
 	j.Volumes = []string{"data"}
-	web.name = j.Aside
+	web.Name = j.Aside
 	text, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(text, "everything was put back"))
-	assert.Equal(t, web.name, "web")
+	assert.Equal(t, web.Name, "web")
 }
 
 func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
-	docker := newFakeDocker()
+	docker := enginetest.New()
 	j := interrupted(t, docker)
-	docker.startError = errors.New("port is already allocated")
+	docker.StartError = errors.New("port is already allocated")
 	_, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	stuck, ok := errors.AsType[*replace.UndoError](err)
 	assert.Assert(t, ok, "%v", err)
@@ -138,15 +139,15 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 		"  - the container itself ("+j.Old[:dockerop.ShortID]+") is named web and is stopped\n"+
 		"  - container reader, which shares them, is named reader and is stopped\n"+
 		"  - the snapshot "+string(j.Safety)+" holds what there was")
-	docker.startError = nil
+	docker.StartError = nil
 	_, err = engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	assert.NilError(t, err)
-	assert.Equal(t, docker.findContainer("reader").state, "running")
+	assert.Equal(t, docker.FindContainer("reader").State, "running")
 }
 
 // While the volumes are not back, nobody is to work with them.
 func TestUndoThatFailsBeforeTheVolumesAreBackStartsNobody(t *testing.T) {
-	docker := newFakeDocker()
+	docker := enginetest.New()
 	j := interrupted(t, docker)
 	j.Volumes, j.Safety = []string{"data"}, "20260131-120000-0000ff"
 	_, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
@@ -155,12 +156,12 @@ func TestUndoThatFailsBeforeTheVolumesAreBackStartsNobody(t *testing.T) {
 	assert.Assert(t, is.Contains(stuck.State, "named "+j.Aside+" and is stopped"))
 	assert.Assert(t, is.Contains(stuck.State, "its volumes may hold a mixture of what they held and of what was being restored: data"))
 	assert.Assert(t, is.Contains(stuck.State, "there is no snapshot of what there was"))
-	assert.Equal(t, docker.findContainer("reader").state, "exited")
+	assert.Equal(t, docker.FindContainer("reader").State, "exited")
 }
 
 // stoppingDocker has what is being stopped ended after some looks at it.
 type stoppingDocker struct {
-	*fakeDocker
+	*enginetest.Docker
 	id    string
 	looks int
 }
@@ -171,7 +172,7 @@ func (d *stoppingDocker) ContainerInspectWithRaw(ctx context.Context, id string,
 			_ = d.ContainerStop(ctx, id, container.StopOptions{})
 		}
 	}
-	return d.fakeDocker.ContainerInspectWithRaw(ctx, id, size)
+	return d.Docker.ContainerInspectWithRaw(ctx, id, size)
 }
 
 func TestAwaitStop(t *testing.T) {
@@ -191,32 +192,32 @@ func TestAwaitStop(t *testing.T) {
 		"none yet, it is paused":                {"paused", "exited", false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			docker := newFakeDocker()
-			web, reader := docker.run(t, "web"), docker.run(t, "reader")
+			docker := enginetest.New()
+			web, reader := docker.Run(t, "web"), docker.Run(t, "reader")
 			if tc.policy != "" {
-				web.host.RestartPolicy.Name = "always"
+				web.Host.RestartPolicy.Name = "always"
 			}
-			old := web.inspect(false)
-			j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old, Others: []pending.Other{{ID: reader.id, Name: "reader", Timeout: 10}}}, "")
-			web.state, reader.state, web.host.RestartPolicy.Name = tc.web, tc.reader, container.RestartPolicyMode(tc.policy)
+			old := web.Inspect(false)
+			j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old, Others: []pending.Other{{ID: reader.Id, Name: "reader", Timeout: 10}}}, "")
+			web.State, reader.State, web.Host.RestartPolicy.Name = tc.web, tc.reader, container.RestartPolicyMode(tc.policy)
 			if tc.aside {
-				web.name = j.Aside
+				web.Name = j.Aside
 			}
-			started := docker.clock
+			started := docker.Clock
 			assert.NilError(t, engineOf(docker).replace.AwaitStop(t.Context(), j, nil))
-			waited := docker.clock.Sub(started)
+			waited := docker.Clock.Sub(started)
 			if tc.suspect == "" {
 				assert.Equal(t, waited, time.Duration(0))
 				return
 			}
 			assert.Assert(t, waited >= 12*time.Second, "%s", waited) // it was not being stopped
 
-			watched := &stoppingDocker{docker, docker.findContainer(tc.suspect).id, 4}
+			watched := &stoppingDocker{docker, docker.FindContainer(tc.suspect).Id, 4}
 			e := engineThrough(docker, watched)
-			started = docker.clock
+			started = docker.Clock
 			assert.NilError(t, e.replace.AwaitStop(t.Context(), j, nil))
-			assert.Assert(t, docker.clock.Sub(started) < 12*time.Second)
-			assert.Equal(t, docker.findContainer(tc.suspect).state, "exited")
+			assert.Assert(t, docker.Clock.Sub(started) < 12*time.Second)
+			assert.Equal(t, docker.FindContainer(tc.suspect).State, "exited")
 		})
 	}
 }
@@ -231,18 +232,18 @@ func TestStopTimeout(t *testing.T) {
 }
 
 func TestOthersThatCannotBeStartedAreTold(t *testing.T) {
-	docker := newFakeDocker()
-	a, b := docker.run(t, "one"), docker.run(t, "two")
-	a.state, b.state = "exited", "paused"
-	var got events
-	others := []pending.Other{{ID: "gone", Name: "gone"}, {ID: b.id, Name: "two", Paused: true}, {ID: a.id, Name: "one", Paused: true}}
-	assert.NilError(t, engineOf(docker).replace.StartOthers(t.Context(), others, got.progress))
-	assert.Equal(t, len(got.warnings()), 1)
-	assert.Assert(t, is.Contains(got.warnings()[0], "container gone, which was stopped for its volumes, was removed meanwhile"))
-	assert.Equal(t, a.state, "paused")
-	assert.Equal(t, b.state, "paused")
-	a.state, docker.startError = "exited", errors.New("its port is taken")
-	err := engineOf(docker).replace.StartOthers(t.Context(), others, got.progress)
+	docker := enginetest.New()
+	a, b := docker.Run(t, "one"), docker.Run(t, "two")
+	a.State, b.State = "exited", "paused"
+	var got enginetest.Events
+	others := []pending.Other{{ID: "gone", Name: "gone"}, {ID: b.Id, Name: "two", Paused: true}, {ID: a.Id, Name: "one", Paused: true}}
+	assert.NilError(t, engineOf(docker).replace.StartOthers(t.Context(), others, got.Progress))
+	assert.Equal(t, len(got.Warnings()), 1)
+	assert.Assert(t, is.Contains(got.Warnings()[0], "container gone, which was stopped for its volumes, was removed meanwhile"))
+	assert.Equal(t, a.State, "paused")
+	assert.Equal(t, b.State, "paused")
+	a.State, docker.StartError = "exited", errors.New("its port is taken")
+	err := engineOf(docker).replace.StartOthers(t.Context(), others, got.Progress)
 	assert.ErrorContains(t, err, "container one, which was stopped for its volumes, could not be started again: its port is taken")
 }
 
@@ -257,11 +258,11 @@ func TestOthersAreInTheOrderInWhichTheyCanStart(t *testing.T) {
 }
 
 func TestOnlyWhatRunsIsGoneWhenItStops(t *testing.T) {
-	docker := newFakeDocker()
-	c := docker.create(t, "once", &container.Config{}, &container.HostConfig{AutoRemove: true})
+	docker := enginetest.New()
+	c := docker.Create(t, "once", &container.Config{}, &container.HostConfig{AutoRemove: true})
 	for state, want := range map[string]bool{"created": false, "running": true, "paused": true, "dead": false} {
-		c.state = state
-		old := c.inspect(false)
+		c.State = state
+		old := c.Inspect(false)
 		assert.Equal(t, replace.NewJournal(replace.Replacement{Old: &old}, "").OneShot, want, state)
 		r := replace.Replacement{Old: &old}
 		assert.Equal(t, len(r.Unsaved(replace.Options{NoSafety: true})) > 0, want, state)
@@ -271,25 +272,25 @@ func TestOnlyWhatRunsIsGoneWhenItStops(t *testing.T) {
 // What a start that has failed took away is there again for the next one, and a
 // network that was made anew is not mistaken for the old one.
 func TestReconnect(t *testing.T) {
-	docker := newFakeDocker()
-	docker.networks["n1"], docker.networks["n2"], docker.networks["n3"] = "id1", "id2", "id3"
-	c := docker.create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: "n1"})
-	c.endpoints = map[string]*network.EndpointSettings{
-		"n1": {NetworkID: "id1", Aliases: []string{"alias", c.id[:dockerop.ShortID]}},
+	docker := enginetest.New()
+	docker.Networks["n1"], docker.Networks["n2"], docker.Networks["n3"] = "id1", "id2", "id3"
+	c := docker.Create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: "n1"})
+	c.Endpoints = map[string]*network.EndpointSettings{
+		"n1": {NetworkID: "id1", Aliases: []string{"alias", c.Id[:dockerop.ShortID]}},
 		"n2": {NetworkID: "id2", IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: "10.0.0.2"}},
 		"n3": {NetworkID: "id3"},
 	}
-	old := c.inspect(false)
+	old := c.Inspect(false)
 	j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old}, "")
-	delete(c.endpoints, "n1")
-	docker.networks["n2"] = "another"
-	delete(docker.networks, "n3")
-	err := engineOf(docker).docker.Reconnect(t.Context(), c.inspect(false), j.Endpoints)
+	delete(c.Endpoints, "n1")
+	docker.Networks["n2"] = "another"
+	delete(docker.Networks, "n3")
+	err := engineOf(docker).docker.Reconnect(t.Context(), c.Inspect(false), j.Endpoints)
 	assert.ErrorContains(t, err, "network n3 of container web does not exist any more: create it again")
-	assert.Equal(t, c.endpoints["n1"].NetworkID, "id1")
-	assert.DeepEqual(t, c.endpoints["n1"].Aliases, []string{"alias"})
-	assert.Equal(t, c.endpoints["n2"].NetworkID, "another")
-	assert.Equal(t, c.endpoints["n2"].IPAMConfig.IPv4Address, "10.0.0.2")
+	assert.Equal(t, c.Endpoints["n1"].NetworkID, "id1")
+	assert.DeepEqual(t, c.Endpoints["n1"].Aliases, []string{"alias"})
+	assert.Equal(t, c.Endpoints["n2"].NetworkID, "another")
+	assert.Equal(t, c.Endpoints["n2"].IPAMConfig.IPv4Address, "10.0.0.2")
 }
 
 func TestHealthTimeoutIsAsLongAsTheHealthcheckNeeds(t *testing.T) {
@@ -347,8 +348,8 @@ func TestStorageThatWasFoundIsSavedAndStays(t *testing.T) {
 	assert.NilError(t, err)
 	assert.Equal(t, len(options.Volumes), 0) // or the engine would make another of that name
 	assert.Assert(t, r.Saves(replace.Options{}))
-	docker := newFakeDocker()
-	old := docker.run(t, "web").inspect(false)
+	docker := enginetest.New()
+	old := docker.Run(t, "web").Inspect(false)
 	r.Old = &old
 	assert.Equal(t, len(r.Unsaved(replace.Options{})), 1)
 }

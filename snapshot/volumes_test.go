@@ -10,19 +10,20 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 func TestCaptureMountsKnowsAnonymousVolumesAndSubpaths(t *testing.T) {
-	docker := newFakeDocker()
-	c := docker.create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Mounts: []mount.Mount{
+	docker := enginetest.New()
+	c := docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Mounts: []mount.Mount{
 		{Type: mount.TypeVolume, Source: "labelled", Target: "/labelled", VolumeOptions: &mount.VolumeOptions{Subpath: "deep"}},
 		{Type: "npipe", Source: "x", Target: "/pipe"},
 		{Type: mount.TypeTmpfs, Target: "/tmp"},
 	}})
-	docker.findVolume("labelled").labels = map[string]string{runconfig.LabelAnonymous: ""}
-	mounts, err := engineOf(docker).capture.CaptureMounts(t.Context(), c.inspect(false))
+	docker.FindVolume("labelled").Labels = map[string]string{runconfig.LabelAnonymous: ""}
+	mounts, err := engineOf(docker).capture.CaptureMounts(t.Context(), c.Inspect(false))
 	assert.NilError(t, err)
 	assert.Equal(t, len(mounts), 4)
 	assert.Assert(t, mounts[0].Anonymous && mounts[0].Destination == "/anonymous")
@@ -32,32 +33,32 @@ func TestCaptureMountsKnowsAnonymousVolumesAndSubpaths(t *testing.T) {
 }
 
 func TestRestoreRefusesAVolumeThatExistsAlready(t *testing.T) {
-	docker := newFakeDocker()
-	docker.withVolumes()
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	docker := enginetest.New()
+	docker.WithVolumes()
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
 	snapshotOf(t, docker, capture.Options{Container: "web"})
 	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: "data-000001"})
 	assert.NilError(t, err)
-	before := docker.world()
+	before := docker.World()
 	_, err = engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest"}, nil)
 	assert.ErrorContains(t, err, "create volume data-000001: a volume of that name exists already")
-	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, docker.World(), before)
 }
 
 // A dry run fails for what the real restore would fail for.
 func TestADryRunLooksForTheContentOfVolumes(t *testing.T) {
-	docker := newFakeDocker()
-	service := docker.withVolumes()
-	docker.create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	docker := enginetest.New()
+	service := docker.WithVolumes()
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
 	snapshotOf(t, docker, capture.Options{Container: "web"})
-	before := docker.world()
+	before := docker.World()
 	dry := runconfig.RestoreOptions{Snapshot: "web:latest", DryRun: true}
 	_, err := engineOf(docker).Restore(t.Context(), dry, nil)
 	assert.NilError(t, err)
-	clear(service.archives)
+	clear(service.Archives)
 	_, err = engineOf(docker).Restore(t.Context(), dry, nil)
 	var problems *plan.ProblemsError
 	assert.Assert(t, errors.As(err, &problems), "%v", err)
 	assert.Equal(t, problems.Problems[0].Kind, plan.ProblemNoArchive)
-	assert.Equal(t, docker.world(), before)
+	assert.Equal(t, docker.World(), before)
 }

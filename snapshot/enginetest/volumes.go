@@ -1,4 +1,4 @@
-package snapshot
+package enginetest
 
 import (
 	"context"
@@ -24,69 +24,69 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// fakeVolumes are [Volumes] on a [fakeDocker]: workers are containers of it, and
+// FakeVolumes are [Volumes] on a [fakeDocker]: workers are containers of it, and
 // what a volume holds is a text.
-type fakeVolumes struct {
-	docker   *fakeDocker
-	archives map[string][]string // by snapshot: what its volumes held
-	sweepDue bool
-	rotten   error // what a look at the way back finds
-	origins  map[string]volumebackup.Origin
-	homes    map[string]string     // the store that the archives of a snapshot, or the record of a worker, are in
-	store    volumebackup.StoreRef // the one that this is about
+type FakeVolumes struct {
+	docker   *Docker
+	Archives map[string][]string // by snapshot: what its volumes held
+	SweepDue bool
+	Rotten   error // what a look at the way back finds
+	Origins  map[string]volumebackup.Origin
+	Homes    map[string]string     // the store that the archives of a snapshot, or the record of a worker, are in
+	Home     volumebackup.StoreRef // the one that this is about
 	before   func()                // called before a worker is made; nil: nothing
-	waiting  func(holder string)   // called when somebody waits for that worker; nil: nobody does for long
+	Waiting  func(holder string)   // called when somebody waits for that worker; nil: nobody does for long
 }
 
-// workerImage is that of every worker.
-const workerImage = "cua-snapshot/worker:0123456789ab"
+// WorkerImage is that of every worker.
+const WorkerImage = "cua-snapshot/worker:0123456789ab"
 
-// withVolumes has an engine's volumes archived.
-func (f *fakeDocker) withVolumes() *fakeVolumes {
-	f.addImage(workerImage, &container.Config{Cmd: []string{"worker"}})
-	f.service = &fakeVolumes{docker: f, archives: map[string][]string{}, origins: map[string]volumebackup.Origin{}, homes: map[string]string{}, store: volumebackup.StoreRef{Name: volumebackup.DefaultStore}}
-	return f.service
+// WithVolumes has an engine's volumes archived.
+func (f *Docker) WithVolumes() *FakeVolumes {
+	f.AddImage(WorkerImage, &container.Config{Cmd: []string{"worker"}})
+	f.Service = &FakeVolumes{docker: f, Archives: map[string][]string{}, Origins: map[string]volumebackup.Origin{}, Homes: map[string]string{}, Home: volumebackup.StoreRef{Name: volumebackup.DefaultStore}}
+	return f.Service
 }
 
-// after are the same volumes, for a client of which something is done before it makes
+// After are the same volumes, for a client of which something is done before it makes
 // its first worker.
-func (v *fakeVolumes) after(do func()) *fakeVolumes {
+func (v *FakeVolumes) After(do func()) *FakeVolumes {
 	other := *v
 	other.before = sync.OnceFunc(do)
 	return &other
 }
 
-func (v *fakeVolumes) At(store volumebackup.StoreRef) archives.Service {
+func (v *FakeVolumes) At(store volumebackup.StoreRef) archives.Service {
 	other := *v
-	other.store = store
+	other.Home = store
 	return &other
 }
 
 // open fails if there is another store of that name.
-func (v *fakeVolumes) open() error {
-	if found := v.docker.findVolume(v.store.Name); found != nil && v.store.ID != "" && found.labels[labels.KeyStoreID] != v.store.ID {
-		return &volumebackup.NoStoreError{Store: v.store.Name, Snapshot: v.store.Snapshot}
+func (v *FakeVolumes) open() error {
+	if found := v.docker.FindVolume(v.Home.Name); found != nil && v.Home.ID != "" && found.Labels[labels.KeyStoreID] != v.Home.ID {
+		return &volumebackup.NoStoreError{Store: v.Home.Name, Snapshot: v.Home.Snapshot}
 	}
 	return nil
 }
 
 // locked looks at what several operations share.
-func (v *fakeVolumes) locked(look func() error) error {
-	v.docker.mu.Lock()
-	defer v.docker.mu.Unlock()
+func (v *FakeVolumes) locked(look func() error) error {
+	v.docker.Mu.Lock()
+	defer v.docker.Mu.Unlock()
 	return look()
 }
 
 // holds fails if the archives of a snapshot are not in this store.
-func (v *fakeVolumes) holds(snapshot string, archive int) error {
-	if len(v.archives[snapshot]) <= archive || v.homes[snapshot] != v.store.Name {
+func (v *FakeVolumes) holds(snapshot string, archive int) error {
+	if len(v.Archives[snapshot]) <= archive || v.Homes[snapshot] != v.Home.Name {
 		return fmt.Errorf("archive %d of %s: %w", archive, snapshot, protocol.NotFound)
 	}
 	return nil
 }
 
 // launch makes a worker that runs. A lock is taken from the dead.
-func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[string]string, volumes []string, readOnly bool, makes ...volume.CreateOptions) (*fakeWorker, error) {
+func (v *FakeVolumes) launch(ctx context.Context, name string, journal map[string]string, volumes []string, readOnly bool, makes ...volume.CreateOptions) (*fakeWorker, error) {
 	if v.before != nil {
 		v.before()
 	}
@@ -94,13 +94,13 @@ func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[strin
 		return nil, err
 	}
 	for {
-		var made, holder *fakeContainer
+		var made, holder *FakeContainer
 		err := v.docker.do(ctx, "launch "+name, func() error {
 			if name != "" {
-				holder = v.docker.findContainer(name)
+				holder = v.docker.FindContainer(name)
 			}
 			if holder == nil {
-				made = v.worker(name, journal, volumes, readOnly)
+				made = v.Worker(name, journal, volumes, readOnly)
 				for _, create := range makes {
 					v.docker.makeVolume(create)
 				}
@@ -114,7 +114,7 @@ func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[strin
 		case err != nil:
 			return nil, err
 		case holder == nil:
-			return &fakeWorker{service: v, id: made.id, name: made.name, volumes: volumes}, nil
+			return &fakeWorker{service: v, id: made.Id, name: made.Name, volumes: volumes}, nil
 		}
 		if err := v.repair(ctx, holder); err != nil {
 			return nil, err
@@ -122,53 +122,53 @@ func (v *fakeVolumes) launch(ctx context.Context, name string, journal map[strin
 	}
 }
 
-func (v *fakeVolumes) worker(name string, journal map[string]string, volumes []string, readOnly bool) *fakeContainer {
+func (v *FakeVolumes) Worker(name string, journal map[string]string, volumes []string, readOnly bool) *FakeContainer {
 	f := v.docker
-	c := &fakeContainer{id: f.newID(), name: name, state: "running", image: f.findImage(workerImage).id, created: f.clock, started: f.clock.Add(time.Duration(f.serial)), host: &container.HostConfig{}}
+	c := &FakeContainer{Id: f.NewID(), Name: name, State: "running", Image: f.FindImage(WorkerImage).Id, created: f.Clock, started: f.Clock.Add(time.Duration(f.serial)), Host: &container.HostConfig{}}
 	if name == "" {
-		c.name = "cua-snapshot-worker-" + c.id[:8]
+		c.Name = "cua-snapshot-worker-" + c.Id[:8]
 	}
-	c.config = &container.Config{Image: workerImage, Labels: volumebackup.JournalLabels("v1")}
-	maps.Copy(c.config.Labels, journal)
+	c.Config = &container.Config{Image: WorkerImage, Labels: volumebackup.JournalLabels("v1")}
+	maps.Copy(c.Config.Labels, journal)
 	for i, volume := range volumes {
-		c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeVolume, Name: volume, Destination: fmt.Sprint("/mnt/", i), RW: !readOnly})
+		c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeVolume, Name: volume, Destination: fmt.Sprint("/mnt/", i), RW: !readOnly})
 	}
-	c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeVolume, Name: v.store.Name, Destination: archives.StoreMount, RW: true})
-	f.containers = append(f.containers, c)
+	c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeVolume, Name: v.Home.Name, Destination: archives.StoreMount, RW: true})
+	f.Containers = append(f.Containers, c)
 	return c
 }
 
 // repair waits for a live holder of a lock, and puts a dead one aside.
-func (v *fakeVolumes) repair(ctx context.Context, holder *fakeContainer) error {
-	if holder.state == "running" || holder.state == "created" {
+func (v *FakeVolumes) repair(ctx context.Context, holder *FakeContainer) error {
+	if holder.State == "running" || holder.State == "created" {
 		return v.wait(holder)
 	}
-	if holder.config.Labels[pending.LabelJournal] != "" {
-		return v.docker.ContainerRename(ctx, holder.id, holder.name+"-"+holder.id[:6])
+	if holder.Config.Labels[pending.LabelJournal] != "" {
+		return v.docker.ContainerRename(ctx, holder.Id, holder.Name+"-"+holder.Id[:6])
 	}
-	return v.docker.ContainerRemove(ctx, holder.id, container.RemoveOptions{Force: true})
+	return v.docker.ContainerRemove(ctx, holder.Id, container.RemoveOptions{Force: true})
 }
 
 // wait has whoever holds something up get on; if nobody does, it was waited for in vain.
-func (v *fakeVolumes) wait(holder *fakeContainer) error {
-	if v.waiting == nil {
-		return &volumebackup.LockedError{Holder: holder.name, Purpose: holder.config.Labels[volumebackup.LabelPurpose]}
+func (v *FakeVolumes) wait(holder *FakeContainer) error {
+	if v.Waiting == nil {
+		return &volumebackup.LockedError{Holder: holder.Name, Purpose: holder.Config.Labels[volumebackup.LabelPurpose]}
 	}
-	v.waiting(holder.name)
+	v.Waiting(holder.Name)
 	return nil
 }
 
 // IsWorker goes by the image, as far as a fake has a content of it.
-func (v *fakeVolumes) IsWorker(_ context.Context, c container.Summary) (bool, error) {
+func (v *FakeVolumes) IsWorker(_ context.Context, c container.Summary) (bool, error) {
 	_, labelled := c.Labels[volumebackup.LabelPurpose]
-	return labelled && c.Image == workerImage && strings.HasPrefix(c.Names[0], "/cua-snapshot-"), nil
+	return labelled && c.Image == WorkerImage && strings.HasPrefix(c.Names[0], "/cua-snapshot-"), nil
 }
 
 // Images has that of the workers, as long as it is there.
-func (v *fakeVolumes) Images(ctx context.Context) (images []image.Summary, err error) {
+func (v *FakeVolumes) Images(ctx context.Context) (images []image.Summary, err error) {
 	err = v.docker.do(ctx, "worker images", func() error {
-		if i := v.docker.findImage(workerImage); i != nil {
-			images = []image.Summary{{ID: i.id, Size: 30}}
+		if i := v.docker.FindImage(WorkerImage); i != nil {
+			images = []image.Summary{{ID: i.Id, Size: 30}}
 		}
 		return nil
 	})
@@ -176,22 +176,22 @@ func (v *fakeVolumes) Images(ctx context.Context) (images []image.Summary, err e
 }
 
 // Prepare has nothing to look for: the image is there.
-func (v *fakeVolumes) Prepare(context.Context) {}
+func (v *FakeVolumes) Prepare(context.Context) {}
 
-func (v *fakeVolumes) Store() string { return v.store.Name }
+func (v *FakeVolumes) Store() string { return v.Home.Name }
 
-func (v *fakeVolumes) Await(_ context.Context, workerID string) error {
-	v.docker.mu.Lock()
-	holder := v.docker.findContainer(workerID)
-	alive := holder != nil && holder.state == "running"
-	v.docker.mu.Unlock()
+func (v *FakeVolumes) Await(_ context.Context, workerID string) error {
+	v.docker.Mu.Lock()
+	holder := v.docker.FindContainer(workerID)
+	alive := holder != nil && holder.State == "running"
+	v.docker.Mu.Unlock()
 	if !alive {
 		return nil
 	}
 	return v.wait(holder)
 }
 
-func (v *fakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (archives.Backup, error) {
+func (v *FakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (archives.Backup, error) {
 	var names []string
 	for _, volume := range o.Volumes {
 		names = append(names, volume.Name)
@@ -202,10 +202,10 @@ func (v *fakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, _
 	if err != nil {
 		return nil, err
 	}
-	return &fakeBackup{worker: w, o: o}, nil
+	return &FakeBackup{worker: w, o: o}, nil
 }
 
-func (v *fakeVolumes) OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, _ volumebackup.Progress) (archives.Worker, error) {
+func (v *FakeVolumes) OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, _ volumebackup.Progress) (archives.Worker, error) {
 	name := o.Worker
 	if o.Lock != "" {
 		name = volumebackup.LockName(o.Lock)
@@ -221,23 +221,23 @@ func (v *fakeVolumes) OpenRestore(ctx context.Context, o volumebackup.RestoreOpt
 }
 
 // Remove refuses a claim that is not by the container whose archives they are.
-func (v *fakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) (removed volumebackup.Removed, err error) {
+func (v *FakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) (removed volumebackup.Removed, err error) {
 	err = v.docker.do(ctx, "remove archives", func() error {
 		if isThere := v.open() == nil; !isThere {
 			return nil // they went with their store
 		}
 		if o.Seen != nil {
-			v.docker.seen = append(v.docker.seen, *o.Seen)
+			v.docker.Seen = append(v.docker.Seen, *o.Seen)
 		}
 		for _, claim := range o.Claims {
 			id := claim.Snapshot
-			switch origin, ok := v.origins[id]; {
-			case !ok || v.homes[id] != v.store.Name:
+			switch origin, ok := v.Origins[id]; {
+			case !ok || v.Homes[id] != v.Home.Name:
 			case origin.Container != claim.Container || origin.ContainerName != claim.ContainerName:
 				removed.Foreign = append(removed.Foreign, id)
 			default:
-				delete(v.archives, id)
-				delete(v.origins, id)
+				delete(v.Archives, id)
+				delete(v.Origins, id)
 				removed.Removed = append(removed.Removed, id)
 			}
 		}
@@ -246,15 +246,15 @@ func (v *fakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) 
 	return removed, err
 }
 
-func (v *fakeVolumes) Entries(_ context.Context, snapshot string, archive int, _ string, _ func(volumebackup.Entry)) error {
+func (v *FakeVolumes) Entries(_ context.Context, snapshot string, archive int, _ string, _ func(volumebackup.Entry)) error {
 	return v.locked(func() error { return v.holds(snapshot, archive) })
 }
 
-func (v *fakeVolumes) CheckJournal(ctx context.Context, worker, text string) error {
+func (v *FakeVolumes) CheckJournal(ctx context.Context, worker, text string) error {
 	return v.docker.do(ctx, "check journal", func() error {
-		recorded, ok := v.docker.records[worker]
+		recorded, ok := v.docker.Records[worker]
 		switch {
-		case !ok || v.homes[worker] != v.store.Name:
+		case !ok || v.Homes[worker] != v.Home.Name:
 			return fmt.Errorf("no record of %s: %w", worker, protocol.NotFound)
 		case recorded != text:
 			return fmt.Errorf("the record of %s is of another: %w", worker, protocol.Damaged)
@@ -263,16 +263,16 @@ func (v *fakeVolumes) CheckJournal(ctx context.Context, worker, text string) err
 	})
 }
 
-func (v *fakeVolumes) ForgetJournal(ctx context.Context, worker string) error {
+func (v *FakeVolumes) ForgetJournal(ctx context.Context, worker string) error {
 	return v.docker.do(ctx, "forget journal", func() error {
-		delete(v.docker.records, worker)
+		delete(v.docker.Records, worker)
 		return nil
 	})
 }
 
 // fakeWorker is a worker at work.
 type fakeWorker struct {
-	service  *fakeVolumes
+	service  *FakeVolumes
 	id, name string
 	volumes  []string
 	ended    bool
@@ -281,7 +281,7 @@ type fakeWorker struct {
 // request is how every request goes: a worker that was killed answers none.
 func (w *fakeWorker) request(ctx context.Context, what string, effect func() error) error {
 	return w.service.docker.do(ctx, what, func() error {
-		if c := w.service.docker.findContainer(w.id); c == nil || c.state != "running" {
+		if c := w.service.docker.FindContainer(w.id); c == nil || c.State != "running" {
 			return fmt.Errorf("%s: the worker has ended", what)
 		}
 		return effect()
@@ -289,7 +289,7 @@ func (w *fakeWorker) request(ctx context.Context, what string, effect func() err
 }
 
 func (w *fakeWorker) Begin(_ context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (archives.Backup, error) {
-	return &fakeBackup{worker: w, o: o, borrowed: true}, nil
+	return &FakeBackup{worker: w, o: o, borrowed: true}, nil
 }
 
 func (w *fakeWorker) Check(ctx context.Context, snapshot string, t volumebackup.Target) error {
@@ -315,7 +315,7 @@ func (w *fakeWorker) Secure(ctx context.Context, safety string, now []volumeback
 				return err
 			}
 		}
-		return w.service.rotten
+		return w.service.Rotten
 	})
 }
 
@@ -327,7 +327,7 @@ func (w *fakeWorker) Apply(ctx context.Context, snapshot string, targets []volum
 			if err := w.service.holds(snapshot, t.Archive); err != nil {
 				return err
 			}
-			content = w.service.archives[snapshot][t.Archive]
+			content = w.service.Archives[snapshot][t.Archive]
 			return nil
 		})
 		if err != nil {
@@ -335,7 +335,7 @@ func (w *fakeWorker) Apply(ctx context.Context, snapshot string, targets []volum
 		}
 		for _, state := range []string{"half of " + content, content} {
 			err := w.request(ctx, "apply "+t.Volume, func() error {
-				w.service.docker.findVolume(t.Volume).content = state
+				w.service.docker.FindVolume(t.Volume).Content = state
 				return nil
 			})
 			if err != nil {
@@ -348,21 +348,21 @@ func (w *fakeWorker) Apply(ctx context.Context, snapshot string, targets []volum
 
 func (w *fakeWorker) RecordJournal(ctx context.Context, text string) error {
 	return w.request(ctx, "record journal", func() error {
-		w.service.docker.records[w.id], w.service.homes[w.id] = text, w.service.store.Name
+		w.service.docker.Records[w.id], w.service.Homes[w.id] = text, w.service.Home.Name
 		return nil
 	})
 }
 
 func (w *fakeWorker) ForgetJournal(ctx context.Context) error {
 	return w.request(ctx, "forget journal", func() error {
-		delete(w.service.docker.records, w.id)
+		delete(w.service.docker.Records, w.id)
 		return nil
 	})
 }
 
 func (w *fakeWorker) Held(ctx context.Context) error {
 	return w.service.docker.do(ctx, "held", func() error {
-		if c := w.service.docker.findContainer(w.id); c == nil || c.state != "running" || c.name != w.name {
+		if c := w.service.docker.FindContainer(w.id); c == nil || c.State != "running" || c.Name != w.name {
 			return volumebackup.ErrLost
 		}
 		return nil
@@ -381,12 +381,12 @@ func (w *fakeWorker) Release(ctx context.Context) error {
 func (w *fakeWorker) ID() string { return w.id }
 
 func (w *fakeWorker) Abandon() error {
-	w.ends(func(c *fakeContainer) { c.end(w.service.docker.clock) })
+	w.ends(func(c *FakeContainer) { c.End(w.service.docker.Clock) })
 	return nil
 }
 
 func (w *fakeWorker) Close() error {
-	w.ends(func(c *fakeContainer) { w.service.docker.drop(c, false) })
+	w.ends(func(c *FakeContainer) { w.service.docker.Drop(c, false) })
 	if w.service.docker.isDead() {
 		return errors.New("injected: nobody is there to close the worker")
 	}
@@ -394,31 +394,31 @@ func (w *fakeWorker) Close() error {
 }
 
 // ends ends the worker, unless its client cannot any more.
-func (w *fakeWorker) ends(how func(*fakeContainer)) {
-	w.service.docker.mu.Lock()
-	defer w.service.docker.mu.Unlock()
+func (w *fakeWorker) ends(how func(*FakeContainer)) {
+	w.service.docker.Mu.Lock()
+	defer w.service.docker.Mu.Unlock()
 	if w.ended {
 		return
 	}
 	w.ended = true
-	if c := w.service.docker.findContainer(w.id); c != nil && !w.service.docker.dead {
+	if c := w.service.docker.FindContainer(w.id); c != nil && !w.service.docker.Dead {
 		how(c)
 	}
 }
 
-// fakeBackup is a backup in a worker.
-type fakeBackup struct {
+// FakeBackup is a backup in a worker.
+type FakeBackup struct {
 	worker   *fakeWorker
 	o        volumebackup.BackupOptions
 	borrowed bool
 	read     []string
 }
 
-func (b *fakeBackup) Pass(ctx context.Context, _ volumebackup.Mode) (archives []volumebackup.Archive, err error) {
+func (b *FakeBackup) Pass(ctx context.Context, _ volumebackup.Mode) (archives []volumebackup.Archive, err error) {
 	err = b.worker.request(ctx, "pass", func() error {
 		b.read = nil
 		for _, v := range b.o.Volumes {
-			content := b.worker.service.docker.findVolume(v.Name).content
+			content := b.worker.service.docker.FindVolume(v.Name).Content
 			b.read = append(b.read, content)
 			archives = append(archives, volumebackup.Archive{
 				Volume: v.Name, Number: v.Number, Root: fmt.Sprintf("%x", sha256.Sum256([]byte(content))), Entries: 2, Bytes: int64(len(content)),
@@ -429,29 +429,29 @@ func (b *fakeBackup) Pass(ctx context.Context, _ volumebackup.Mode) (archives []
 	return archives, err
 }
 
-func (b *fakeBackup) Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error) {
+func (b *FakeBackup) Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error) {
 	return nil, b.worker.request(ctx, "publish", func() error {
-		b.worker.service.archives[b.o.Snapshot] = slices.Clone(b.read)
-		b.worker.service.origins[b.o.Snapshot] = o
-		b.worker.service.homes[b.o.Snapshot] = b.worker.service.store.Name
+		b.worker.service.Archives[b.o.Snapshot] = slices.Clone(b.read)
+		b.worker.service.Origins[b.o.Snapshot] = o
+		b.worker.service.Homes[b.o.Snapshot] = b.worker.service.Home.Name
 		return nil
 	})
 }
 
 // Store has an ID if the test has made the volume.
-func (b *fakeBackup) Store() (name, id string) {
+func (b *FakeBackup) Store() (name, id string) {
 	name = b.worker.service.Store()
-	if v := b.worker.service.docker.findVolume(name); v != nil {
-		id = v.labels[labels.KeyStoreID]
+	if v := b.worker.service.docker.FindVolume(name); v != nil {
+		id = v.Labels[labels.KeyStoreID]
 	}
 	return name, id
 }
 
-func (b *fakeBackup) SweepDue() bool { return b.worker.service.sweepDue }
+func (b *FakeBackup) SweepDue() bool { return b.worker.service.SweepDue }
 
-func (b *fakeBackup) Abandon() error { return b.worker.Abandon() }
+func (b *FakeBackup) Abandon() error { return b.worker.Abandon() }
 
-func (b *fakeBackup) Close() error {
+func (b *FakeBackup) Close() error {
 	if b.borrowed {
 		return nil
 	}

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package snapshot
+package enginetest
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package snapshot
+package enginetest
 
 import (
 	"archive/tar"
@@ -48,7 +48,7 @@ func runContract(t *testing.T, newEngine func(t *testing.T) contractDocker) {
 }
 
 func TestFakeDockerKeepsTheContract(t *testing.T) {
-	runContract(t, func(*testing.T) contractDocker { return newFakeDocker() })
+	runContract(t, func(*testing.T) contractDocker { return New() })
 }
 
 // contractEngine makes things that vanish with the test.

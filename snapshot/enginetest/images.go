@@ -1,4 +1,4 @@
-package snapshot
+package enginetest
 
 import (
 	"cmp"
@@ -20,31 +20,31 @@ import (
 
 // fakeImage is an image of a [fakeDocker].
 type fakeImage struct {
-	id, parent string
-	tags       []string // as people write them
-	config     *container.Config
-	comment    string
-	layers     []string
-	files      string
+	Id, Parent string
+	Tags       []string // as people write them
+	Config     *container.Config
+	Comment    string
+	Layers     []string
+	Files      string
 	created    time.Time
-	arch       string // empty: amd64
+	Arch       string // empty: amd64
 }
 
-// addImage makes an image out of nothing.
-func (f *fakeDocker) addImage(tag string, config *container.Config) *fakeImage {
-	img := &fakeImage{id: "sha256:" + f.newID(), config: config, layers: []string{f.newID()}, files: "files of " + tag, created: f.clock}
+// AddImage makes an image out of nothing.
+func (f *Docker) AddImage(tag string, config *container.Config) *fakeImage {
+	img := &fakeImage{Id: "sha256:" + f.NewID(), Config: config, Layers: []string{f.NewID()}, Files: "files of " + tag, created: f.Clock}
 	if tag != "" {
-		img.tags = []string{tag}
+		img.Tags = []string{tag}
 	}
-	f.images = append(f.images, img)
+	f.Images = append(f.Images, img)
 	return img
 }
 
-// findImage finds an image by one of its tags, by its ID or a prefix of it.
-func (f *fakeDocker) findImage(word string) *fakeImage {
+// FindImage finds an image by one of its tags, by its ID or a prefix of it.
+func (f *Docker) FindImage(word string) *fakeImage {
 	tag := familiar(word)
-	for _, img := range f.images {
-		if img.id == word || slices.Contains(img.tags, tag) || f.isIDOf(word, img) {
+	for _, img := range f.Images {
+		if img.Id == word || slices.Contains(img.Tags, tag) || f.isIDOf(word, img) {
 			return img
 		}
 	}
@@ -52,9 +52,9 @@ func (f *fakeDocker) findImage(word string) *fakeImage {
 }
 
 // isIDOf tells whether word is the ID of img or begins it.
-func (f *fakeDocker) isIDOf(word string, img *fakeImage) bool {
+func (f *Docker) isIDOf(word string, img *fakeImage) bool {
 	digits := strings.TrimPrefix(word, "sha256:")
-	return len(digits) >= 4 && strings.HasPrefix(img.id, "sha256:"+digits)
+	return len(digits) >= 4 && strings.HasPrefix(img.Id, "sha256:"+digits)
 }
 
 func familiar(word string) string {
@@ -66,9 +66,9 @@ func familiar(word string) string {
 }
 
 // withImage runs effect with the image that word names.
-func (f *fakeDocker) withImage(ctx context.Context, call, word string, effect func(*fakeImage) error) error {
+func (f *Docker) withImage(ctx context.Context, call, word string, effect func(*fakeImage) error) error {
 	return f.do(ctx, call+" "+word, func() error {
-		img := f.findImage(word)
+		img := f.FindImage(word)
 		if img == nil {
 			return fmt.Errorf("no such image: %s: %w", word, cerrdefs.ErrNotFound)
 		}
@@ -76,14 +76,14 @@ func (f *fakeDocker) withImage(ctx context.Context, call, word string, effect fu
 	})
 }
 
-func (f *fakeDocker) ImageInspect(ctx context.Context, id string, _ ...client.ImageInspectOption) (found image.InspectResponse, err error) {
+func (f *Docker) ImageInspect(ctx context.Context, id string, _ ...client.ImageInspectOption) (found image.InspectResponse, err error) {
 	err = f.withImage(ctx, "ImageInspect", id, func(img *fakeImage) error {
 		found = image.InspectResponse{
-			ID: img.id, RepoTags: slices.Clone(img.tags), Comment: img.comment, Config: &dockerspec.DockerOCIImageConfig{},
-			Os: "linux", Architecture: cmp.Or(img.arch, "amd64"), RootFS: image.RootFS{Type: "layers", Layers: slices.Clone(img.layers)},
+			ID: img.Id, RepoTags: slices.Clone(img.Tags), Comment: img.Comment, Config: &dockerspec.DockerOCIImageConfig{},
+			Os: "linux", Architecture: cmp.Or(img.Arch, "amd64"), RootFS: image.RootFS{Type: "layers", Layers: slices.Clone(img.Layers)},
 			Created: img.created.Format(time.RFC3339Nano),
 		}
-		raw, err := json.Marshal(img.config)
+		raw, err := json.Marshal(img.Config)
 		if err != nil {
 			return err
 		}
@@ -92,24 +92,24 @@ func (f *fakeDocker) ImageInspect(ctx context.Context, id string, _ ...client.Im
 	return found, err
 }
 
-func (f *fakeDocker) ImageList(ctx context.Context, options image.ListOptions) (list []image.Summary, err error) {
+func (f *Docker) ImageList(ctx context.Context, options image.ListOptions) (list []image.Summary, err error) {
 	err = f.do(ctx, "ImageList", func() error {
 		patterns := options.Filters.Get("reference")
-		for _, img := range f.images {
-			tags, err := matching(img.tags, patterns)
+		for _, img := range f.Images {
+			tags, err := matching(img.Tags, patterns)
 			if err != nil {
 				return err
 			}
-			hidden := len(img.tags) == 0 && f.hasChildren(img)
+			hidden := len(img.Tags) == 0 && f.hasChildren(img)
 			dangling := options.Filters.ExactMatch("dangling", "true") && options.Filters.Contains("dangling")
 			switch {
-			case hidden, len(patterns) > 0 && len(tags) == 0, dangling && len(img.tags) > 0:
+			case hidden, len(patterns) > 0 && len(tags) == 0, dangling && len(img.Tags) > 0:
 				continue
-			case !options.Filters.MatchKVList("label", img.config.Labels):
+			case !options.Filters.MatchKVList("label", img.Config.Labels):
 				continue
 			}
-			list = append(list, clone(image.Summary{
-				ID: img.id, ParentID: img.parent, RepoTags: tags, Labels: img.config.Labels, Created: img.created.Unix(), Size: int64(len(img.files)),
+			list = append(list, Clone(image.Summary{
+				ID: img.Id, ParentID: img.Parent, RepoTags: tags, Labels: img.Config.Labels, Created: img.created.Unix(), Size: int64(len(img.Files)),
 			}))
 		}
 		return nil
@@ -143,59 +143,59 @@ func matching(tags, patterns []string) ([]string, error) {
 	return found, nil
 }
 
-func (f *fakeDocker) hasChildren(img *fakeImage) bool {
-	return slices.ContainsFunc(f.images, func(other *fakeImage) bool { return other.parent == img.id })
+func (f *Docker) hasChildren(img *fakeImage) bool {
+	return slices.ContainsFunc(f.Images, func(other *fakeImage) bool { return other.Parent == img.Id })
 }
 
 // descends tells whether an image is ancestor, or stands on it.
-func (f *fakeDocker) descends(id, ancestor string) bool {
+func (f *Docker) descends(id, ancestor string) bool {
 	for id != "" && id != ancestor {
-		img := f.findImage(id)
+		img := f.FindImage(id)
 		if img == nil {
 			return false
 		}
-		id = img.parent
+		id = img.Parent
 	}
 	return id == ancestor
 }
 
-func (f *fakeDocker) ImageTag(ctx context.Context, source, target string) error {
+func (f *Docker) ImageTag(ctx context.Context, source, target string) error {
 	return f.withImage(ctx, "ImageTag", source, func(img *fakeImage) error {
 		if _, err := reference.ParseNormalizedNamed(target); err != nil {
 			return fmt.Errorf("invalid reference %s: %w", target, cerrdefs.ErrInvalidArgument)
 		}
 		f.untag(familiar(target))
-		img.tags = append(img.tags, familiar(target))
+		img.Tags = append(img.Tags, familiar(target))
 		return nil
 	})
 }
 
-func (f *fakeDocker) untag(tag string) {
-	for _, img := range f.images {
-		img.tags = slices.DeleteFunc(img.tags, func(other string) bool { return other == tag })
+func (f *Docker) untag(tag string) {
+	for _, img := range f.Images {
+		img.Tags = slices.DeleteFunc(img.Tags, func(other string) bool { return other == tag })
 	}
 }
 
 // ImageRemove removes a tag, and with the last of them the image; or the image
 // with all its tags, if it is named by its ID.
-func (f *fakeDocker) ImageRemove(ctx context.Context, word string, options image.RemoveOptions) (gone []image.DeleteResponse, err error) {
+func (f *Docker) ImageRemove(ctx context.Context, word string, options image.RemoveOptions) (gone []image.DeleteResponse, err error) {
 	err = f.withImage(ctx, "ImageRemove", word, func(img *fakeImage) error {
 		byID := f.isIDOf(word, img)
 		users := f.users(img)
-		if byID && len(img.tags) > 1 && !options.Force {
+		if byID && len(img.Tags) > 1 && !options.Force {
 			return fmt.Errorf("conflict: unable to delete %s (must be forced): image is referenced in multiple repositories: %w", word, cerrdefs.ErrConflict)
 		}
-		if len(users) > 0 && !options.Force && (byID || len(img.tags) == 1) {
-			return fmt.Errorf("conflict: unable to remove %s: container %s is using it: %w", word, users[0].id, cerrdefs.ErrConflict)
+		if len(users) > 0 && !options.Force && (byID || len(img.Tags) == 1) {
+			return fmt.Errorf("conflict: unable to remove %s: container %s is using it: %w", word, users[0].Id, cerrdefs.ErrConflict)
 		}
-		running := slices.ContainsFunc(users, func(c *fakeContainer) bool { return c.state == "running" || c.state == "paused" })
+		running := slices.ContainsFunc(users, func(c *FakeContainer) bool { return c.State == "running" || c.State == "paused" })
 		if byID && (running || f.hasChildren(img)) {
 			return fmt.Errorf("conflict: unable to delete %s (cannot be forced): %w", word, cerrdefs.ErrConflict)
 		}
 		if !byID {
 			f.untag(familiar(word))
 			gone = append(gone, image.DeleteResponse{Untagged: familiar(word)})
-			if len(img.tags) > 0 || running || f.hasChildren(img) {
+			if len(img.Tags) > 0 || running || f.hasChildren(img) {
 				return nil
 			}
 		}
@@ -205,10 +205,10 @@ func (f *fakeDocker) ImageRemove(ctx context.Context, word string, options image
 	return gone, err
 }
 
-func (f *fakeDocker) users(img *fakeImage) []*fakeContainer {
-	var users []*fakeContainer
-	for _, c := range f.containers {
-		if c.image == img.id {
+func (f *Docker) users(img *fakeImage) []*FakeContainer {
+	var users []*FakeContainer
+	for _, c := range f.Containers {
+		if c.Image == img.Id {
 			users = append(users, c)
 		}
 	}
@@ -216,17 +216,17 @@ func (f *fakeDocker) users(img *fakeImage) []*fakeContainer {
 }
 
 // deleteImage also deletes the parents that have no name and no other use.
-func (f *fakeDocker) deleteImage(img *fakeImage, prune bool) []image.DeleteResponse {
-	f.images = slices.DeleteFunc(f.images, func(other *fakeImage) bool { return other == img })
-	gone := []image.DeleteResponse{{Deleted: img.id}}
-	parent := f.findImage(img.parent)
-	if prune && parent != nil && len(parent.tags) == 0 && len(f.users(parent)) == 0 && !f.hasChildren(parent) {
+func (f *Docker) deleteImage(img *fakeImage, prune bool) []image.DeleteResponse {
+	f.Images = slices.DeleteFunc(f.Images, func(other *fakeImage) bool { return other == img })
+	gone := []image.DeleteResponse{{Deleted: img.Id}}
+	parent := f.FindImage(img.Parent)
+	if prune && parent != nil && len(parent.Tags) == 0 && len(f.users(parent)) == 0 && !f.hasChildren(parent) {
 		gone = append(gone, f.deleteImage(parent, prune)...)
 	}
 	return gone
 }
 
-func (f *fakeDocker) ImageImport(ctx context.Context, source image.ImportSource, ref string, options image.ImportOptions) (answer io.ReadCloser, err error) {
+func (f *Docker) ImageImport(ctx context.Context, source image.ImportSource, ref string, options image.ImportOptions) (answer io.ReadCloser, err error) {
 	err = f.do(ctx, "ImageImport", func() error {
 		files, err := io.ReadAll(source.Source)
 		if err != nil {
@@ -240,10 +240,10 @@ func (f *fakeDocker) ImageImport(ctx context.Context, source image.ImportSource,
 			}
 			config.Labels[key] = value
 		}
-		img := f.addImage(ref, config)
-		img.files, img.comment = string(files), options.Message
-		_, img.arch, _ = strings.Cut(options.Platform, "/")
-		answer = io.NopCloser(strings.NewReader(fmt.Sprintf("{\"status\":%q}\r\n", img.id)))
+		img := f.AddImage(ref, config)
+		img.Files, img.Comment = string(files), options.Message
+		_, img.Arch, _ = strings.Cut(options.Platform, "/")
+		answer = io.NopCloser(strings.NewReader(fmt.Sprintf("{\"status\":%q}\r\n", img.Id)))
 		return nil
 	})
 	return answer, err

@@ -1,4 +1,4 @@
-package snapshot
+package enginetest
 
 import (
 	"cmp"
@@ -26,13 +26,13 @@ import (
 	"gotest.tools/v3/assert"
 )
 
-// fakeVolume is a volume of a [fakeDocker].
-type fakeVolume struct {
-	name     string
+// FakeVolume is a volume of a [fakeDocker].
+type FakeVolume struct {
+	Name     string
 	options  map[string]string
-	labels   map[string]string
-	madeWith string // the ID of the container, if it is anonymous: who mounts it by name later does not take it along
-	content  string // as far as somebody archives it
+	Labels   map[string]string
+	MadeWith string // the ID of the container, if it is anonymous: who mounts it by name later does not take it along
+	Content  string // as far as somebody archives it
 }
 
 // mergeConfig completes what a call gives with what is below it: a create call
@@ -92,83 +92,83 @@ func union[M ~map[K]V, K comparable, V any](under, over M) M {
 }
 
 // attach gives a new container its endpoints.
-func (f *fakeDocker) attach(c *fakeContainer, networking *network.NetworkingConfig) {
-	c.endpoints = map[string]*network.EndpointSettings{}
+func (f *Docker) attach(c *FakeContainer, networking *network.NetworkingConfig) {
+	c.Endpoints = map[string]*network.EndpointSettings{}
 	if networking != nil {
 		for name, e := range networking.EndpointsConfig {
-			c.endpoints[name] = f.endpoint(name, e)
+			c.Endpoints[name] = f.Endpoint(name, e)
 		}
 	}
-	mode := c.host.NetworkMode
-	if len(c.endpoints) == 0 && !mode.IsContainer() {
-		c.endpoints[mode.NetworkName()] = f.endpoint(mode.NetworkName(), nil)
+	mode := c.Host.NetworkMode
+	if len(c.Endpoints) == 0 && !mode.IsContainer() {
+		c.Endpoints[mode.NetworkName()] = f.Endpoint(mode.NetworkName(), nil)
 	}
 }
 
-// endpoint goes by the network's name, unless it is given an ID.
-func (f *fakeDocker) endpoint(name string, asked *network.EndpointSettings) *network.EndpointSettings {
+// Endpoint goes by the network's name, unless it is given an ID.
+func (f *Docker) Endpoint(name string, asked *network.EndpointSettings) *network.EndpointSettings {
 	if asked == nil {
 		asked = &network.EndpointSettings{}
 	}
-	made := clone(asked)
+	made := Clone(asked)
 	if made.NetworkID == "" {
-		made.NetworkID = f.networks[name]
+		made.NetworkID = f.Networks[name]
 	}
 	return made
 }
 
 // mountVolumes makes the volumes that a new container mounts and that are not there.
-func (f *fakeDocker) mountVolumes(c *fakeContainer) {
+func (f *Docker) mountVolumes(c *FakeContainer) {
 	add := func(name, destination string, rw, anonymous bool) {
-		made := &fakeVolume{name: name}
+		made := &FakeVolume{Name: name}
 		if anonymous {
-			name = f.newID()
-			made.name, made.madeWith = name, c.id
+			name = f.NewID()
+			made.Name, made.MadeWith = name, c.Id
 		}
-		if f.findVolume(name) == nil {
-			f.volumes = append(f.volumes, made)
+		if f.FindVolume(name) == nil {
+			f.Volumes = append(f.Volumes, made)
 		}
-		c.mounts = append(c.mounts, container.MountPoint{
+		c.Mounts = append(c.Mounts, container.MountPoint{
 			Type: mount.TypeVolume, Name: name, Source: "/volumes/" + name, Destination: destination, Driver: "local", RW: rw,
 		})
 	}
 	covered := map[string]bool{}
-	for _, text := range c.host.Binds {
+	for _, text := range c.Host.Binds {
 		b, _ := runconfig.ParseBind(text)
 		covered[b.Destination] = true
 		if b.IsPath() {
-			c.mounts = append(c.mounts, container.MountPoint{Type: mount.TypeBind, Source: b.Source, Destination: b.Destination, RW: !b.Has("ro")})
+			c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeBind, Source: b.Source, Destination: b.Destination, RW: !b.Has("ro")})
 			continue
 		}
 		add(b.Source, b.Destination, !b.Has("ro"), false)
 	}
-	for _, m := range c.host.Mounts {
+	for _, m := range c.Host.Mounts {
 		covered[m.Target] = true
 		if m.Type == mount.TypeVolume {
 			add(m.Source, m.Target, !m.ReadOnly, m.Source == "")
 		} else {
-			c.mounts = append(c.mounts, container.MountPoint{Type: m.Type, Source: m.Source, Destination: m.Target, RW: !m.ReadOnly})
+			c.Mounts = append(c.Mounts, container.MountPoint{Type: m.Type, Source: m.Source, Destination: m.Target, RW: !m.ReadOnly})
 		}
 	}
-	for _, destination := range slices.Sorted(maps.Keys(c.config.Volumes)) {
+	for _, destination := range slices.Sorted(maps.Keys(c.Config.Volumes)) {
 		if !covered[destination] {
 			add("", destination, true, true)
 		}
 	}
 }
 
-func (f *fakeDocker) findVolume(name string) *fakeVolume {
-	at := slices.IndexFunc(f.volumes, func(v *fakeVolume) bool { return v.name == name })
+func (f *Docker) FindVolume(name string) *FakeVolume {
+	at := slices.IndexFunc(f.Volumes, func(v *FakeVolume) bool { return v.Name == name })
 	if at < 0 {
 		return nil
 	}
-	return f.volumes[at]
+	return f.Volumes[at]
 }
 
 // ports are those of the host that a container holds while it runs.
-func (c *fakeContainer) ports() []runconfig.HostPort {
+func (c *FakeContainer) ports() []runconfig.HostPort {
 	var ports []runconfig.HostPort
-	for port, bindings := range c.host.PortBindings {
+	for port, bindings := range c.Host.PortBindings {
 		for _, b := range bindings {
 			number, err := strconv.ParseUint(b.HostPort, 10, 16)
 			if err != nil {
@@ -184,92 +184,92 @@ func (c *fakeContainer) ports() []runconfig.HostPort {
 	return ports
 }
 
-func (f *fakeDocker) ClientVersion() string { return f.apiVersion }
+func (f *Docker) ClientVersion() string { return f.ApiVersion }
 
-// infoNow is what the engine says of itself now.
-func (f *fakeDocker) infoNow(t *testing.T) dockerop.Info {
+// InfoNow is what the engine says of itself now.
+func (f *Docker) InfoNow(t *testing.T) dockerop.Info {
 	t.Helper()
 	info, err := dockerop.New(f).Identify(t.Context())
 	assert.NilError(t, err)
-	f.calls = f.calls[:len(f.calls)-1]
+	f.Calls = f.Calls[:len(f.Calls)-1]
 	return info
 }
 
-func (f *fakeDocker) Info(ctx context.Context) (info system.Info, err error) {
+func (f *Docker) Info(ctx context.Context) (info system.Info, err error) {
 	err = f.do(ctx, "Info", func() error {
-		info = clone(f.info)
-		info.SystemTime = f.clock.Format(time.RFC3339Nano)
+		info = Clone(f.About)
+		info.SystemTime = f.Clock.Format(time.RFC3339Nano)
 		return nil
 	})
 	return info, err
 }
 
-func (f *fakeDocker) NetworkList(ctx context.Context, _ network.ListOptions) (list []network.Summary, err error) {
+func (f *Docker) NetworkList(ctx context.Context, _ network.ListOptions) (list []network.Summary, err error) {
 	err = f.do(ctx, "NetworkList", func() error {
-		for _, name := range slices.Sorted(maps.Keys(f.networks)) {
-			list = append(list, network.Summary{Name: name, ID: f.networks[name], Driver: "bridge"})
+		for _, name := range slices.Sorted(maps.Keys(f.Networks)) {
+			list = append(list, network.Summary{Name: name, ID: f.Networks[name], Driver: "bridge"})
 		}
 		return nil
 	})
 	return list, err
 }
 
-func (f *fakeDocker) NetworkConnect(ctx context.Context, name, id string, config *network.EndpointSettings) error {
-	return f.withContainer(ctx, "NetworkConnect "+name, id, func(c *fakeContainer) error {
-		if f.networks[name] == "" {
+func (f *Docker) NetworkConnect(ctx context.Context, name, id string, config *network.EndpointSettings) error {
+	return f.withContainer(ctx, "NetworkConnect "+name, id, func(c *FakeContainer) error {
+		if f.Networks[name] == "" {
 			return fmt.Errorf("network %s not found: %w", name, cerrdefs.ErrNotFound)
 		}
-		c.endpoints[name] = f.endpoint(name, config)
+		c.Endpoints[name] = f.Endpoint(name, config)
 		return nil
 	})
 }
 
-func (f *fakeDocker) NetworkDisconnect(ctx context.Context, name, id string, _ bool) error {
-	return f.withContainer(ctx, "NetworkDisconnect "+name, id, func(c *fakeContainer) error {
-		if c.endpoints[name] == nil {
+func (f *Docker) NetworkDisconnect(ctx context.Context, name, id string, _ bool) error {
+	return f.withContainer(ctx, "NetworkDisconnect "+name, id, func(c *FakeContainer) error {
+		if c.Endpoints[name] == nil {
 			return fmt.Errorf("container %s is not connected to network %s: %w", id, name, cerrdefs.ErrNotFound)
 		}
-		delete(c.endpoints, name)
+		delete(c.Endpoints, name)
 		return nil
 	})
 }
 
-func (f *fakeDocker) NetworkCreate(ctx context.Context, name string, _ network.CreateOptions) (made network.CreateResponse, err error) {
+func (f *Docker) NetworkCreate(ctx context.Context, name string, _ network.CreateOptions) (made network.CreateResponse, err error) {
 	err = f.do(ctx, "NetworkCreate "+name, func() error {
-		made.ID = f.newID()
-		f.networks[name] = made.ID
+		made.ID = f.NewID()
+		f.Networks[name] = made.ID
 		return nil
 	})
 	return made, err
 }
 
-func (f *fakeDocker) NetworkRemove(ctx context.Context, name string) error {
+func (f *Docker) NetworkRemove(ctx context.Context, name string) error {
 	return f.do(ctx, "NetworkRemove "+name, func() error {
-		delete(f.networks, name)
+		delete(f.Networks, name)
 		return nil
 	})
 }
 
-func (f *fakeDocker) VolumeInspect(ctx context.Context, name string) (found volume.Volume, err error) {
+func (f *Docker) VolumeInspect(ctx context.Context, name string) (found volume.Volume, err error) {
 	err = f.do(ctx, "VolumeInspect "+name, func() error {
-		v := f.findVolume(name)
+		v := f.FindVolume(name)
 		if v == nil {
 			return fmt.Errorf("get %s: no such volume: %w", name, cerrdefs.ErrNotFound)
 		}
-		found = clone(volume.Volume{Name: v.name, Driver: "local", Options: v.options, Labels: v.labels})
+		found = Clone(volume.Volume{Name: v.Name, Driver: "local", Options: v.options, Labels: v.Labels})
 		return nil
 	})
 	return found, err
 }
 
 // VolumeList lists all volumes: all are of the local driver.
-func (f *fakeDocker) VolumeList(ctx context.Context, o volume.ListOptions) (list volume.ListResponse, err error) {
+func (f *Docker) VolumeList(ctx context.Context, o volume.ListOptions) (list volume.ListResponse, err error) {
 	err = f.do(ctx, "VolumeList", func() error {
-		for _, v := range f.volumes {
-			if !o.Filters.MatchKVList("label", v.labels) {
+		for _, v := range f.Volumes {
+			if !o.Filters.MatchKVList("label", v.Labels) {
 				continue
 			}
-			made := clone(volume.Volume{Name: v.name, Driver: "local", Options: v.options, Labels: v.labels, Mountpoint: "/volumes/" + v.name})
+			made := Clone(volume.Volume{Name: v.Name, Driver: "local", Options: v.options, Labels: v.Labels, Mountpoint: "/volumes/" + v.Name})
 			list.Volumes = append(list.Volumes, &made)
 		}
 		return nil
@@ -278,7 +278,7 @@ func (f *fakeDocker) VolumeList(ctx context.Context, o volume.ListOptions) (list
 }
 
 // Events sends what happens from now on, whatever the filters are.
-func (f *fakeDocker) Events(ctx context.Context, _ eventtypes.ListOptions) (<-chan eventtypes.Message, <-chan error) {
+func (f *Docker) Events(ctx context.Context, _ eventtypes.ListOptions) (<-chan eventtypes.Message, <-chan error) {
 	const buffered = 1000
 	messages, failed := make(chan eventtypes.Message, buffered), make(chan error, 1)
 	err := f.do(ctx, "Events", func() error {
@@ -292,39 +292,39 @@ func (f *fakeDocker) Events(ctx context.Context, _ eventtypes.ListOptions) (<-ch
 }
 
 // tell sends an event to who listens.
-func (f *fakeDocker) tell(action eventtypes.Action, c *fakeContainer, comment string) {
+func (f *Docker) tell(action eventtypes.Action, c *FakeContainer, comment string) {
 	for _, listener := range f.listeners {
 		listener <- eventtypes.Message{Type: eventtypes.ContainerEventType, Action: action, Actor: eventtypes.Actor{
-			ID: c.id, Attributes: map[string]string{"name": c.name, "comment": comment},
+			ID: c.Id, Attributes: map[string]string{"name": c.Name, "comment": comment},
 		}}
 	}
 }
 
 // makeVolume makes a volume, unless there is one of that name.
-func (f *fakeDocker) makeVolume(options volume.CreateOptions) *fakeVolume {
-	v := f.findVolume(options.Name)
+func (f *Docker) makeVolume(options volume.CreateOptions) *FakeVolume {
+	v := f.FindVolume(options.Name)
 	if v == nil {
-		v = &fakeVolume{name: options.Name, options: options.DriverOpts, labels: options.Labels}
-		f.volumes = append(f.volumes, v)
+		v = &FakeVolume{Name: options.Name, options: options.DriverOpts, Labels: options.Labels}
+		f.Volumes = append(f.Volumes, v)
 	}
 	return v
 }
 
-func (f *fakeDocker) VolumeRemove(ctx context.Context, name string, _ bool) error {
+func (f *Docker) VolumeRemove(ctx context.Context, name string, _ bool) error {
 	return f.do(ctx, "VolumeRemove "+name, func() error {
-		if slices.ContainsFunc(f.containers, func(c *fakeContainer) bool { return c.mountsOneOf([]string{name}) }) {
+		if slices.ContainsFunc(f.Containers, func(c *FakeContainer) bool { return c.mountsOneOf([]string{name}) }) {
 			return fmt.Errorf("remove %s: volume is in use: %w", name, cerrdefs.ErrConflict)
 		}
-		f.volumes = slices.DeleteFunc(f.volumes, func(v *fakeVolume) bool { return v.name == name })
+		f.Volumes = slices.DeleteFunc(f.Volumes, func(v *FakeVolume) bool { return v.Name == name })
 		return nil
 	})
 }
 
 // VolumeCreate hands out the volume of that name, if there is one.
-func (f *fakeDocker) VolumeCreate(ctx context.Context, options volume.CreateOptions) (made volume.Volume, err error) {
+func (f *Docker) VolumeCreate(ctx context.Context, options volume.CreateOptions) (made volume.Volume, err error) {
 	err = f.do(ctx, "VolumeCreate "+options.Name, func() error {
 		v := f.makeVolume(options)
-		made = clone(volume.Volume{Name: v.name, Driver: "local", Options: v.options, Labels: v.labels})
+		made = Clone(volume.Volume{Name: v.Name, Driver: "local", Options: v.options, Labels: v.Labels})
 		return nil
 	})
 	return made, err

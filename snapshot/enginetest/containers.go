@@ -1,0 +1,312 @@
+package enginetest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	eventtypes "github.com/docker/docker/api/types/events"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/pkg/stdcopy"
+	"github.com/docker/go-connections/nat"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// FakeContainer is a container of a [fakeDocker].
+type FakeContainer struct {
+	Id, Name    string
+	State       string // created, running, paused, exited …
+	Image       string // ID
+	Config      *container.Config
+	Host        *container.HostConfig
+	Endpoints   map[string]*network.EndpointSettings
+	Mounts      []container.MountPoint
+	Files       string
+	Log         string
+	ExitCode    int // of its command, once it has ended
+	created     time.Time
+	started     time.Time // as far as it is a worker
+	finished    time.Time
+	startFailed bool
+	Commits     []bool // one each: whether it was to be frozen
+}
+
+var legalName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
+
+func (f *Docker) FindContainer(word string) *FakeContainer {
+	at := slices.IndexFunc(f.Containers, func(c *FakeContainer) bool { return c.Id == word || c.Name == strings.TrimPrefix(word, "/") })
+	if at < 0 && len(word) >= 4 {
+		at = slices.IndexFunc(f.Containers, func(c *FakeContainer) bool { return strings.HasPrefix(c.Id, word) })
+	}
+	if at < 0 {
+		return nil
+	}
+	return f.Containers[at]
+}
+
+// withContainer runs effect with the container that word names.
+func (f *Docker) withContainer(ctx context.Context, call, word string, effect func(*FakeContainer) error) error {
+	return f.do(ctx, call+" "+word, func() error {
+		c := f.FindContainer(word)
+		if c == nil {
+			return fmt.Errorf("no such container: %s: %w", word, cerrdefs.ErrNotFound)
+		}
+		return effect(c)
+	})
+}
+
+func (f *Docker) ContainerInspectWithRaw(ctx context.Context, id string, size bool) (found container.InspectResponse, raw []byte, err error) {
+	err = f.withContainer(ctx, "ContainerInspect", id, func(c *FakeContainer) error {
+		answer := c.Inspect(size)
+		raw, err = json.Marshal(answer)
+		if err != nil {
+			return err
+		}
+		raw, err = addFields(raw, f.FutureHost)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(raw, &found)
+	})
+	return found, raw, err
+}
+
+func (c *FakeContainer) Inspect(size bool) container.InspectResponse {
+	answer := container.InspectResponse{
+		ContainerJSONBase: &container.ContainerJSONBase{
+			ID: c.Id, Name: "/" + c.Name, Created: c.created.Format(time.RFC3339Nano), Image: c.Image, Platform: "linux", HostConfig: c.Host,
+			State: &container.State{
+				StartedAt:  c.started.Format(time.RFC3339Nano),
+				ExitCode:   c.ExitCode,
+				FinishedAt: c.finished.Format(time.RFC3339Nano),
+				Status:     c.State, Running: c.State == "running" || c.State == "paused", Paused: c.State == "paused", Dead: c.State == "dead",
+			},
+		},
+		Config: c.Config, Mounts: c.Mounts, NetworkSettings: &container.NetworkSettings{Networks: c.Endpoints},
+	}
+	answer.NetworkSettings.Ports = c.published()
+	if size {
+		bytes := int64(len(c.Files))
+		answer.SizeRw = &bytes
+	}
+	return answer
+}
+
+// published are the ports of a container that runs: those that are left to the
+// engine begin at 32768.
+func (c *FakeContainer) published() nat.PortMap {
+	ports := nat.PortMap{}
+	next := 32768
+	for _, port := range slices.Sorted(maps.Keys(c.Host.PortBindings)) {
+		for _, b := range c.Host.PortBindings[port] {
+			if b.HostPort == "" {
+				b.HostPort = strconv.Itoa(next)
+				next++
+			}
+			ports[port] = append(ports[port], b)
+		}
+	}
+	if c.State != "running" {
+		return nil
+	}
+	return ports
+}
+
+// addFields adds to the HostConfig of an inspect answer what a later engine
+// would report.
+func addFields(raw []byte, host map[string]any) ([]byte, error) {
+	if len(host) == 0 {
+		return raw, nil
+	}
+	var answer map[string]any
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return nil, err
+	}
+	maps.Copy(answer["HostConfig"].(map[string]any), host)
+	return json.Marshal(answer)
+}
+
+func (f *Docker) ContainerList(ctx context.Context, options container.ListOptions) (list []container.Summary, err error) {
+	err = f.do(ctx, "ContainerList", func() error {
+		for _, c := range f.Containers {
+			if !options.All && c.State != "running" && c.State != "paused" {
+				continue
+			}
+			if ancestors := options.Filters.Get("ancestor"); len(ancestors) > 0 && !f.descends(c.Image, ancestors[0]) {
+				continue
+			}
+			if !options.Filters.MatchKVList("label", c.Config.Labels) || !options.Filters.ExactMatch("status", c.State) {
+				continue
+			}
+			if names := options.Filters.Get("name"); len(names) > 0 && !strings.Contains("/"+c.Name, names[0]) {
+				continue
+			}
+			if names := options.Filters.Get("volume"); len(names) > 0 && !c.mountsOneOf(names) {
+				continue
+			}
+			list = append(list, Clone(c.summary()))
+		}
+		slices.Reverse(list) // the newest first, as engines do
+		return nil
+	})
+	return list, err
+}
+
+func (c *FakeContainer) summary() container.Summary {
+	s := container.Summary{
+		ID: c.Id, Names: []string{"/" + c.Name}, Image: c.Config.Image, ImageID: c.Image, State: c.State, Labels: c.Config.Labels, Mounts: c.Mounts,
+		Command: strings.Join(slices.Concat(c.Config.Entrypoint, c.Config.Cmd), " "), Created: c.created.Unix(),
+		NetworkSettings: &container.NetworkSettingsSummary{Networks: c.Endpoints},
+	}
+	if c.State == "running" || c.State == "paused" {
+		for _, held := range c.ports() {
+			s.Ports = append(s.Ports, container.Port{IP: held.IP.String(), PublicPort: held.Port, Type: held.Proto})
+		}
+	}
+	return s
+}
+
+func (c *FakeContainer) mountsOneOf(volumes []string) bool {
+	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool {
+		return slices.Contains(volumes, cmp.Or(m.Name, m.Source))
+	})
+}
+
+func (f *Docker) ContainerCommit(ctx context.Context, id string, options container.CommitOptions) (made container.CommitResponse, err error) {
+	err = f.withContainer(ctx, "ContainerCommit", id, func(c *FakeContainer) error {
+		parent := f.FindImage(c.Image)
+		if parent == nil {
+			return fmt.Errorf("no such image: %s: %w", c.Image, cerrdefs.ErrNotFound)
+		}
+		if len(parent.Layers) >= 125 {
+			return fmt.Errorf("max depth exceeded: %w", cerrdefs.ErrInternal)
+		}
+		config := Clone(options.Config)
+		if config == nil {
+			config = &container.Config{}
+		}
+		mergeConfig(config, Clone(c.Config))
+		img := &fakeImage{
+			Id: "sha256:" + f.NewID(), Parent: parent.Id, Config: config, Comment: options.Comment,
+			Layers: append(slices.Clone(parent.Layers), f.NewID()), Files: c.Files, created: f.Clock, Arch: parent.Arch,
+		}
+		c.Commits = append(c.Commits, options.Pause)
+		pauses := options.Pause && c.State == "running"
+		if pauses {
+			f.SetPaused(c, true)
+		}
+		if f.InCommit != nil {
+			first := f.InCommit
+			f.InCommit = nil
+			first()
+		}
+		f.tell(eventtypes.ActionCommit, c, options.Comment)
+		if pauses && c.State == "paused" {
+			f.SetPaused(c, false)
+		}
+		if options.Reference != "" {
+			f.untag(options.Reference)
+			img.Tags = []string{options.Reference}
+		}
+		f.Images = append(f.Images, img)
+		made.ID = img.Id
+		return nil
+	})
+	return made, err
+}
+
+func (f *Docker) ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, _ *ocispec.Platform, name string) (made container.CreateResponse, err error) {
+	err = f.do(ctx, "ContainerCreate "+name, func() error {
+		c, err := f.newContainer(Clone(config), Clone(host), Clone(networking), name)
+		if err != nil {
+			return err
+		}
+		f.Containers = append(f.Containers, c)
+		made.ID = c.Id
+		return nil
+	})
+	return made, err
+}
+
+// newContainer checks in the order in which engines do: the mounts' sources
+// before the image, the image before the name.
+func (f *Docker) newContainer(config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, name string) (*FakeContainer, error) {
+	if name != "" && !legalName.MatchString(name) {
+		return nil, fmt.Errorf("invalid container name (%s): %w", name, cerrdefs.ErrInvalidArgument)
+	}
+	for _, m := range host.Mounts {
+		missing := m.Type == mount.TypeBind && !f.HostPaths[m.Source]
+		if missing && (m.BindOptions == nil || !m.BindOptions.CreateMountpoint) {
+			return nil, fmt.Errorf("invalid mount config for type \"bind\": bind source path does not exist: %s: %w", m.Source, cerrdefs.ErrInvalidArgument)
+		}
+	}
+	if networking != nil && len(networking.EndpointsConfig) > 1 && f.ApiVersion < runconfig.AllEndpointsVersion {
+		return nil, fmt.Errorf("container cannot be created with several network endpoints: %w", cerrdefs.ErrInvalidArgument)
+	}
+	img := f.FindImage(config.Image)
+	if img == nil {
+		return nil, fmt.Errorf("no such image: %s: %w", config.Image, cerrdefs.ErrNotFound)
+	}
+	mergeConfig(config, Clone(img.Config))
+	if slices.Equal(config.Entrypoint, []string{""}) {
+		config.Entrypoint = nil
+	}
+	if len(config.Entrypoint)+len(config.Cmd) == 0 {
+		return nil, fmt.Errorf("no command specified: %w", cerrdefs.ErrInvalidArgument)
+	}
+	c := &FakeContainer{Id: f.NewID(), Name: name, State: "created", Image: img.Id, Config: config, Host: host, Files: img.Files, created: f.Clock}
+	if name == "" {
+		c.Name = "generated_" + c.Id[:6]
+	}
+	if other := f.FindContainer(c.Name); other != nil && other.Name == c.Name {
+		return nil, fmt.Errorf("conflict: the container name %q is already in use by container %q: %w", "/"+name, other.Id, cerrdefs.ErrConflict)
+	}
+	if config.Hostname == "" {
+		config.Hostname = c.Id[:12]
+	}
+	if host.NetworkMode == "" || host.NetworkMode == "default" {
+		host.NetworkMode = "bridge"
+	}
+	f.attach(c, networking)
+	f.mountVolumes(c)
+	return c, nil
+}
+
+// ContainerLogs returns what a container wrote to its error output, in the engine's frames.
+func (f *Docker) ContainerLogs(ctx context.Context, id string, options container.LogsOptions) (logs io.ReadCloser, err error) {
+	err = f.withContainer(ctx, "ContainerLogs", id, func(c *FakeContainer) error {
+		last := strings.SplitAfter(c.Log, "\n")
+		if n, err := strconv.Atoi(options.Tail); err == nil {
+			last = last[max(0, len(last)-1-n):]
+		}
+		var framed bytes.Buffer
+		if _, err := io.WriteString(stdcopy.NewStdWriter(&framed, stdcopy.Stderr), strings.Join(last, "")); err != nil {
+			return err
+		}
+		logs = io.NopCloser(&framed)
+		return nil
+	})
+	return logs, err
+}
+
+func (f *Docker) ContainerExport(ctx context.Context, id string) (files io.ReadCloser, err error) {
+	err = f.withContainer(ctx, "ContainerExport", id, func(c *FakeContainer) error {
+		files = io.NopCloser(strings.NewReader(c.Files))
+		return nil
+	})
+	return files, err
+}

@@ -1,0 +1,173 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	eventtypes "github.com/docker/docker/api/types/events"
+)
+
+// ContainerStart also removes a container that was made to vanish when it ends,
+// and does not even begin.
+func (f *Docker) ContainerStart(ctx context.Context, id string, _ container.StartOptions) error {
+	return f.withContainer(ctx, "ContainerStart", id, func(c *FakeContainer) error {
+		if c.State == "paused" {
+			return fmt.Errorf("cannot start a paused container, try unpause instead: %w", cerrdefs.ErrConflict)
+		}
+		if c.State == "running" {
+			return nil
+		}
+		f.StartedTwice = f.StartedTwice || c.startFailed
+		if err := f.startable(c); err != nil {
+			c.startFailed = true
+			if c.Host.AutoRemove {
+				f.Drop(c, true)
+			}
+			return err
+		}
+		f.Started(c)
+		if f.OnStart != nil {
+			f.OnStart(c)
+		}
+		return nil
+	})
+}
+
+// Started is what a start makes of a container.
+func (f *Docker) Started(c *FakeContainer) {
+	if c.State != "running" {
+		c.State = "running"
+		f.tell(eventtypes.ActionStart, c, "")
+	}
+}
+
+func (f *Docker) startable(c *FakeContainer) error {
+	for name, e := range c.Endpoints {
+		if f.Networks[name] == "" || f.Networks[name] != e.NetworkID {
+			return fmt.Errorf("network %s not found: %w", name, cerrdefs.ErrNotFound)
+		}
+	}
+	for _, wanted := range c.ports() {
+		if f.HostPorts[fmt.Sprint(wanted.Port)] {
+			return fmt.Errorf("listen tcp4 0.0.0.0:%d: bind: address already in use: %w", wanted.Port, cerrdefs.ErrInternal)
+		}
+		for _, other := range f.Containers {
+			if other.State == "running" && slices.ContainsFunc(other.ports(), wanted.Holds) {
+				return fmt.Errorf("bind for 0.0.0.0:%d failed: port is already allocated: %w", wanted.Port, cerrdefs.ErrInternal)
+			}
+		}
+	}
+	return f.StartError
+}
+
+func (f *Docker) ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error {
+	return f.withContainer(ctx, "ContainerRemove", id, func(c *FakeContainer) error {
+		if (c.State == "running" || c.State == "paused") && !options.Force {
+			return fmt.Errorf("cannot remove container %q: container is running: %w", c.Name, cerrdefs.ErrConflict)
+		}
+		f.Drop(c, options.RemoveVolumes)
+		return nil
+	})
+}
+
+// End is what is left of a container whose process has ended.
+func (c *FakeContainer) End(at time.Time) { c.State, c.finished = "exited", at }
+
+// Kill ends a container's process, as seen by who does not go through the engine's API.
+func (f *Docker) Kill(word string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.FindContainer(word).End(f.Clock)
+}
+
+// vanish removes a container, as seen by who does not go through the engine's API.
+func (f *Docker) vanish(c *FakeContainer) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Drop(c, false)
+}
+
+// Drop removes a container, and with volumes those that were made with it and that no
+// other container mounts.
+func (f *Docker) Drop(c *FakeContainer, volumes bool) {
+	f.Containers = slices.DeleteFunc(f.Containers, func(other *FakeContainer) bool { return other == c })
+	if !volumes {
+		return
+	}
+	f.Volumes = slices.DeleteFunc(f.Volumes, func(v *FakeVolume) bool {
+		isUsed := slices.ContainsFunc(f.Containers, func(other *FakeContainer) bool { return other.mountsOneOf([]string{v.Name}) })
+		return v.MadeWith == c.Id && !isUsed
+	})
+}
+
+func (f *Docker) ContainerPause(ctx context.Context, id string) error {
+	return f.withContainer(ctx, "ContainerPause", id, func(c *FakeContainer) error {
+		switch c.State {
+		case "running":
+			f.SetPaused(c, true)
+			return nil
+		case "paused":
+			return fmt.Errorf("container %s is already paused: %w", id, cerrdefs.ErrConflict)
+		}
+		return fmt.Errorf("container %s is not running: %w", id, cerrdefs.ErrConflict)
+	})
+}
+
+func (f *Docker) ContainerUnpause(ctx context.Context, id string) error {
+	return f.withContainer(ctx, "ContainerUnpause", id, func(c *FakeContainer) error {
+		if c.State != "paused" {
+			return fmt.Errorf("container %s is not paused: %w", id, cerrdefs.ErrConflict)
+		}
+		f.SetPaused(c, false)
+		return nil
+	})
+}
+
+// SetPaused pauses or thaws a container, and tells who listens.
+func (f *Docker) SetPaused(c *FakeContainer, paused bool) {
+	c.State = "running"
+	action := eventtypes.ActionUnPause
+	if paused {
+		c.State, action = "paused", eventtypes.ActionPause
+	}
+	f.tell(action, c, "")
+}
+
+// ContainerStop also removes a container that was made to vanish when it ends.
+func (f *Docker) ContainerStop(ctx context.Context, id string, _ container.StopOptions) error {
+	return f.withContainer(ctx, "ContainerStop", id, func(c *FakeContainer) error {
+		if c.State != "running" && c.State != "paused" {
+			return nil
+		}
+		c.End(f.Clock)
+		if c.Host.AutoRemove {
+			f.Drop(c, true)
+		}
+		return nil
+	})
+}
+
+func (f *Docker) ContainerRename(ctx context.Context, id, name string) error {
+	return f.withContainer(ctx, "ContainerRename", id, func(c *FakeContainer) error {
+		if other := f.FindContainer(name); other != nil && other.Name == strings.TrimPrefix(name, "/") {
+			return fmt.Errorf("conflict: the container name %q is already in use by container %q: %w", name, other.Id, cerrdefs.ErrConflict)
+		}
+		c.Name = strings.TrimPrefix(name, "/")
+		return nil
+	})
+}
+
+func (f *Docker) ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error) {
+	err := f.withContainer(ctx, "ContainerUpdate", id, func(c *FakeContainer) error {
+		if config.RestartPolicy.Name != "" {
+			c.Host.RestartPolicy = config.RestartPolicy
+		}
+		return nil
+	})
+	return container.UpdateResponse{}, err
+}
