@@ -101,7 +101,7 @@ func TestAnAnonymousVolumeThatIsGoneIsMadeAgainInPlace(t *testing.T) {
 	scene := func(t *testing.T) *enginetest.Docker {
 		t.Helper()
 		docker := withAnonymous(t)
-		old = docker.FindContainer("web").Id
+		old = docker.FindContainer("web").ID
 		assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{RemoveVolumes: true}))
 		docker.FindVolume("data").Content = "two"
 		docker.ForgetCalls()
@@ -126,8 +126,8 @@ func TestAnAnonymousVolumeThatIsGoneIsMadeAgainInPlace(t *testing.T) {
 		}
 		made := docker.AnonymousOf(t, "web")
 		assert.Equal(t, made.Content+docker.Data(), "oneone")
-		assert.Equal(t, made.MadeWith, web.Id)
-		assert.Assert(t, web.Id != old)
+		assert.Equal(t, made.MadeWith, web.ID)
+		assert.Assert(t, web.ID != old)
 	})
 	docker := withAnonymous(t)
 	kept := docker.AnonymousOf(t, "web")

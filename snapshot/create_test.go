@@ -33,7 +33,7 @@ func TestCreateRecordsEverything(t *testing.T) {
 	expires := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
 	created, err := engineOf(docker).Create(t.Context(), capture.Options{
-		Container: c.Id[:12], Name: "one", Description: "why", Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"},
+		Container: c.ID[:12], Name: "one", Description: "why", Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"},
 		Trigger: labels.TriggerInterval, RunID: "run", StepID: "step", Group: "group", Expires: expires, Pinned: true,
 	}, nil)
 	assert.NilError(t, err)
@@ -46,7 +46,7 @@ func TestCreateRecordsEverything(t *testing.T) {
 		ID: "20260131-120001-000001", Name: "one", Description: "why", Created: time.Date(2026, 1, 31, 12, 0, 1, 0, time.UTC),
 		Tags: []string{"a", "b"}, Meta: map[string]string{"k": "v"}, Trigger: labels.TriggerInterval, RunID: "run", StepID: "step",
 		Group: "group", Expires: expires, Pinned: true, EngineID: "engine-1", Platform: "linux/amd64", Size: int64(len(c.Files)),
-		Container: labels.Container{ID: c.Id, Name: "Shop-DB", State: labels.StateRunning, Image: "busybox", ImageID: c.Image},
+		Container: labels.Container{ID: c.ID, Name: "Shop-DB", State: labels.StateRunning, Image: "busybox", ImageID: c.Image},
 		Config:    found.Config, Seal: found.Seal,
 	}
 	assert.DeepEqual(t, found.Record, want)
@@ -160,7 +160,7 @@ func TestReuseReplacesTheSnapshotOfThatName(t *testing.T) {
 	assert.NilError(t, err)
 
 	assert.Equal(t, tagsOf(docker.World()), strings.Join([]string{
-		"image " + docker.FindImage("busybox").Id[7:19] + " busybox:latest",
+		"image " + docker.FindImage("busybox").ID[7:19] + " busybox:latest",
 		"image " + made[1].ImageID[7:19] + " cua-snapshot/web:" + string(made[1].ID) + " cua-snapshot/web:two",
 		"image " + created.ImageID[7:19] + " cua-snapshot/web:" + string(created.ID) + " cua-snapshot/web:latest cua-snapshot/web:one",
 	}, "\n")+"\n")
@@ -183,7 +183,7 @@ func TestParentIsThePreviousSnapshotInTheLine(t *testing.T) {
 	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: "plain"}).Parent, second.ID)
 
 	// Another container of the same name is another line.
-	assert.NilError(t, docker.ContainerRemove(t.Context(), c.Id, container.RemoveOptions{Force: true}))
+	assert.NilError(t, docker.ContainerRemove(t.Context(), c.ID, container.RemoveOptions{Force: true}))
 	docker.Run(t, "web")
 	assert.Equal(t, snapshotOf(t, docker, capture.Options{Container: "web"}).Parent, labels.ID(""))
 }

@@ -218,7 +218,7 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 		"running, with volumes": {runconfig.RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *enginetest.Docker) {
 			docker.WithVolumes()
 			c := docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Binds: []string{"data:/data"}})
-			assert.NilError(t, docker.ContainerStart(t.Context(), c.Id, container.StartOptions{}))
+			assert.NilError(t, docker.ContainerStart(t.Context(), c.ID, container.StartOptions{}))
 		}},
 		"several networks, an engine that takes one at a time": {runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy"}, func(t *testing.T, docker *enginetest.Docker) {
 			docker.ApiVersion = "1.43"
@@ -226,7 +226,7 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 			for _, name := range []string{"back", "front"} {
 				_, err := docker.NetworkCreate(t.Context(), name, network.CreateOptions{})
 				assert.NilError(t, err)
-				assert.NilError(t, docker.NetworkConnect(t.Context(), name, c.Id, nil))
+				assert.NilError(t, docker.NetworkConnect(t.Context(), name, c.ID, nil))
 			}
 		}},
 		"a container that removes itself, and a port that is taken": {runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartAlways}, func(t *testing.T, docker *enginetest.Docker) {
@@ -340,7 +340,7 @@ func TestSweepLeavesAlone(t *testing.T) {
 	// The orphan of a killed client, which a container was made from by hand.
 	orphan := docker.AddImage("", &container.Config{Cmd: []string{"sh"}, Labels: record.Config.Labels})
 	orphan.Comment = catalog.CommitComment(made[0].ID)
-	docker.Create(t, "user", &container.Config{Image: orphan.Id}, &container.HostConfig{})
+	docker.Create(t, "user", &container.Config{Image: orphan.ID}, &container.HostConfig{})
 	// A container that only has a similar name, and one of ours that is new.
 	docker.Create(t, catalog.ScratchPrefix+"by-hand", &container.Config{}, &container.HostConfig{})
 	docker.Create(t, "my-"+catalog.ScratchPrefix, &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})

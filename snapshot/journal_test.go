@@ -30,7 +30,7 @@ func soundJournal() pending.Journal {
 // forgedJournal names what no restore in place has made.
 func forgedJournal(docker *enginetest.Docker) string {
 	j := soundJournal()
-	j.Old, j.Worker, j.Volumes = docker.FindContainer("web").Id, "precious", []string{"data"}
+	j.Old, j.Worker, j.Volumes = docker.FindContainer("web").ID, "precious", []string{"data"}
 	return journalText(j)
 }
 

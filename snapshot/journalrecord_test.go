@@ -17,13 +17,13 @@ import (
 // What a dead worker says is only done if the store has recorded it for that very worker.
 func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
 	for name, forge := range map[string]func(docker *enginetest.Docker, dead *enginetest.FakeContainer){
-		"never recorded": func(docker *enginetest.Docker, dead *enginetest.FakeContainer) { delete(docker.Records, dead.Id) },
+		"never recorded": func(docker *enginetest.Docker, dead *enginetest.FakeContainer) { delete(docker.Records, dead.ID) },
 		"of another journal": func(docker *enginetest.Docker, dead *enginetest.FakeContainer) {
-			docker.Records[dead.Id] = journalText(soundJournal())
+			docker.Records[dead.ID] = journalText(soundJournal())
 		},
 		"of another worker": func(docker *enginetest.Docker, dead *enginetest.FakeContainer) {
-			docker.Records[docker.NewID()] = docker.Records[dead.Id]
-			delete(docker.Records, dead.Id)
+			docker.Records[docker.NewID()] = docker.Records[dead.ID]
+			delete(docker.Records, dead.ID)
 		},
 		"in another store": func(_ *enginetest.Docker, dead *enginetest.FakeContainer) {
 			dead.Mounts[len(dead.Mounts)-1].Name = "other"
@@ -31,7 +31,7 @@ func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
-			lock := volumebackup.LockName(docker.FindContainer("web").Id)
+			lock := volumebackup.LockName(docker.FindContainer("web").ID)
 			killedAt(t, docker, "apply data", 1)
 			forge(docker, docker.FindContainer(lock))
 			// The worker that wrote the volumes has no journal, and is removed.
@@ -95,21 +95,21 @@ func TestTheRecordGoesWithTheOperation(t *testing.T) {
 func TestAnOperationThatIsOverByNowIsNotUnknown(t *testing.T) {
 	for name, end := range map[string]func(docker *enginetest.Docker, lock *enginetest.FakeContainer){
 		"settled": func(_ *enginetest.Docker, lock *enginetest.FakeContainer) {
-			lock.Name = volumebackup.SettledName(lock.Id)
+			lock.Name = volumebackup.SettledName(lock.ID)
 		},
 		"gone": func(docker *enginetest.Docker, lock *enginetest.FakeContainer) {
-			assert.NilError(t, docker.ContainerRemove(t.Context(), lock.Id, container.RemoveOptions{}))
+			assert.NilError(t, docker.ContainerRemove(t.Context(), lock.ID, container.RemoveOptions{}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
-			lock := volumebackup.LockName(docker.FindContainer("web").Id)
+			lock := volumebackup.LockName(docker.FindContainer("web").ID)
 			killedAt(t, docker, "apply data", 1)
 			listed, err := engineOf(docker).pending.Replacements(t.Context(), pending.Scope{Words: []string{"web"}}, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, len(listed), 1)
 			dead := docker.FindContainer(lock)
-			delete(docker.Records, dead.Id)
+			delete(docker.Records, dead.ID)
 			end(docker, dead)
 			done, err := engineOf(docker).replace.Recover(t.Context(), listed[0], nil)
 			assert.NilError(t, err)

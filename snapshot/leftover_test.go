@@ -29,7 +29,7 @@ func withReader(t *testing.T) *enginetest.Docker {
 	reader := docker.Create(t, "reader", &container.Config{}, &container.HostConfig{
 		Binds: []string{"data:/data"}, PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}},
 	})
-	assert.NilError(t, docker.ContainerStart(t.Context(), reader.Id, container.StartOptions{}))
+	assert.NilError(t, docker.ContainerStart(t.Context(), reader.ID, container.StartOptions{}))
 	docker.ForgetCalls()
 	return docker
 }
@@ -69,7 +69,7 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 		for _, rolledBack := range []bool{false, true} {
 			t.Run(map[bool]string{true: "rolled back, ", false: "done, "}[rolledBack]+name, func(t *testing.T) {
 				docker := withReader(t)
-				old := docker.FindContainer("web").Id
+				old := docker.FindContainer("web").ID
 				docker.Before("ContainerCreate web", 0, func() {
 					docker.HostPorts["8080"] = true
 					if rolledBack {
@@ -85,7 +85,7 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 					assert.ErrorContains(t, err, "everything was put back")
 					_, ok := errors.AsType[*replace.NotStartedError](err)
 					assert.Assert(t, ok, "%v", err)
-					assert.Equal(t, docker.FindContainer("web").Id, old)
+					assert.Equal(t, docker.FindContainer("web").ID, old)
 				} else {
 					assert.NilError(t, err)
 					assert.Assert(t, replaced.Incomplete)
@@ -139,14 +139,14 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 		web := docker.FindContainer("web")
 		assert.Assert(t, web != nil, docker.World())
 		assert.Equal(t, web.State+docker.FindContainer("reader").State, "runningrunning", docker.World())
-		if web.Id == old.Id {
+		if web.ID == old.ID {
 			assert.Equal(t, docker.Data(), "two")
 		} else {
-			assertReplaced(t, docker, old.Id)
+			assertReplaced(t, docker, old.ID)
 		}
 		for _, c := range docker.Containers {
 			_, isJournal := c.Config.Labels[pending.LabelJournal]
-			assert.Assert(t, !isJournal, "%s\n%s", docker.World(), volumebackup.LockName(old.Id))
+			assert.Assert(t, !isJournal, "%s\n%s", docker.World(), volumebackup.LockName(old.ID))
 		}
 	})
 }
@@ -155,8 +155,8 @@ func TestRecoverNamesTheContainerOfTheUser(t *testing.T) {
 	docker := withTwo(t)
 	web := docker.FindContainer("web")
 	web.State = "paused"
-	docker.Service.Worker(volumebackup.LockName(web.Id), map[string]string{
-		volumebackup.LabelPurpose: "create 1", "cua.snapshot.worker.frozen": `["` + web.Id + `"]`,
+	docker.Service.Worker(volumebackup.LockName(web.ID), map[string]string{
+		volumebackup.LabelPurpose: "create 1", "cua.snapshot.worker.frozen": `["` + web.ID + `"]`,
 	}, nil, true).State = "exited"
 	done, err := engineOf(docker).Recover(t.Context(), "", nil)
 	assert.NilError(t, err)

@@ -52,7 +52,7 @@ func TestListFilters(t *testing.T) {
 	docker := listScene(t)
 	b, err := engineOf(docker).Resolve(t.Context(), "b")
 	assert.NilError(t, err)
-	webID := docker.FindContainer("web").Id
+	webID := docker.FindContainer("web").ID
 	tests := []struct {
 		terms, want string // terms: separated by a blank
 	}{

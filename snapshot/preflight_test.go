@@ -20,13 +20,13 @@ import (
 func TestWhoIsGoneIsNamed(t *testing.T) {
 	docker := enginetest.New()
 	side := docker.Run(t, "side")
-	docker.Create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.Id)})
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.ID)})
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "side", container.RemoveOptions{Force: true}))
 	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one"}, nil)
 	assert.Error(t, err, "cannot restore:\n  this container uses the network of side, which is gone")
-	unnamed := runconfig.Spec{Host: container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.Id)}}
-	assert.Equal(t, unnamed.Needs(side.Id), "this container uses the network of "+side.Id[:dockerop.ShortID])
+	unnamed := runconfig.Spec{Host: container.HostConfig{NetworkMode: container.NetworkMode("container:" + side.ID)}}
+	assert.Equal(t, unnamed.Needs(side.ID), "this container uses the network of "+side.ID[:dockerop.ShortID])
 }
 
 // findVowel finds vowels.

@@ -25,7 +25,7 @@ func withReadOnly(t *testing.T) *enginetest.Docker {
 	docker.WithVolumes()
 	for name, bind := range map[string]string{"web": "data:/data", "viewer": "data:/data:ro"} {
 		c := docker.Create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{bind}})
-		assert.NilError(t, docker.ContainerStart(t.Context(), c.Id, container.StartOptions{}))
+		assert.NilError(t, docker.ContainerStart(t.Context(), c.ID, container.StartOptions{}))
 	}
 	docker.FindVolume("data").Content = "one"
 	snapshotOf(t, docker, capture.Options{Container: "viewer", Name: "one"})
@@ -92,8 +92,8 @@ func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
 func TestReplaceOfARenamedContainerSaysSo(t *testing.T) {
 	docker := withTwo(t)
 	web := docker.FindContainer("web")
-	old := web.Id
-	assert.NilError(t, docker.ContainerRename(t.Context(), web.Id, "web-old"))
+	old := web.ID
+	assert.NilError(t, docker.ContainerRename(t.Context(), web.ID, "web-old"))
 	dry := replaceOptions()
 	dry.DryRun = true
 	planned, err := engineOf(docker).Replace(t.Context(), dry, nil)
@@ -106,7 +106,7 @@ func TestReplaceOfARenamedContainerSaysSo(t *testing.T) {
 		_, err = engineOf(docker).Replace(t.Context(), options, nil)
 		assert.ErrorContains(t, err, "container web is not the one that was captured, which is named web-old now")
 	}
-	assert.NilError(t, docker.ContainerRemove(t.Context(), other.Id, container.RemoveOptions{}))
+	assert.NilError(t, docker.ContainerRemove(t.Context(), other.ID, container.RemoveOptions{}))
 	var got enginetest.Events
 	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), got.Progress)
 	assert.NilError(t, err)

@@ -97,7 +97,7 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one", "web:two")
 	docker.Create(t, "zebra", &container.Config{Image: made[0].Ref()}, &container.HostConfig{})
 	ape := docker.Create(t, "ape", &container.Config{Image: made[0].ImageID}, &container.HostConfig{})
-	assert.NilError(t, docker.ContainerStart(t.Context(), ape.Id, container.StartOptions{}))
+	assert.NilError(t, docker.ContainerStart(t.Context(), ape.ID, container.StartOptions{}))
 
 	var got enginetest.Events
 	_, err := removeOne(t, engineOf(docker), "one", removal.Options{}, got.Progress)
@@ -171,7 +171,7 @@ func TestRemoveOfAnotherImageOfThatIDKeepsTheArchives(t *testing.T) {
 	assert.Equal(t, len(service.Archives[string(made.ID)]), 1)
 	assert.Assert(t, !strings.Contains(docker.World(), "evil"))
 
-	assert.Equal(t, service.Origins[string(made.ID)].Container, web.Id)
+	assert.Equal(t, service.Origins[string(made.ID)].Container, web.ID)
 	remove(t, docker, string(made.ID))
 	assert.Equal(t, len(service.Archives), 0)
 }
@@ -206,12 +206,12 @@ func TestSweepGoesByTheEnginesClock(t *testing.T) {
 	client.now = func() time.Time { return docker.Clock.Add(1000 * removal.OrphanAge) }
 	_, err := removeOne(t, client, "one", removal.Options{}, nil)
 	assert.NilError(t, err)
-	assert.Assert(t, docker.FindImage(orphan.Id) != nil)
+	assert.Assert(t, docker.FindImage(orphan.ID) != nil)
 	docker.Clock = docker.Clock.Add(removal.OrphanAge)
 	client.now = func() time.Time { return time.Unix(0, 0) }
 	_, err = removeOne(t, client, "two", removal.Options{}, nil)
 	assert.NilError(t, err)
-	assert.Assert(t, docker.FindImage(orphan.Id) == nil)
+	assert.Assert(t, docker.FindImage(orphan.ID) == nil)
 }
 
 // Many are removed with one worker for each store, and the tag latest moves once. One that

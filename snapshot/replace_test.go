@@ -26,7 +26,7 @@ func withTwo(t *testing.T) *enginetest.Docker {
 	web := docker.Create(t, "web", &container.Config{}, &container.HostConfig{
 		Binds: []string{"data:/data"}, RestartPolicy: container.RestartPolicy{Name: "always"},
 	})
-	assert.NilError(t, docker.ContainerStart(t.Context(), web.Id, container.StartOptions{}))
+	assert.NilError(t, docker.ContainerStart(t.Context(), web.ID, container.StartOptions{}))
 	web.Files = "one"
 	docker.FindVolume("data").Content = "one"
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
@@ -63,7 +63,7 @@ func killedAt(t *testing.T, f *enginetest.Docker, call string, skip int) {
 func assertReplaced(t *testing.T, docker *enginetest.Docker, old string) {
 	t.Helper()
 	web := docker.FindContainer("web")
-	assert.Assert(t, web != nil && web.Id != old, docker.World())
+	assert.Assert(t, web != nil && web.ID != old, docker.World())
 	assert.Equal(t, web.Files+" "+docker.Data(), "one one")
 	assert.Assert(t, docker.FindContainer(old) == nil, docker.World())
 }
@@ -115,32 +115,32 @@ func checkReplaced(t *testing.T, o outcome, old enginetest.FakeContainer) {
 	}
 	web := docker.FindContainer("web")
 	if web != nil && web.Files == "one" {
-		assertReplaced(t, docker, old.Id)
+		assertReplaced(t, docker, old.ID)
 		assert.Equal(t, web.State, "running")
 		return
 	}
 	assert.Assert(t, o.err != nil || o.kind == enginetest.FaultDie)
 	assert.Equal(t, docker.Data(), "two")
-	if old.Id == "" {
+	if old.ID == "" {
 		assert.Assert(t, web == nil, docker.World())
 		return
 	}
 	assert.Assert(t, web != nil, docker.World())
-	assert.Equal(t, web.Id+web.State, old.Id+old.State)
+	assert.Equal(t, web.ID+web.State, old.ID+old.State)
 	assert.Equal(t, web.Host.RestartPolicy.Name, old.Host.RestartPolicy.Name)
 }
 
 // TestReplaceChangesNothingWithoutAWayBack has the store lose what the volume would be put back from.
 func TestReplaceChangesNothingWithoutAWayBack(t *testing.T) {
 	docker := withTwo(t)
-	old := docker.FindContainer("web").Id
+	old := docker.FindContainer("web").ID
 	docker.Service.Rotten = &protocol.Error{Class: protocol.Damaged, Message: `the copy of "file" is damaged`, Path: "file"}
 	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	assert.ErrorIs(t, err, protocol.Damaged)
 	assert.ErrorContains(t, err, `the copy of "file" is damaged`)
 	assert.ErrorContains(t, err, "everything was put back")
 	web := docker.FindContainer("web")
-	assert.Equal(t, web.Id+" "+web.State+" "+docker.Data(), old+" running two")
+	assert.Equal(t, web.ID+" "+web.State+" "+docker.Data(), old+" running two")
 	for _, call := range docker.Calls {
 		assert.Assert(t, !strings.HasPrefix(call, "apply"), "%v", docker.Calls)
 	}
@@ -164,5 +164,5 @@ func TestReplaceAPausedOneShot(t *testing.T) {
 	defer cancel()
 	_, err := engineOf(docker).Replace(ctx, replaceOptions(), nil)
 	assert.NilError(t, err)
-	assertReplaced(t, docker, web.Id)
+	assertReplaced(t, docker, web.ID)
 }

@@ -95,7 +95,7 @@ func TestRestoreBringsBackTheConfiguration(t *testing.T) {
 
 			want, have := enginetest.Clone(original.Config), enginetest.Clone(docker.FindContainer(restored.ContainerID).Config)
 			assert.Equal(t, have.Image, restored.Snapshot.Ref())
-			if want.Hostname == original.Id[:12] {
+			if want.Hostname == original.ID[:12] {
 				want.Hostname = restored.ContainerID[:12]
 			}
 			for key, value := range have.Labels {
@@ -142,7 +142,7 @@ func TestRestoreAppliesOverrides(t *testing.T) {
 		Memory: new(int64(1 << 20)), NanoCPUs: new(int64(5)), Publish: nat.PortMap{"80/tcp": {{HostPort: "8080"}}}, Networks: []string{"host"},
 	})
 	c := docker.FindContainer("copy")
-	assert.Equal(t, restored.ContainerID, c.Id)
+	assert.Equal(t, restored.ContainerID, c.ID)
 	assert.Assert(t, slices.Contains(c.Config.Env, "A=9"))
 	assert.Assert(t, !slices.ContainsFunc(c.Config.Env, func(e string) bool { return strings.HasPrefix(e, "B=") }), "%v", c.Config.Env)
 	assert.Equal(t, c.Config.Labels["x"]+c.Config.Labels["y"], "23")

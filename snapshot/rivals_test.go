@@ -36,7 +36,7 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 	for name, moment := range halfWay {
 		t.Run("restore, "+name, func(t *testing.T) {
 			docker := withTwo(t)
-			old := docker.FindContainer("web").Id
+			old := docker.FindContainer("web").ID
 			engine := engineOf(docker)
 			engine.use(docker.Service.After(func() { killedAt(t, docker, moment.call, moment.skip) }))
 			replaced, err := engine.Replace(t.Context(), replaceOptions(), nil)
@@ -46,14 +46,14 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 		})
 		t.Run("create, "+name, func(t *testing.T) {
 			docker := withTwo(t)
-			old := docker.FindContainer("web").Id
+			old := docker.FindContainer("web").ID
 			engine := engineOf(docker)
 			engine.use(docker.Service.After(func() { killedAt(t, docker, moment.call, moment.skip) }))
 			created, err := engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, docker.Service.Archives[string(created.ID)], []string{"two"})
 			assert.Equal(t, docker.Data(), "two")
-			assert.Equal(t, docker.FindContainer("web").Id, old)
+			assert.Equal(t, docker.FindContainer("web").ID, old)
 			assert.Equal(t, docker.FindContainer("web").State, "running")
 		})
 	}
@@ -110,9 +110,9 @@ func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
 // A volume that is being archived for another container is not written.
 func TestReplaceWaitsForWhoReadsItsVolumes(t *testing.T) {
 	docker := withPeer(t)
-	old := docker.FindContainer("web").Id
+	old := docker.FindContainer("web").ID
 	reader, err := docker.Service.Begin(t.Context(), volumebackup.BackupOptions{
-		Container: docker.FindContainer("peer").Id, Volumes: []volumebackup.Volume{{Name: "data"}},
+		Container: docker.FindContainer("peer").ID, Volumes: []volumebackup.Volume{{Name: "data"}},
 	}, nil)
 	assert.NilError(t, err)
 	waited := false
@@ -131,7 +131,7 @@ func TestReplaceWaitsForWhoReadsItsVolumes(t *testing.T) {
 // The worker of a restore that waits for the lock waits with it, and must not be waited for.
 func TestReplaceDoesNotWaitForWhoWaitsForIt(t *testing.T) {
 	docker := withTwo(t)
-	old := docker.FindContainer("web").Id
+	old := docker.FindContainer("web").ID
 	docker.Service.Worker("", map[string]string{volumebackup.LabelPurpose: "restore", "cua.snapshot.worker.frozen": "null"}, []string{"data"}, false)
 	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	assert.NilError(t, err)
@@ -142,7 +142,7 @@ func TestReplaceDoesNotWaitForWhoWaitsForIt(t *testing.T) {
 // for that.
 func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
 	docker := withPeer(t)
-	old := docker.FindContainer("web").Id
+	old := docker.FindContainer("web").ID
 	snapshotOf(t, docker, capture.Options{Container: "peer"})
 	docker.Randomness += 50
 	waited := false
@@ -159,7 +159,7 @@ func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
 	assert.NilError(t, err)
 	assert.Assert(t, waited)
 	assert.DeepEqual(t, docker.Service.Archives[string(replaced.Safety.ID)], []string{"two"})
-	assert.Equal(t, docker.FindContainer("web").Id, old)
+	assert.Equal(t, docker.FindContainer("web").ID, old)
 	assert.Equal(t, docker.FindContainer("web").State, "running")
 }
 
@@ -198,7 +198,7 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 	docker := withPeer(t)
 	web := docker.FindContainer("web")
-	docker.Service.Worker(volumebackup.LockName(web.Id)+"-123456", map[string]string{
+	docker.Service.Worker(volumebackup.LockName(web.ID)+"-123456", map[string]string{
 		volumebackup.LabelPurpose: "restore", pending.LabelJournal: "later", "cua.snapshot.worker.frozen": "null",
 		"cua.snapshot.worker.journal": "2", "cua.snapshot.worker.plugin": "v9",
 	}, nil, false).State = "exited"
@@ -219,7 +219,7 @@ func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 func TestRecoverWaitsForAWorkerThatIsAboutToEnd(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		docker := withTwo(t)
-		web := docker.FindContainer("web").Id
+		web := docker.FindContainer("web").ID
 		replaceUntil(t, docker, "apply data", 1)
 		if ends {
 			docker.Before("ContainerList", 1, docker.ClientDies)
@@ -230,7 +230,7 @@ func TestRecoverWaitsForAWorkerThatIsAboutToEnd(t *testing.T) {
 			assert.Equal(t, len(done), 0)
 			continue
 		}
-		assert.Equal(t, docker.FindContainer("web").Id, web)
+		assert.Equal(t, docker.FindContainer("web").ID, web)
 		assert.Equal(t, docker.Data(), "two")
 	}
 }
@@ -251,7 +251,7 @@ func TestCreateLooksAgainForAContainerThatWasAside(t *testing.T) {
 // Volumes are not put back under a container that uses them now.
 func TestRecoverLeavesAVolumeInUseAlone(t *testing.T) {
 	docker := withTwo(t)
-	old := docker.FindContainer("web").Id
+	old := docker.FindContainer("web").ID
 	killedAt(t, docker, "ContainerCreate web", 0)
 	user := docker.Create(t, "user", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
 	user.State = "running"
@@ -265,7 +265,7 @@ func TestRecoverLeavesAVolumeInUseAlone(t *testing.T) {
 	_, err := engineOf(docker).Recover(t.Context(), "web", nil)
 	assert.NilError(t, err)
 	assert.Equal(t, docker.Data(), "two")
-	assert.Equal(t, docker.FindContainer("web").Id, old)
+	assert.Equal(t, docker.FindContainer("web").ID, old)
 }
 
 // A new container that was at work for long after its restore was interrupted keeps
@@ -283,10 +283,10 @@ func TestRecoverFinishesWhatHasGoneOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
-			old := docker.FindContainer("web").Id
+			old := docker.FindContainer("web").ID
 			killedAt(t, docker, "held", 1) // it is up, but the restore is not settled
 			made := docker.FindContainer("web")
-			assert.Assert(t, made.Id != old && made.State == "running")
+			assert.Assert(t, made.ID != old && made.State == "running")
 			docker.FindVolume("data").Content = "three"
 			docker.Clock = docker.Clock.Add(tc.later)
 			tc.change(docker, made)
@@ -294,10 +294,10 @@ func TestRecoverFinishesWhatHasGoneOn(t *testing.T) {
 			assert.NilError(t, err)
 			web := docker.FindContainer("web")
 			if !tc.finished {
-				assert.Equal(t, web.Id+docker.Data(), old+"two")
+				assert.Equal(t, web.ID+docker.Data(), old+"two")
 				return
 			}
-			assert.Equal(t, web.Id+docker.Data(), made.Id+"three")
+			assert.Equal(t, web.ID+docker.Data(), made.ID+"three")
 			assert.Assert(t, docker.FindContainer(old) == nil)
 			finished := func(r replace.Recovery) bool { return strings.Contains(r.Text, "the restore of ") }
 			assert.Assert(t, slices.ContainsFunc(done, finished), "%v", done)
@@ -312,7 +312,7 @@ func TestRecoverFinishesWhatHasGoneOn(t *testing.T) {
 // which waits for the worker to end.
 func TestSettleFinishesASettledRestore(t *testing.T) {
 	docker := withTwo(t)
-	old := docker.FindContainer("web").Id
+	old := docker.FindContainer("web").ID
 	replaceUntil(t, docker, "ContainerRemove "+old, 0)
 	docker.Service.Waiting = func(string) { docker.ClientDies() }
 	assert.NilError(t, engineOf(docker).Settle(t.Context(), "web", nil))
@@ -321,7 +321,7 @@ func TestSettleFinishesASettledRestore(t *testing.T) {
 
 func TestTheReplacedContainerIsKeptIfItIsTheLast(t *testing.T) {
 	docker := withTwo(t)
-	old := docker.FindContainer("web").Id
+	old := docker.FindContainer("web").ID
 	killedAt(t, docker, "ContainerRemove "+old, 0)
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
 	var got enginetest.Events
@@ -346,7 +346,7 @@ func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
 			t.Run(name+" at "+call, func(t *testing.T) {
 				docker := withTwo(t)
 				old := docker.FindContainer("web")
-				lock := volumebackup.LockName(old.Id)
+				lock := volumebackup.LockName(old.ID)
 				docker.Before(call, 0, func() {
 					docker.Kill(lock)
 					meanwhile(t, docker)
@@ -367,7 +367,7 @@ func TestReplaceNoticesThatItsLockIsLost(t *testing.T) {
 // Nor does it take anything back before it has the lock again.
 func TestReplaceTakesItsLockAgainToTakeBack(t *testing.T) {
 	docker := withTwo(t)
-	lock := volumebackup.LockName(docker.FindContainer("web").Id)
+	lock := volumebackup.LockName(docker.FindContainer("web").ID)
 	held := false
 	docker.Before("ContainerCreate web", 0, func() {
 		docker.Kill(lock)
@@ -390,7 +390,7 @@ func TestReplaceThatCannotTakeItsLockAgainLeavesItsJournal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
 			old := docker.FindContainer("web")
-			lock := volumebackup.LockName(old.Id)
+			lock := volumebackup.LockName(old.ID)
 			docker.Before("ContainerCreate web", 0, func() {
 				docker.Kill(lock)
 				docker.Refused = refused
@@ -416,10 +416,10 @@ func TestAWorkerWithoutARecordDoesNotHideTheOneThatHasIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := withTwo(t)
-			lock := volumebackup.LockName(docker.FindContainer("web").Id)
+			lock := volumebackup.LockName(docker.FindContainer("web").ID)
 			killedAt(t, docker, "apply data", 1)
 			again := *docker.FindContainer(lock)
-			again.Id, again.Name = docker.NewID(), lock+"-again"
+			again.ID, again.Name = docker.NewID(), lock+"-again"
 			docker.Containers = append(docker.Containers, &again)
 			assert.NilError(t, repair(engineOf(docker)))
 			assert.Equal(t, docker.FindContainer("web").State+docker.Data(), "runningtwo")

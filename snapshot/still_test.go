@@ -104,7 +104,7 @@ func TestCreateWaitsForWhoHasPausedAContainer(t *testing.T) {
 	for _, name := range []string{"web", "peer"} {
 		t.Run(name+", for a moment", func(t *testing.T) {
 			docker := withSharer(t)
-			id := docker.FindContainer(name).Id
+			id := docker.FindContainer(name).ID
 			docker.Before("ContainerPause "+id, 0, func() {
 				docker.By(name, true)
 				docker.Before("ContainerInspect "+id, 2, func() { docker.By(name, false) })
@@ -117,7 +117,7 @@ func TestCreateWaitsForWhoHasPausedAContainer(t *testing.T) {
 		})
 		t.Run(name+", for good", func(t *testing.T) {
 			docker := withSharer(t)
-			id := docker.FindContainer(name).Id
+			id := docker.FindContainer(name).ID
 			docker.Before("ContainerPause "+id, 0, func() { docker.By(name, true) })
 			created, err := createWeb(t, docker, nil)
 			assert.NilError(t, err)
@@ -165,8 +165,8 @@ func TestCreateObservesAgainWhatWasPausedForAMoment(t *testing.T) {
 func peerSnapshot(t *testing.T, docker *enginetest.Docker) archives.Backup {
 	t.Helper()
 	backup, err := docker.Service.Begin(t.Context(), volumebackup.BackupOptions{
-		Container: docker.FindContainer("peer").Id, Volumes: []volumebackup.Volume{{Name: "data"}},
-		Freezes: []string{docker.FindContainer("web").Id, docker.FindContainer("peer").Id},
+		Container: docker.FindContainer("peer").ID, Volumes: []volumebackup.Volume{{Name: "data"}},
+		Freezes: []string{docker.FindContainer("web").ID, docker.FindContainer("peer").ID},
 	}, nil)
 	assert.NilError(t, err)
 	return backup
@@ -183,7 +183,7 @@ func TestCreateWaitsForWhoFreezesTheSameContainers(t *testing.T) {
 			waited := false
 			docker.Service.Waiting = func(holder string) {
 				waited = true
-				assert.Equal(t, holder, volumebackup.LockName(docker.FindContainer("peer").Id))
+				assert.Equal(t, holder, volumebackup.LockName(docker.FindContainer("peer").ID))
 				assert.Equal(t, docker.Count("ContainerPause"), 0)
 				docker.By("web", false)
 				docker.By("peer", false)
@@ -229,7 +229,7 @@ func TestCreateThawsWhatADeadSnapshotHasFrozen(t *testing.T) {
 // Both errors are told, and the journal stays, so that the next command thaws.
 func TestCreateLeavesItsJournalIfItCannotThaw(t *testing.T) {
 	docker := withSharer(t)
-	web := docker.FindContainer("web").Id
+	web := docker.FindContainer("web").ID
 	docker.Before("pass", 1, func() {
 		docker.Refused = []string{"pass", "ContainerUnpause " + web}
 	})
@@ -252,5 +252,5 @@ func TestAPauseIsWhatTheStateSays(t *testing.T) {
 	assert.NilError(t, err)
 	assert.Assert(t, created.Frozen > 0)
 	assert.Equal(t, docker.FindContainer("web").State+docker.FindContainer("peer").State, "runningrunning")
-	assert.Assert(t, slices.Contains(docker.Calls, "ContainerUnpause "+docker.FindContainer("peer").Id))
+	assert.Assert(t, slices.Contains(docker.Calls, "ContainerUnpause "+docker.FindContainer("peer").ID))
 }

@@ -62,7 +62,7 @@ func withMine(t *testing.T, id string) *enginetest.Docker {
 	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: "mine", Labels: map[string]string{labels.KeyStoreID: id}})
 	assert.NilError(t, err)
 	web := docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
-	assert.NilError(t, docker.ContainerStart(t.Context(), web.Id, container.StartOptions{}))
+	assert.NilError(t, docker.ContainerStart(t.Context(), web.ID, container.StartOptions{}))
 	web.Files = "one"
 	docker.FindVolume("data").Content = "one"
 	service.Home.Name = "mine"

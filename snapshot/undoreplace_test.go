@@ -38,7 +38,7 @@ func interrupted(t *testing.T, docker *enginetest.Docker) pending.Journal {
 	safety, err := e.Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
 	old := web.Inspect(false)
-	j := replace.NewJournal(replace.Replacement{Snapshot: target, Name: "web", Old: &old, Others: []pending.Other{{ID: reader.Id, Name: "reader"}}}, safety.ID)
+	j := replace.NewJournal(replace.Replacement{Snapshot: target, Name: "web", Old: &old, Others: []pending.Other{{ID: reader.ID, Name: "reader"}}}, safety.ID)
 	web.State, web.Name, reader.State = "exited", j.Aside, "exited"
 	made := docker.Create(t, "web", &container.Config{Labels: map[string]string{labels.KeyRestoredFrom: string(target.ID)}}, &container.HostConfig{})
 	made.State = "running"
@@ -61,7 +61,7 @@ func TestUndoEndsTheSameWhateverGoesWrongOnTheWay(t *testing.T) {
 			assert.NilError(t, undo(t.Context(), engineOf(o.docker)))
 		}
 		web := o.docker.FindContainer("web")
-		assert.Equal(t, web.Id, j.Old)
+		assert.Equal(t, web.ID, j.Old)
 		assert.Equal(t, web.State, "running")
 		if o.kind != enginetest.FaultRefuse || !o.hit("ContainerStart "+j.Others[0].ID) { // which is told, no more
 			assert.Equal(t, o.docker.FindContainer("reader").State, "running")
@@ -85,7 +85,7 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		assert.Equal(t, web.Files, "files of web")
 		_, err = engineOf(docker).Resolve(t.Context(), string(j.Safety))
 		if !removed {
-			assert.Equal(t, web.Id, j.Old)
+			assert.Equal(t, web.ID, j.Old)
 			assert.Assert(t, err != nil)
 			continue
 		}
@@ -95,7 +95,7 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		again, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, again, text)
-		assert.Equal(t, docker.FindContainer("web").Id, web.Id)
+		assert.Equal(t, docker.FindContainer("web").ID, web.ID)
 	}
 }
 
@@ -104,11 +104,11 @@ func TestUndoKeepsTheNewContainerIfNothingElseIsLeft(t *testing.T) {
 	j := interrupted(t, docker)
 	j.Safety = ""
 	assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
-	made := docker.FindContainer("web").Id
+	made := docker.FindContainer("web").ID
 	text, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(text, "stays"))
-	assert.Equal(t, docker.FindContainer("web").Id, made)
+	assert.Equal(t, docker.FindContainer("web").ID, made)
 	assert.Equal(t, docker.FindContainer("reader").State, "running")
 }
 
@@ -198,7 +198,7 @@ func TestAwaitStop(t *testing.T) {
 				web.Host.RestartPolicy.Name = "always"
 			}
 			old := web.Inspect(false)
-			j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old, Others: []pending.Other{{ID: reader.Id, Name: "reader", Timeout: 10}}}, "")
+			j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old, Others: []pending.Other{{ID: reader.ID, Name: "reader", Timeout: 10}}}, "")
 			web.State, reader.State, web.Host.RestartPolicy.Name = tc.web, tc.reader, container.RestartPolicyMode(tc.policy)
 			if tc.aside {
 				web.Name = j.Aside
@@ -212,7 +212,7 @@ func TestAwaitStop(t *testing.T) {
 			}
 			assert.Assert(t, waited >= 12*time.Second, "%s", waited) // it was not being stopped
 
-			watched := &stoppingDocker{docker, docker.FindContainer(tc.suspect).Id, 4}
+			watched := &stoppingDocker{docker, docker.FindContainer(tc.suspect).ID, 4}
 			e := engineThrough(docker, watched)
 			started = docker.Clock
 			assert.NilError(t, e.replace.AwaitStop(t.Context(), j, nil))
@@ -236,7 +236,7 @@ func TestOthersThatCannotBeStartedAreTold(t *testing.T) {
 	a, b := docker.Run(t, "one"), docker.Run(t, "two")
 	a.State, b.State = "exited", "paused"
 	var got enginetest.Events
-	others := []pending.Other{{ID: "gone", Name: "gone"}, {ID: b.Id, Name: "two", Paused: true}, {ID: a.Id, Name: "one", Paused: true}}
+	others := []pending.Other{{ID: "gone", Name: "gone"}, {ID: b.ID, Name: "two", Paused: true}, {ID: a.ID, Name: "one", Paused: true}}
 	assert.NilError(t, engineOf(docker).replace.StartOthers(t.Context(), others, got.Progress))
 	assert.Equal(t, len(got.Warnings()), 1)
 	assert.Assert(t, is.Contains(got.Warnings()[0], "container gone, which was stopped for its volumes, was removed meanwhile"))
@@ -276,7 +276,7 @@ func TestReconnect(t *testing.T) {
 	docker.Networks["n1"], docker.Networks["n2"], docker.Networks["n3"] = "id1", "id2", "id3"
 	c := docker.Create(t, "web", &container.Config{}, &container.HostConfig{NetworkMode: "n1"})
 	c.Endpoints = map[string]*network.EndpointSettings{
-		"n1": {NetworkID: "id1", Aliases: []string{"alias", c.Id[:dockerop.ShortID]}},
+		"n1": {NetworkID: "id1", Aliases: []string{"alias", c.ID[:dockerop.ShortID]}},
 		"n2": {NetworkID: "id2", IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: "10.0.0.2"}},
 		"n3": {NetworkID: "id3"},
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // Entries hands every entry of an archived volume to visit, sorted by path.
-func (e *Archives) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
-	if e.volumes == nil || m.Archive == nil {
+func (a *Archives) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
+	if a.volumes == nil || m.Archive == nil {
 		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, s.ID)
 	}
-	volumes, err := e.At(ctx, s)
+	volumes, err := a.At(ctx, s)
 	if err != nil {
 		return err
 	}

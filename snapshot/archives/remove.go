@@ -16,16 +16,16 @@ import (
 // store in one go, and for others of this engine whose images were removed long ago, with
 // docker image prune for one. If the engine is not known, those stay. It returns which
 // snapshots that failed for.
-func (e *Archives) Remove(ctx context.Context, gone []catalog.Snapshot, engine *dockerop.Info, p plan.Progress) map[labels.ID]error {
+func (a *Archives) Remove(ctx context.Context, gone []catalog.Snapshot, engine *dockerop.Info, p plan.Progress) map[labels.ID]error {
 	failed := map[labels.ID]error{}
 	type store struct{ name, id string }
 	var stores []store // in the order of the snapshots
 	claims, in := map[store][]catalog.Snapshot{}, map[store]Service{}
 	for _, s := range gone {
-		if e.volumes == nil || s.ArchivedVolumes() == 0 {
+		if a.volumes == nil || s.ArchivedVolumes() == 0 {
 			continue
 		}
-		its, err := e.At(ctx, s)
+		its, err := a.At(ctx, s)
 		if err != nil {
 			failed[s.ID] = err
 			continue
@@ -39,7 +39,7 @@ func (e *Archives) Remove(ctx context.Context, gone []catalog.Snapshot, engine *
 	if len(stores) == 0 {
 		return failed
 	}
-	seen, err := e.Seen(ctx, engine)
+	seen, err := a.Seen(ctx, engine)
 	for _, at := range stores {
 		failure := err
 		if failure == nil {
@@ -66,11 +66,11 @@ func removeClaimed(ctx context.Context, volumes Service, gone []catalog.Snapshot
 }
 
 // Seen is what there is on the engine; nil if that one is not known.
-func (e *Archives) Seen(ctx context.Context, engine *dockerop.Info) (*volumebackup.Seen, error) {
+func (a *Archives) Seen(ctx context.Context, engine *dockerop.Info) (*volumebackup.Seen, error) {
 	if engine == nil {
 		return nil, nil
 	}
-	existing, err := e.existing(ctx)
+	existing, err := a.existing(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func ClaimOf(r labels.Record) volumebackup.Claim {
 
 // existing lists the IDs of all snapshots that have an image. It goes by the
 // tags: labels that cannot be read are no reason to lose what belongs to them.
-func (e *Archives) existing(ctx context.Context) ([]string, error) {
-	images, err := e.catalog.ListImages(ctx, catalog.Namespace+"*")
+func (a *Archives) existing(ctx context.Context) ([]string, error) {
+	images, err := a.catalog.ListImages(ctx, catalog.Namespace+"*")
 	if err != nil {
 		return nil, err
 	}

@@ -21,30 +21,30 @@ type Container struct {
 }
 
 // Make creates a container, and connects it to its networks.
-func (e *Builder) Make(ctx context.Context, r Container, p plan.Progress) (id string, err error) {
+func (b *Builder) Make(ctx context.Context, r Container, p plan.Progress) (id string, err error) {
 	u := dockerop.Undo{P: p}
 	defer func() { u.Unless(ctx, &err) }()
 	p.Status("create", "creating container "+r.Name)
 	names := r.Spec.NetworkNames()
 	first := names
-	if !runconfig.CreatesAllEndpoints(e.docker.ClientVersion()) && len(names) > 1 {
+	if !runconfig.CreatesAllEndpoints(b.docker.ClientVersion()) && len(names) > 1 {
 		first = names[:1]
 	}
-	created, err := e.docker.CreateContainer(ctx, &r.Spec.Config, &r.Spec.Host, r.Spec.Networking(first), r.Name)
+	created, err := b.docker.CreateContainer(ctx, &r.Spec.Config, &r.Spec.Host, r.Spec.Networking(first), r.Name)
 	if err != nil {
 		return "", fmt.Errorf("create container %s: %w", r.Name, err)
 	}
-	u.Add(func(ctx context.Context) error { return e.docker.RemoveContainer(ctx, created.ID) })
+	u.Add(func(ctx context.Context) error { return b.docker.RemoveContainer(ctx, created.ID) })
 	for _, warning := range created.Warnings {
 		p.Warn("create", warning)
 	}
 	for _, name := range names[len(first):] {
-		if err := e.docker.NetworkConnect(ctx, name, created.ID, r.Spec.Endpoints[name]); err != nil {
+		if err := b.docker.NetworkConnect(ctx, name, created.ID, r.Spec.Endpoints[name]); err != nil {
 			return "", fmt.Errorf("connect container %s to network %s: %w", r.Name, name, err)
 		}
 	}
 	if r.Foreign {
-		if err := e.warnDropped(ctx, created.ID, r.Spec, p); err != nil {
+		if err := b.warnDropped(ctx, created.ID, r.Spec, p); err != nil {
 			return "", err
 		}
 	}
@@ -53,8 +53,8 @@ func (e *Builder) Make(ctx context.Context, r Container, p plan.Progress) (id st
 
 // warnDropped compares what was asked for with what the engine made of it. An
 // engine ignores what it does not know.
-func (e *Builder) warnDropped(ctx context.Context, id string, sp *runconfig.Spec, p plan.Progress) error {
-	_, raw, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
+func (b *Builder) warnDropped(ctx context.Context, id string, sp *runconfig.Spec, p plan.Progress) error {
+	_, raw, err := b.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
 		return fmt.Errorf("inspect new container: %w", err)
 	}
@@ -74,11 +74,11 @@ func (e *Builder) warnDropped(ctx context.Context, id string, sp *runconfig.Spec
 
 // ReportPorts says where ports are published that were replaced: the engine has
 // chosen others when it started the container.
-func (e *Builder) ReportPorts(ctx context.Context, id string, replaced plan.Plan, p plan.Progress) {
+func (b *Builder) ReportPorts(ctx context.Context, id string, replaced plan.Plan, p plan.Progress) {
 	if len(replaced) == 0 {
 		return
 	}
-	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
+	c, _, err := b.docker.ContainerInspectWithRaw(ctx, id, false)
 	for _, step := range replaced {
 		text := step.String()
 		_, port, _ := strings.Cut(step.Target, plan.PortFor)

@@ -18,8 +18,8 @@ import (
 
 // AnonymousNames are the names that the engine gave to the volumes that it made together
 // with the container id, in the order of volumes.
-func (e *Builder) AnonymousNames(ctx context.Context, id string, volumes []runconfig.NewVolume) ([]string, error) {
-	found, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
+func (b *Builder) AnonymousNames(ctx context.Context, id string, volumes []runconfig.NewVolume) ([]string, error) {
+	found, _, err := b.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
 		return nil, fmt.Errorf("inspect container %s: %w", id[:dockerop.ShortID], err)
 	}
@@ -40,7 +40,7 @@ func (e *Builder) AnonymousNames(ctx context.Context, id string, volumes []runco
 // FillAnonymous fills the volumes that the engine has made together with a container. o says
 // more of the worker. What it returns, also with an error, must be closed; it is nil if
 // there is nothing to fill.
-func (e *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []runconfig.NewVolume, names []string, o volumebackup.RestoreOptions, p plan.Progress) (*Filled, error) {
+func (b *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []runconfig.NewVolume, names []string, o volumebackup.RestoreOptions, p plan.Progress) (*Filled, error) {
 	var targets []volumebackup.Target
 	o.Fill = &volumebackup.Fill{}
 	for i, v := range volumes {
@@ -51,10 +51,10 @@ func (e *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []run
 	if len(targets) == 0 {
 		return nil, nil
 	}
-	if e.volumes == nil {
+	if b.volumes == nil {
 		return nil, errors.New("nothing here can restore volumes")
 	}
-	return e.FillVolumes(ctx, id, targets, o, p)
+	return b.FillVolumes(ctx, id, targets, o, p)
 }
 
 // TargetOf is how a worker restores the content of v into a volume of that name. What the
@@ -101,10 +101,10 @@ func (f *Filled) Close() error {
 // FillVolumes restores volumes that nobody else knows of yet, or that nobody uses, in
 // a worker of which some options are given. What it returns, also with an error,
 // must be closed.
-func (e *Builder) FillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.RestoreOptions, p plan.Progress) (*Filled, error) {
+func (b *Builder) FillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.RestoreOptions, p plan.Progress) (*Filled, error) {
 	p.Status("volumes", "restoring volumes")
 	o.Purpose, o.Volumes = "restore "+string(id), volumeNames(targets)
-	worker, err := e.volumes.OpenRestore(ctx, o, archives.Progress(p))
+	worker, err := b.volumes.OpenRestore(ctx, o, archives.Progress(p))
 	if err != nil {
 		return nil, err
 	}

@@ -16,63 +16,63 @@ import (
 )
 
 // ReservedVolumes are the volumes in which archives are kept, if there can be any.
-func (e *Builder) ReservedVolumes() []string {
-	if e.volumes == nil {
+func (b *Builder) ReservedVolumes() []string {
+	if b.volumes == nil {
 		return nil
 	}
-	return []string{e.volumes.Store(), volumebackup.DefaultStore}
+	return []string{b.volumes.Store(), volumebackup.DefaultStore}
 }
 
 // Look observes everything that a restore of a snapshot as sp depends on, side by
 // side: volumes are those that have to be there. It makes nothing.
-func (e *Builder) Look(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spec, volumes []string) (runconfig.Surroundings, error) {
+func (b *Builder) Look(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spec, volumes []string) (runconfig.Surroundings, error) {
 	var found runconfig.Surroundings
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
-		found.Key, err = e.catalog.KnownKey(ctx)
+		found.Key, err = b.catalog.KnownKey(ctx)
 		return err
 	})
 	calls.Go(func() (err error) {
-		found.Inherited, err = e.ImageLabels(ctx, s)
+		found.Inherited, err = b.ImageLabels(ctx, s)
 		return err
 	})
 	calls.Go(func() (err error) {
-		found.Info, err = e.docker.Info(ctx)
+		found.Info, err = b.docker.Info(ctx)
 		return dockerop.Describe(err, "ask the engine who it is")
 	})
 	calls.Go(func() (err error) {
-		found.Networks, err = e.docker.NetworkList(ctx, network.ListOptions{})
+		found.Networks, err = b.docker.NetworkList(ctx, network.ListOptions{})
 		return dockerop.Describe(err, "list networks")
 	})
 	calls.Go(func() (err error) {
-		all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
+		all, err := b.docker.ContainerList(ctx, container.ListOptions{All: true})
 		if err != nil {
 			return fmt.Errorf("list containers: %w", err)
 		}
-		found.Containers, err = e.pending.WithoutWorkers(ctx, all)
+		found.Containers, err = b.pending.WithoutWorkers(ctx, all)
 		return err
 	})
 	calls.Go(func() (err error) {
-		found.Storage, err = storage.Observe(ctx, e.docker)
+		found.Storage, err = storage.Observe(ctx, b.docker)
 		return err
 	})
 	calls.Go(func() (err error) {
 		found.NoVolume, err = dockerop.Absent(ctx, volumes, func(ctx context.Context, name string) error {
-			_, err := e.docker.VolumeInspect(ctx, name)
+			_, err := b.docker.VolumeInspect(ctx, name)
 			return err
 		})
 		return dockerop.Describe(err, "inspect volumes")
 	})
 	calls.Go(func() (err error) {
-		found.NoPath, err = dockerop.Absent(ctx, sp.RequiredPaths(), e.docker.CheckHostPath)
+		found.NoPath, err = dockerop.Absent(ctx, sp.RequiredPaths(), b.docker.CheckHostPath)
 		return dockerop.Describe(err, "look for host paths")
 	})
 	return found, calls.Wait()
 }
 
 // ImageLabels are those that a container made from the snapshot inherits.
-func (e *Builder) ImageLabels(ctx context.Context, s catalog.Snapshot) (map[string]string, error) {
-	found, err := e.docker.ImageInspect(ctx, s.ImageID)
+func (b *Builder) ImageLabels(ctx context.Context, s catalog.Snapshot) (map[string]string, error) {
+	found, err := b.docker.ImageInspect(ctx, s.ImageID)
 	if err != nil || found.Config == nil {
 		return nil, dockerop.Describe(err, "inspect image of snapshot "+string(s.ID))
 	}
@@ -81,10 +81,10 @@ func (e *Builder) ImageLabels(ctx context.Context, s catalog.Snapshot) (map[stri
 
 // UsersOf lists the containers that run, or stand still, and see the content of one
 // of the volumes, but for our own workers.
-func (e *Builder) UsersOf(ctx context.Context, s storage.Map, volumes []string) ([]container.Summary, error) {
-	users, err := s.UsersAndWorkers(ctx, e.docker, volumes)
+func (b *Builder) UsersOf(ctx context.Context, s storage.Map, volumes []string) ([]container.Summary, error) {
+	users, err := s.UsersAndWorkers(ctx, b.docker, volumes)
 	if err != nil {
 		return nil, err
 	}
-	return e.pending.WithoutWorkers(ctx, users)
+	return b.pending.WithoutWorkers(ctx, users)
 }

@@ -40,8 +40,8 @@ func New(r Rooms) *Capturer {
 }
 
 // InStore is the same with archives that come into another store.
-func (c *Capturer) InStore(volumes archives.Service) *Capturer {
-	other := *c
+func (cr *Capturer) InStore(volumes archives.Service) *Capturer {
+	other := *cr
 	other.volumes = volumes
 	return &other
 }

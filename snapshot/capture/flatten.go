@@ -30,9 +30,9 @@ const MaxLayers = 100
 // configuration. The container is not frozen meanwhile: what is read is the
 // image that was committed. The data passes through the client; the engine has
 // no other way.
-func (e *Capturer) flatten(ctx context.Context, imageID string, id labels.ID, p plan.Progress) (flat string, err error) {
+func (cr *Capturer) flatten(ctx context.Context, imageID string, id labels.ID, p plan.Progress) (flat string, err error) {
 	p.Status("flatten", "making one layer of many")
-	layered, err := e.docker.ImageInspect(ctx, imageID)
+	layered, err := cr.docker.ImageInspect(ctx, imageID)
 	if err != nil {
 		return "", fmt.Errorf("inspect image %s: %w", imageID, err)
 	}
@@ -43,16 +43,16 @@ func (e *Capturer) flatten(ctx context.Context, imageID string, id labels.ID, p 
 	}
 	var u dockerop.Undo
 	defer func() { u.Unless(ctx, &err) }()
-	base, err := e.importFlat(ctx, layered, id, config, &u, p)
+	base, err := cr.importFlat(ctx, layered, id, config, &u, p)
 	if err != nil {
 		return "", err
 	}
-	err = e.withScratch(ctx, base, id, nil, func(scratch string) error {
-		made, err := e.docker.Commit(ctx, scratch, container.CommitOptions{Config: config, Comment: catalog.CommitComment(id)})
+	err = cr.withScratch(ctx, base, id, nil, func(scratch string) error {
+		made, err := cr.docker.Commit(ctx, scratch, container.CommitOptions{Config: config, Comment: catalog.CommitComment(id)})
 		if err != nil {
 			return err
 		}
-		u.Add(func(ctx context.Context) error { return e.docker.RemoveImage(ctx, made) })
+		u.Add(func(ctx context.Context) error { return cr.docker.RemoveImage(ctx, made) })
 		flat = made
 		return nil
 	})
@@ -62,7 +62,7 @@ func (e *Capturer) flatten(ctx context.Context, imageID string, id labels.ID, p 
 	// The committed image stands on the imported one, which has no name of its
 	// own: the overlay2 store keeps it while it is needed and says so, the
 	// containerd store has copied what it needs.
-	if err := e.docker.RemoveImage(ctx, base); err != nil && !cerrdefs.IsConflict(err) {
+	if err := cr.docker.RemoveImage(ctx, base); err != nil && !cerrdefs.IsConflict(err) {
 		return "", fmt.Errorf("remove imported image: %w", err)
 	}
 	return flat, nil
@@ -72,15 +72,15 @@ func (e *Capturer) flatten(ctx context.Context, imageID string, id labels.ID, p 
 // is marked as the snapshot's, so that it is swept if nobody removes it. It is for
 // the same platform, save that engines 20.10 take their own for every import, and
 // that commit keeps no variant.
-func (e *Capturer) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *dockerop.Undo, p plan.Progress) (base string, err error) {
-	err = e.withScratch(ctx, layered.ID, id, config.Volumes, func(scratch string) error {
-		files, err := e.docker.ContainerExport(ctx, scratch)
+func (cr *Capturer) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *dockerop.Undo, p plan.Progress) (base string, err error) {
+	err = cr.withScratch(ctx, layered.ID, id, config.Volumes, func(scratch string) error {
+		files, err := cr.docker.ContainerExport(ctx, scratch)
 		if err != nil {
 			return fmt.Errorf("export files: %w", err)
 		}
 		defer files.Close()
 		counted := &countingReader{Reader: files, progress: p}
-		answer, err := e.docker.ImageImport(ctx, image.ImportSource{Source: counted, SourceName: "-"}, "", image.ImportOptions{
+		answer, err := cr.docker.ImageImport(ctx, image.ImportSource{Source: counted, SourceName: "-"}, "", image.ImportOptions{
 			Message: catalog.CommitComment(id), Platform: dockerop.ImagePlatform(layered),
 			Changes: []string{"LABEL " + labels.KeyVersion + "=" + labels.SchemaVersion, "LABEL " + labels.KeyID + "=" + string(id)},
 		})
@@ -92,7 +92,7 @@ func (e *Capturer) importFlat(ctx context.Context, layered image.InspectResponse
 		if err != nil {
 			return err
 		}
-		u.Add(func(ctx context.Context) error { return e.docker.RemoveImage(ctx, made) })
+		u.Add(func(ctx context.Context) error { return cr.docker.RemoveImage(ctx, made) })
 		base = made
 		return nil
 	})
@@ -101,12 +101,12 @@ func (e *Capturer) importFlat(ctx context.Context, layered image.InspectResponse
 
 // withScratch runs f with a container of the image that never starts. Volumes
 // that the image declares are covered, or the engine would make and fill them.
-func (e *Capturer) withScratch(ctx context.Context, imageID string, id labels.ID, volumes map[string]struct{}, f func(scratch string) error) (err error) {
+func (cr *Capturer) withScratch(ctx context.Context, imageID string, id labels.ID, volumes map[string]struct{}, f func(scratch string) error) (err error) {
 	host := &container.HostConfig{NetworkMode: network.NetworkNone}
 	for destination := range volumes {
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeTmpfs, Target: destination})
 	}
-	scratch, err := e.docker.CreateContainer(ctx, &container.Config{
+	scratch, err := cr.docker.CreateContainer(ctx, &container.Config{
 		Image:      imageID,
 		Entrypoint: []string{"/never-started"}, // the engine wants a command
 		Labels:     map[string]string{labels.KeyVersion: labels.SchemaVersion},
@@ -117,7 +117,7 @@ func (e *Capturer) withScratch(ctx context.Context, imageID string, id labels.ID
 	defer func() {
 		after, cancel := dockerop.Cleanup(ctx)
 		defer cancel()
-		err = errors.Join(err, e.docker.RemoveContainer(after, scratch.ID))
+		err = errors.Join(err, cr.docker.RemoveContainer(after, scratch.ID))
 	}()
 	return f(scratch.ID)
 }

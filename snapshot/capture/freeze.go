@@ -35,8 +35,8 @@ type frozen struct {
 
 // Freeze pauses containers side by side. The caller must thaw what it returns,
 // also after an error.
-func (e *Capturer) Freeze(ctx context.Context, ids []string) (*frozen, error) {
-	f := &frozen{engine: e, release: func() {}}
+func (cr *Capturer) Freeze(ctx context.Context, ids []string) (*frozen, error) {
+	f := &frozen{engine: cr, release: func() {}}
 	if len(ids) == 0 {
 		return f, nil
 	}
@@ -46,21 +46,21 @@ func (e *Capturer) Freeze(ctx context.Context, ids []string) (*frozen, error) {
 			return f, fmt.Errorf("freeze container %s: %w", dockerop.Shorten(id), errSelf)
 		}
 	}
-	if e.guard != nil {
-		release, err := e.guard(ctx, dockerop.Watched{Frozen: ids})
+	if cr.guard != nil {
+		release, err := cr.guard(ctx, dockerop.Watched{Frozen: ids})
 		if err != nil {
 			return f, fmt.Errorf("start the process that thaws the containers should this one be killed: %w", err)
 		}
 		f.release = release
 	}
-	f.since = e.now()
+	f.since = cr.now()
 	var mu sync.Mutex
 	// Not cancelled midway: whether a cancelled call has paused is not known.
 	detached := context.WithoutCancel(ctx)
 	var calls errgroup.Group
 	for _, id := range ids {
 		calls.Go(func() error {
-			ours, err := e.docker.Pause(detached, id)
+			ours, err := cr.docker.Pause(detached, id)
 			if ours {
 				mu.Lock()
 				defer mu.Unlock()

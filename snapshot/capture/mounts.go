@@ -17,10 +17,10 @@ import (
 
 // CaptureMounts records every mount of the container, and why those are skipped
 // whose content will not be in the snapshot. They are sorted by destination.
-func (e *Capturer) CaptureMounts(ctx context.Context, c container.InspectResponse) ([]labels.Mount, error) {
+func (cr *Capturer) CaptureMounts(ctx context.Context, c container.InspectResponse) ([]labels.Mount, error) {
 	var mounts []labels.Mount
 	for _, point := range c.Mounts {
-		m, err := e.captureMount(ctx, c, point)
+		m, err := cr.captureMount(ctx, c, point)
 		if err != nil {
 			return nil, err
 		}
@@ -42,11 +42,11 @@ const (
 	SkippedOther = "mounts of this type are not captured"
 )
 
-func (e *Capturer) captureMount(ctx context.Context, c container.InspectResponse, point container.MountPoint) (labels.Mount, error) {
+func (cr *Capturer) captureMount(ctx context.Context, c container.InspectResponse, point container.MountPoint) (labels.Mount, error) {
 	m := labels.Mount{Type: string(point.Type), Name: point.Name, Destination: point.Destination, RW: point.RW}
 	switch point.Type {
 	case mount.TypeVolume:
-		return e.captureVolume(ctx, c, m)
+		return cr.captureVolume(ctx, c, m)
 	case mount.TypeBind:
 		m.Source, m.Skipped = point.Source, SkippedBind
 	case mount.TypeTmpfs:
@@ -58,9 +58,9 @@ func (e *Capturer) captureMount(ctx context.Context, c container.InspectResponse
 }
 
 // captureVolume adds what the volume itself knows: its driver, options and labels.
-func (e *Capturer) captureVolume(ctx context.Context, c container.InspectResponse, m labels.Mount) (labels.Mount, error) {
+func (cr *Capturer) captureVolume(ctx context.Context, c container.InspectResponse, m labels.Mount) (labels.Mount, error) {
 	m.Subpath = runconfig.Subpath(c, m.Destination)
-	v, err := e.docker.VolumeInspect(ctx, m.Name)
+	v, err := cr.docker.VolumeInspect(ctx, m.Name)
 	switch {
 	case cerrdefs.IsNotFound(err):
 		m.Skipped = "the volume is gone"
@@ -72,9 +72,9 @@ func (e *Capturer) captureVolume(ctx context.Context, c container.InspectRespons
 	m.Driver, m.Options, m.Labels = v.Driver, v.Options, v.Labels
 	m.Anonymous = labelled || runconfig.IsAnonymousName(m.Name)
 	switch {
-	case e.volumes == nil:
+	case cr.volumes == nil:
 		m.Skipped = "nothing here can archive volumes"
-	case m.Name == e.volumes.Store() || v.Labels[labels.KeyStoreID] != "":
+	case m.Name == cr.volumes.Store() || v.Labels[labels.KeyStoreID] != "":
 		m.Skipped = "it is the store of the snapshots"
 	}
 	return m, nil

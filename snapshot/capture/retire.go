@@ -11,15 +11,15 @@ import (
 
 // retire removes the snapshot whose name the new one has taken over. The new
 // one is whole by now: that the old one stays is worth a warning, not a failure.
-func (e *Capturer) retire(ctx context.Context, old *catalog.Snapshot, engine dockerop.Info, p plan.Progress) {
+func (cr *Capturer) retire(ctx context.Context, old *catalog.Snapshot, engine dockerop.Info, p plan.Progress) {
 	if old == nil {
 		return
 	}
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	err := e.docker.RemoveImage(ctx, old.Ref())
+	err := cr.docker.RemoveImage(ctx, old.Ref())
 	if err == nil {
-		err = e.archives.Remove(ctx, []catalog.Snapshot{*old}, &engine, p)[old.ID]
+		err = cr.archives.Remove(ctx, []catalog.Snapshot{*old}, &engine, p)[old.ID]
 	}
 	if err != nil {
 		p.Warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.ID, err))

@@ -35,7 +35,7 @@ type Source struct {
 // Observe reads the container and everything around it. The calls that do not
 // build on each other are made side by side: the whole command should cost
 // little more than the commit.
-func (e *Capturer) Observe(ctx context.Context, o Options, ahead dockerop.Ahead) (Source, error) {
+func (cr *Capturer) Observe(ctx context.Context, o Options, ahead dockerop.Ahead) (Source, error) {
 	var s Source
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
@@ -43,15 +43,15 @@ func (e *Capturer) Observe(ctx context.Context, o Options, ahead dockerop.Ahead)
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.key, err = e.catalog.EngineKey(callsCtx)
+		s.key, err = cr.catalog.EngineKey(callsCtx)
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.size, err = e.writableSize(callsCtx, o.Container)
+		s.size, err = cr.writableSize(callsCtx, o.Container)
 		return err
 	})
 	calls.Go(func() error {
-		found, raw, err := e.docker.ContainerInspectWithRaw(callsCtx, o.Container, false)
+		found, raw, err := cr.docker.ContainerInspectWithRaw(callsCtx, o.Container, false)
 		if err != nil {
 			return err // the engine's own words: No such container: x
 		}
@@ -60,10 +60,10 @@ func (e *Capturer) Observe(ctx context.Context, o Options, ahead dockerop.Ahead)
 		if err != nil {
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
 		}
-		if e.volumes != nil && !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 {
-			e.volumes.Prepare(ahead.Ctx) //nolint:contextcheck // it goes on when this step is over
+		if cr.volumes != nil && !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 {
+			cr.volumes.Prepare(ahead.Ctx) //nolint:contextcheck // it goes on when this step is over
 		}
-		return e.observeImages(callsCtx, &s, o)
+		return cr.observeImages(callsCtx, &s, o)
 	})
 	if err := calls.Wait(); err != nil {
 		return Source{}, err
@@ -73,8 +73,8 @@ func (e *Capturer) Observe(ctx context.Context, o Options, ahead dockerop.Ahead)
 
 // writableSize asks for the bytes in a container's writable layer. The engine has to
 // count them, so nothing else waits for that.
-func (e *Capturer) writableSize(ctx context.Context, container string) (int64, error) {
-	found, _, err := e.docker.ContainerInspectWithRaw(ctx, container, true)
+func (cr *Capturer) writableSize(ctx context.Context, container string) (int64, error) {
+	found, _, err := cr.docker.ContainerInspectWithRaw(ctx, container, true)
 	if err != nil || found.SizeRw == nil {
 		return 0, err
 	}
@@ -83,35 +83,35 @@ func (e *Capturer) writableSize(ctx context.Context, container string) (int64, e
 
 // observeImages looks up what Create has to know of images and volumes, each by
 // its name.
-func (e *Capturer) observeImages(ctx context.Context, s *Source, o Options) error {
+func (cr *Capturer) observeImages(ctx context.Context, s *Source, o Options) error {
 	name := dockerop.ContainerName(s.Container)
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
-		s.image, err = e.baseImage(ctx, s.Container.Image)
+		s.image, err = cr.baseImage(ctx, s.Container.Image)
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.latest, err = e.catalog.Holder(ctx, catalog.TagOf(name, labels.Latest))
+		s.latest, err = cr.catalog.Holder(ctx, catalog.TagOf(name, labels.Latest))
 		s.parent = catalog.FindParent(s.latest.Snapshot, s.Container)
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.config.Peers, err = e.namespacePeers(ctx, s.Container.HostConfig)
+		s.config.Peers, err = cr.namespacePeers(ctx, s.Container.HostConfig)
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.Mounts, err = e.CaptureMounts(ctx, s.Container)
+		s.Mounts, err = cr.CaptureMounts(ctx, s.Container)
 		return err
 	})
 	if len(dockerop.MountedVolumes(s.Container)) > 0 {
 		calls.Go(func() (err error) {
-			s.storage, err = storage.Observe(ctx, e.docker)
+			s.storage, err = storage.Observe(ctx, cr.docker)
 			return err
 		})
 	}
 	if o.Name != "" {
 		calls.Go(func() (err error) {
-			s.named, err = e.catalog.ObserveName(ctx, catalog.TagOf(name, o.Name), name, o.Reuse)
+			s.named, err = cr.catalog.ObserveName(ctx, catalog.TagOf(name, o.Name), name, o.Reuse)
 			return err
 		})
 	}
@@ -120,7 +120,7 @@ func (e *Capturer) observeImages(ctx context.Context, s *Source, o Options) erro
 
 // namespacePeers are the names, by their IDs, of the containers whose namespaces a
 // container shares. When one of them is gone, only they tell which it was.
-func (e *Capturer) namespacePeers(ctx context.Context, host *container.HostConfig) (map[string]string, error) {
+func (cr *Capturer) namespacePeers(ctx context.Context, host *container.HostConfig) (map[string]string, error) {
 	if host == nil {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func (e *Capturer) namespacePeers(ctx context.Context, host *container.HostConfi
 		if id == "" || names[id] != "" {
 			continue
 		}
-		c, err := e.docker.InspectIfThere(ctx, id)
+		c, err := cr.docker.InspectIfThere(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -144,8 +144,8 @@ func (e *Capturer) namespacePeers(ctx context.Context, host *container.HostConfi
 	return names, nil
 }
 
-func (e *Capturer) baseImage(ctx context.Context, id string) (*image.InspectResponse, error) {
-	found, err := e.docker.ImageInspect(ctx, id)
+func (cr *Capturer) baseImage(ctx context.Context, id string) (*image.InspectResponse, error) {
+	found, err := cr.docker.ImageInspect(ctx, id)
 	if cerrdefs.IsNotFound(err) {
 		return nil, nil // removed by force: the container still has its layers
 	}

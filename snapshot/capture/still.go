@@ -86,16 +86,16 @@ func (r *volumeCapture) prepareAgain(ctx context.Context, paused *dockerop.Pause
 const otherPause = 10 * time.Second
 
 // awaitThaw waits for a container to run again; for so long, and tells whether it does.
-func (e *Capturer) awaitThaw(ctx context.Context, id string, p plan.Progress) (runs bool, err error) {
+func (cr *Capturer) awaitThaw(ctx context.Context, id string, p plan.Progress) (runs bool, err error) {
 	p.Status("freeze", fmt.Sprintf("waiting for container %s, which somebody else has paused", dockerop.Shorten(id)))
-	deadline := e.now().Add(otherPause)
+	deadline := cr.now().Add(otherPause)
 	err = dockerop.Poll(ctx, func() (bool, error) {
-		c, err := e.docker.InspectIfThere(ctx, id)
+		c, err := cr.docker.InspectIfThere(ctx, id)
 		if err != nil {
 			return false, err
 		}
 		runs = c == nil || !c.State.Paused
-		return runs || e.now().After(deadline), nil
+		return runs || cr.now().After(deadline), nil
 	})
 	return runs, err
 }

@@ -39,24 +39,24 @@ type Request struct {
 	Quiesce func(context.Context) error
 }
 
-func (e *Capturer) NewRequest() (Request, error) {
-	created := e.now().UTC()
-	id, err := labels.NewID(created, e.random)
+func (cr *Capturer) NewRequest() (Request, error) {
+	created := cr.now().UTC()
+	id, err := labels.NewID(created, cr.random)
 	return Request{Id: id, created: created}, err
 }
 
 // TakeWithin takes a snapshot as a part of another operation.
-func (e *Capturer) TakeWithin(ctx context.Context, when Request, o Options, p plan.Progress) (Created, error) {
+func (cr *Capturer) TakeWithin(ctx context.Context, when Request, o Options, p plan.Progress) (Created, error) {
 	p.Status("inspect", "reading configuration of "+o.Container)
-	from, err := e.Observe(ctx, o, e.docker.AskAhead(ctx))
+	from, err := cr.Observe(ctx, o, cr.docker.AskAhead(ctx))
 	if err != nil {
 		return Created{}, err
 	}
-	return e.Take(ctx, from, when, o, p)
+	return cr.Take(ctx, from, when, o, p)
 }
 
 // Take makes a snapshot of what was observed.
-func (e *Capturer) Take(ctx context.Context, from Source, when Request, o Options, p plan.Progress) (result Created, err error) {
+func (cr *Capturer) Take(ctx context.Context, from Source, when Request, o Options, p plan.Progress) (result Created, err error) {
 	if err := o.Volumes.check(from.Mounts); err != nil {
 		return Created{}, err
 	}
@@ -65,20 +65,20 @@ func (e *Capturer) Take(ctx context.Context, from Source, when Request, o Option
 
 	u := dockerop.Undo{P: p}
 	defer func() { u.Unless(ctx, &err) }()
-	a := &taking{engine: e, Request: when, from: from, record: &record, p: p}
+	a := &taking{engine: cr, Request: when, from: from, record: &record, p: p}
 	imageID, err := a.capture(ctx, o, &u)
 	if err != nil {
 		return Created{}, err
 	}
 	s := catalog.Snapshot{Record: record, ImageID: imageID, Refs: a.refs}
-	err = e.catalog.Publish(ctx, &s, from.latest, from.named, &u)
+	err = cr.catalog.Publish(ctx, &s, from.latest, from.named, &u)
 	if endErr := a.ending.Wait(); err == nil {
 		err = endErr
 	}
 	if err != nil {
 		return Created{}, err
 	}
-	e.retire(ctx, from.named.Snapshot, from.engine, p)
+	cr.retire(ctx, from.named.Snapshot, from.engine, p)
 	return Created{Snapshot: s, Frozen: a.frozen, Incomplete: a.lost, SweepDue: a.sweepDue}, nil
 }
 

@@ -20,7 +20,7 @@ type writers struct {
 
 // Writers finds out who can write now. Those in leave are the user's to thaw. It is
 // an [errMoved] if the target was found paused, and runs.
-func (e *Capturer) Writers(ctx context.Context, from Source, volumes []string, pause Pause, leave []string) (writers, error) {
+func (cr *Capturer) Writers(ctx context.Context, from Source, volumes []string, pause Pause, leave []string) (writers, error) {
 	var w writers
 	target := from.Container.ID
 	if pause != PauseNone {
@@ -34,11 +34,11 @@ func (e *Capturer) Writers(ctx context.Context, from Source, volumes []string, p
 	if pause != PauseAll || len(volumes) == 0 {
 		return w, nil
 	}
-	users, err := from.storage.UsersAndWorkers(ctx, e.docker, volumes)
+	users, err := from.storage.UsersAndWorkers(ctx, cr.docker, volumes)
 	if err != nil {
 		return w, err
 	}
-	users, held, err := e.pending.SplitWorkers(ctx, users)
+	users, held, err := cr.pending.SplitWorkers(ctx, users)
 	if err != nil {
 		return w, err
 	}

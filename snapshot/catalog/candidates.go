@@ -19,8 +19,8 @@ import (
 type Candidate struct{ Word, About string }
 
 // Containers lists the names of all containers.
-func (e *Catalog) Containers(ctx context.Context) ([]Candidate, error) {
-	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
+func (cat *Catalog) Containers(ctx context.Context) ([]Candidate, error) {
+	all, err := cat.docker.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list containers")
 	}
@@ -34,9 +34,9 @@ func (e *Catalog) Containers(ctx context.Context) ([]Candidate, error) {
 }
 
 // VolumeNames lists volumes: those that a container mounts, if one is named.
-func (e *Catalog) VolumeNames(ctx context.Context, mountedBy string) ([]Candidate, error) {
+func (cat *Catalog) VolumeNames(ctx context.Context, mountedBy string) ([]Candidate, error) {
 	if mountedBy != "" {
-		c, err := e.docker.InspectIfThere(ctx, mountedBy)
+		c, err := cat.docker.InspectIfThere(ctx, mountedBy)
 		if err != nil || c == nil {
 			return nil, err
 		}
@@ -48,16 +48,16 @@ func (e *Catalog) VolumeNames(ctx context.Context, mountedBy string) ([]Candidat
 		}
 		return names, nil
 	}
-	return e.volumeNames(ctx, filters.NewArgs())
+	return cat.volumeNames(ctx, filters.NewArgs())
 }
 
 // Stores lists the volumes that were made to keep the content of volumes.
-func (e *Catalog) Stores(ctx context.Context) ([]Candidate, error) {
-	return e.volumeNames(ctx, filters.NewArgs(filters.Arg("label", labels.KeyVersion)))
+func (cat *Catalog) Stores(ctx context.Context) ([]Candidate, error) {
+	return cat.volumeNames(ctx, filters.NewArgs(filters.Arg("label", labels.KeyVersion)))
 }
 
-func (e *Catalog) volumeNames(ctx context.Context, args filters.Args) ([]Candidate, error) {
-	list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: args})
+func (cat *Catalog) volumeNames(ctx context.Context, args filters.Args) ([]Candidate, error) {
+	list, err := cat.docker.VolumeList(ctx, volume.ListOptions{Filters: args})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list volumes")
 	}
@@ -72,8 +72,8 @@ func (e *Catalog) volumeNames(ctx context.Context, args filters.Args) ([]Candida
 }
 
 // NetworkNames lists networks.
-func (e *Catalog) NetworkNames(ctx context.Context) ([]Candidate, error) {
-	list, err := e.docker.NetworkList(ctx, network.ListOptions{})
+func (cat *Catalog) NetworkNames(ctx context.Context) ([]Candidate, error) {
+	list, err := cat.docker.NetworkList(ctx, network.ListOptions{})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list networks")
 	}
@@ -86,8 +86,8 @@ func (e *Catalog) NetworkNames(ctx context.Context) ([]Candidate, error) {
 
 // References lists a word that begins with prefix for each snapshot that has one: its
 // name, else its ID, else a tag.
-func (e *Catalog) References(ctx context.Context, prefix string) ([]Candidate, error) {
-	all, err := e.Find(ctx, nil, Namespace+"*")
+func (cat *Catalog) References(ctx context.Context, prefix string) ([]Candidate, error) {
+	all, err := cat.Find(ctx, nil, Namespace+"*")
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +123,12 @@ type Service struct {
 }
 
 // Services lists the containers of the services of that name; of all, if it is empty.
-func (e *Catalog) Services(ctx context.Context, name string) ([]Service, error) {
+func (cat *Catalog) Services(ctx context.Context, name string) ([]Service, error) {
 	label := LabelService
 	if name != "" {
 		label += "=" + name
 	}
-	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	list, err := cat.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list services")
 	}

@@ -18,11 +18,11 @@ func LatestOf(container string) string { return Tag{Repository(container), label
 // giveLatest gives a snapshot the tag latest, unless one is there that is newer. Whoever
 // moves the tag looks for those afterwards, so of several clients that do so at once the
 // last one sees all. It returns who has the tag then.
-func (e *Catalog) giveLatest(ctx context.Context, s Snapshot, except IDSet) (Snapshot, error) {
+func (cat *Catalog) giveLatest(ctx context.Context, s Snapshot, except IDSet) (Snapshot, error) {
 	latest := LatestOf(s.Container.Name)
 	holder := s
 	for range dockerop.TagTries {
-		err := e.docker.Tag(ctx, holder.ImageID, latest)
+		err := cat.docker.Tag(ctx, holder.ImageID, latest)
 		if cerrdefs.IsNotFound(err) && holder.ID != s.ID { // removed meanwhile
 			holder = s
 			continue
@@ -30,7 +30,7 @@ func (e *Catalog) giveLatest(ctx context.Context, s Snapshot, except IDSet) (Sna
 		if err != nil {
 			return Snapshot{}, fmt.Errorf("tag image %s: %w", latest, err)
 		}
-		newer, err := e.newerThan(ctx, holder, except)
+		newer, err := cat.newerThan(ctx, holder, except)
 		if err != nil {
 			return Snapshot{}, err
 		}
@@ -45,12 +45,12 @@ func (e *Catalog) giveLatest(ctx context.Context, s Snapshot, except IDSet) (Sna
 // newerThan finds the newest snapshot of the same container, if it is newer than s. Only
 // those that were made since are listed: every image in a list costs milliseconds on a
 // containerd image store.
-func (e *Catalog) newerThan(ctx context.Context, s Snapshot, except IDSet) (*Snapshot, error) {
+func (cat *Catalog) newerThan(ctx context.Context, s Snapshot, except IDSet) (*Snapshot, error) {
 	var patterns []string
-	for _, pattern := range madeSince(s, e.now()) {
+	for _, pattern := range madeSince(s, cat.now()) {
 		patterns = append(patterns, Tag{Repository(s.Container.Name), pattern}.String())
 	}
-	found, err := e.Find(ctx, nil, patterns...)
+	found, err := cat.Find(ctx, nil, patterns...)
 	if err != nil {
 		return nil, err
 	}
@@ -105,27 +105,27 @@ type IDSet map[labels.ID]bool
 
 // PassLatest gives the tag latest to the newest snapshot of a container but some, if s,
 // which is one of them, has the tag. It says whether there is another.
-func (e *Catalog) PassLatest(ctx context.Context, s Snapshot, except IDSet) (passed bool, err error) {
-	held, err := e.Holder(ctx, Tag{Repository(s.Container.Name), labels.Latest})
+func (cat *Catalog) PassLatest(ctx context.Context, s Snapshot, except IDSet) (passed bool, err error) {
+	held, err := cat.Holder(ctx, Tag{Repository(s.Container.Name), labels.Latest})
 	if err != nil {
 		return false, err
 	}
 	if held.imageID != s.ImageID {
 		return true, nil
 	}
-	return e.RestoreLatest(ctx, s.Container.Name, except)
+	return cat.RestoreLatest(ctx, s.Container.Name, except)
 }
 
 // RestoreLatest gives the tag latest to the newest snapshot of a container but some, and
 // says whether there is any.
-func (e *Catalog) RestoreLatest(ctx context.Context, container string, except IDSet) (bool, error) {
-	all, err := e.Find(ctx, nil, Repository(container))
+func (cat *Catalog) RestoreLatest(ctx context.Context, container string, except IDSet) (bool, error) {
+	all, err := cat.Find(ctx, nil, Repository(container))
 	if err != nil {
 		return false, err
 	}
 	for _, other := range all { // newest first
 		if !except[other.ID] {
-			_, err := e.giveLatest(ctx, other, except)
+			_, err := cat.giveLatest(ctx, other, except)
 			return true, err
 		}
 	}

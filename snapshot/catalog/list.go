@@ -18,7 +18,7 @@ import (
 
 // List returns the snapshots that match, in one engine call. An image that has our labels
 // but cannot be read is warned about; one that only inherited them is not a snapshot.
-func (e *Catalog) List(ctx context.Context, o ListOptions, p plan.Progress) ([]Snapshot, error) {
+func (cat *Catalog) List(ctx context.Context, o ListOptions, p plan.Progress) ([]Snapshot, error) {
 	pattern := Namespace + "*"
 	if o.Container != "" {
 		if !labels.IsContainerName(o.Container) {
@@ -28,11 +28,11 @@ func (e *Catalog) List(ctx context.Context, o ListOptions, p plan.Progress) ([]S
 			pattern = Repository(o.Container)
 		}
 	}
-	all, err := e.Find(ctx, p, pattern)
+	all, err := cat.Find(ctx, p, pattern)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.checkListed(ctx, o.Container, all); err != nil {
+	if err := cat.checkListed(ctx, o.Container, all); err != nil {
 		return nil, err
 	}
 	found, err := o.Filter.apply(all)
@@ -50,11 +50,11 @@ func (e *Catalog) List(ctx context.Context, o ListOptions, p plan.Progress) ([]S
 }
 
 // checkListed fails for a container that is neither there nor has snapshots among all.
-func (e *Catalog) checkListed(ctx context.Context, name string, all []Snapshot) error {
+func (cat *Catalog) checkListed(ctx context.Context, name string, all []Snapshot) error {
 	if name == "" || slices.ContainsFunc(all, func(s Snapshot) bool { return isContainer(s.Container, name) }) {
 		return nil
 	}
-	if c, err := e.docker.InspectIfThere(ctx, name); c != nil || err != nil {
+	if c, err := cat.docker.InspectIfThere(ctx, name); c != nil || err != nil {
 		return err
 	}
 	return &NotFoundError{Word: name, Reason: fmt.Sprintf("no container %s, and no snapshot of one", name)}
@@ -89,8 +89,8 @@ func (o ListOptions) sort(list []Snapshot) {
 
 // Find returns the snapshots among the images whose references match one of the
 // patterns, newest first. It is one engine call.
-func (e *Catalog) Find(ctx context.Context, p plan.Progress, patterns ...string) ([]Snapshot, error) {
-	images, err := e.ListImages(ctx, patterns...)
+func (cat *Catalog) Find(ctx context.Context, p plan.Progress, patterns ...string) ([]Snapshot, error) {
+	images, err := cat.ListImages(ctx, patterns...)
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +109,12 @@ func (e *Catalog) Find(ctx context.Context, p plan.Progress, patterns ...string)
 }
 
 // ListImages returns the images whose references match one of the patterns.
-func (e *Catalog) ListImages(ctx context.Context, patterns ...string) ([]image.Summary, error) {
+func (cat *Catalog) ListImages(ctx context.Context, patterns ...string) ([]image.Summary, error) {
 	args := filters.NewArgs()
 	for _, pattern := range patterns {
 		args.Add("reference", pattern)
 	}
-	images, err := e.docker.ImageList(ctx, image.ListOptions{Filters: args})
+	images, err := cat.docker.ImageList(ctx, image.ListOptions{Filters: args})
 	if err != nil {
 		return nil, fmt.Errorf("list images %s: %w", patterns[0], err)
 	}

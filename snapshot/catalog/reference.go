@@ -90,12 +90,12 @@ func parseReference(word string) (Tag, bool) {
 // container:ID, container@age, a container, which means its latest, a full ID, a
 // unique prefix of one, or a name that is unique on the engine. It asks the engine for
 // what can match only: listing every image takes seconds on a containerd image store.
-func (e *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) {
+func (cat *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) {
 	if container, when, ok := strings.Cut(word, "@"); ok {
-		return e.asOf(ctx, word, container, when)
+		return cat.asOf(ctx, word, container, when)
 	}
 	if ref, ok := parseReference(word); ok {
-		return e.Lookup(ctx, word, ref)
+		return cat.Lookup(ctx, word, ref)
 	}
 	if !labels.IsTag(word) && !labels.IsContainerName(word) {
 		return Snapshot{}, &NotFoundError{Word: word}
@@ -105,13 +105,13 @@ func (e *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) {
 	calls, callsCtx := errgroup.WithContext(ctx)
 	if labels.IsTag(word) {
 		calls.Go(func() (err error) {
-			candidates, err = e.beginningWith(callsCtx, word)
+			candidates, err = cat.beginningWith(callsCtx, word)
 			return err
 		})
 	}
 	if _, err := labels.ParseID(word); err != nil && labels.IsContainerName(word) {
 		calls.Go(func() (err error) {
-			latest, err = e.latestOfContainer(callsCtx, word)
+			latest, err = cat.latestOfContainer(callsCtx, word)
 			return err
 		})
 	}
@@ -121,7 +121,7 @@ func (e *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) {
 	found, err := pick(word, candidates)
 	switch {
 	case latest == nil && cerrdefs.IsNotFound(err):
-		return Snapshot{}, e.nothingOf(ctx, word)
+		return Snapshot{}, cat.nothingOf(ctx, word)
 	case latest == nil || err == nil && found.ImageID == latest.ImageID:
 		return found, err
 	case cerrdefs.IsNotFound(err), err == nil && !found.hasTag(word): // the beginning of an ID gives way
@@ -133,9 +133,9 @@ func (e *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) {
 // beginningWith finds the snapshots that have a tag which begins with word,
 // newest first. Of each image the engine lists only the tags that match, so
 // they are looked at one by one.
-func (e *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot, error) {
+func (cat *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot, error) {
 	pattern := Namespace + "*:" + word + "*"
-	images, err := e.ListImages(ctx, pattern)
+	images, err := cat.ListImages(ctx, pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (e *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot, e
 	calls.SetLimit(dockerop.SideBySide)
 	for i, summary := range images {
 		calls.Go(func() error {
-			img, err := e.docker.ImageInspect(ctx, summary.ID)
+			img, err := cat.docker.ImageInspect(ctx, summary.ID)
 			if err != nil && !cerrdefs.IsNotFound(err) {
 				return fmt.Errorf("inspect image %s: %w", summary.ID, err)
 			}
@@ -164,8 +164,8 @@ func (e *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot, e
 
 // Lookup finds the snapshot behind one tag, which is what word means. An image
 // that has the tag but belongs to another container is not found there.
-func (e *Catalog) Lookup(ctx context.Context, word string, ref Tag) (Snapshot, error) {
-	found, err := e.docker.ImageInspect(ctx, ref.String())
+func (cat *Catalog) Lookup(ctx context.Context, word string, ref Tag) (Snapshot, error) {
+	found, err := cat.docker.ImageInspect(ctx, ref.String())
 	if cerrdefs.IsNotFound(err) {
 		return Snapshot{}, &NotFoundError{Word: word}
 	}

@@ -25,16 +25,16 @@ const (
 
 // EngineKey returns the key of this engine, and makes one if it has none. If two
 // clients do so at once, the engine hands both of them the same volume.
-func (e *Catalog) EngineKey(ctx context.Context) ([]byte, error) {
-	key, err := e.KnownKey(ctx)
+func (cat *Catalog) EngineKey(ctx context.Context) ([]byte, error) {
+	key, err := cat.KnownKey(ctx)
 	if err != nil || key != nil {
 		return key, err
 	}
 	random := make([]byte, KeyBytes)
-	if _, err := io.ReadFull(e.random, random); err != nil {
+	if _, err := io.ReadFull(cat.random, random); err != nil {
 		return nil, fmt.Errorf("make the engine's key: %w", err)
 	}
-	made, err := e.docker.VolumeCreate(ctx, volume.CreateOptions{Name: KeyVolume, Driver: "local", Labels: map[string]string{
+	made, err := cat.docker.VolumeCreate(ctx, volume.CreateOptions{Name: KeyVolume, Driver: "local", Labels: map[string]string{
 		labels.KeyVersion: labels.SchemaVersion, LabelKey: hex.EncodeToString(random),
 	}})
 	if err != nil {
@@ -45,8 +45,8 @@ func (e *Catalog) EngineKey(ctx context.Context) ([]byte, error) {
 
 // KnownKey returns the key of this engine, or nil if it has none: nothing that is
 // there was made here then.
-func (e *Catalog) KnownKey(ctx context.Context) ([]byte, error) {
-	found, err := e.docker.VolumeInspect(ctx, KeyVolume)
+func (cat *Catalog) KnownKey(ctx context.Context) ([]byte, error) {
+	found, err := cat.docker.VolumeInspect(ctx, KeyVolume)
 	if cerrdefs.IsNotFound(err) {
 		return nil, nil
 	}

@@ -14,29 +14,29 @@ import (
 )
 
 // Publish tags the image. The ID tag comes first: from then on it is a snapshot.
-func (e *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, named Holder, u *dockerop.Undo) error {
+func (cat *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, named Holder, u *dockerop.Undo) error {
 	if !slices.Contains(s.Refs, s.Ref()) { // the commit has not set it
-		u.Add(func(ctx context.Context) error { return e.docker.RemoveImage(ctx, s.Ref()) })
-		if err := e.docker.Tag(ctx, s.ImageID, s.Ref()); err != nil {
+		u.Add(func(ctx context.Context) error { return cat.docker.RemoveImage(ctx, s.Ref()) })
+		if err := cat.docker.Tag(ctx, s.ImageID, s.Ref()); err != nil {
 			return fmt.Errorf("tag image %s: %w", s.Ref(), err)
 		}
 		s.Refs = append(s.Refs, s.Ref())
 	}
-	name := naming{engine: e, snapshot: *s, name: TagOf(s.Container.Name, s.Name), before: named}
+	name := naming{engine: cat, snapshot: *s, name: TagOf(s.Container.Name, s.Name), before: named}
 	if s.Name != "" {
 		if err := name.take(ctx, u); err != nil {
 			return err
 		}
 	}
 	latest := LatestOf(s.Container.Name)
-	u.Add(func(ctx context.Context) error { return e.giveBackLatest(ctx, *s, latestBefore) })
+	u.Add(func(ctx context.Context) error { return cat.giveBackLatest(ctx, *s, latestBefore) })
 	calls, callsCtx := errgroup.WithContext(ctx)
 	if s.Name != "" {
 		calls.Go(func() error { return name.keep(callsCtx) })
 	}
 	var holder Snapshot
 	calls.Go(func() (err error) {
-		holder, err = e.giveLatest(callsCtx, *s, nil)
+		holder, err = cat.giveLatest(callsCtx, *s, nil)
 		return err
 	})
 	if err := calls.Wait(); err != nil {
@@ -53,12 +53,12 @@ func (e *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, named 
 }
 
 // giveBackLatest takes the tag latest from a snapshot that there will not be.
-func (e *Catalog) giveBackLatest(ctx context.Context, s Snapshot, before Holder) error {
-	passed, err := e.PassLatest(ctx, s, IDSet{s.ID: true})
+func (cat *Catalog) giveBackLatest(ctx context.Context, s Snapshot, before Holder) error {
+	passed, err := cat.PassLatest(ctx, s, IDSet{s.ID: true})
 	if err != nil || passed {
 		return err
 	}
-	return e.docker.Retag(ctx, LatestOf(s.Container.Name), before.imageID)
+	return cat.docker.Retag(ctx, LatestOf(s.Container.Name), before.imageID)
 }
 
 // Holder is the image that has a tag now.
@@ -68,8 +68,8 @@ type Holder struct {
 }
 
 // ObserveName finds out who has the name, and refuses what may not be replaced.
-func (e *Catalog) ObserveName(ctx context.Context, ref Tag, container string, reuse bool) (Holder, error) {
-	h, err := e.Holder(ctx, ref)
+func (cat *Catalog) ObserveName(ctx context.Context, ref Tag, container string, reuse bool) (Holder, error) {
+	h, err := cat.Holder(ctx, ref)
 	switch {
 	case err != nil:
 		return Holder{}, err
@@ -87,8 +87,8 @@ func (e *Catalog) ObserveName(ctx context.Context, ref Tag, container string, re
 }
 
 // Holder looks up the image behind a tag.
-func (e *Catalog) Holder(ctx context.Context, ref Tag) (Holder, error) {
-	found, err := e.docker.ImageInspect(ctx, ref.String())
+func (cat *Catalog) Holder(ctx context.Context, ref Tag) (Holder, error) {
+	found, err := cat.docker.ImageInspect(ctx, ref.String())
 	if cerrdefs.IsNotFound(err) {
 		return Holder{}, nil
 	}

@@ -13,12 +13,12 @@ import (
 
 // latestOfContainer finds what a word means if it is the name of a container: its
 // latest snapshot, also if somebody has removed that tag; nil: it has none.
-func (e *Catalog) latestOfContainer(ctx context.Context, container string) (*Snapshot, error) {
-	held, err := e.Holder(ctx, Tag{Repository(container), labels.Latest})
+func (cat *Catalog) latestOfContainer(ctx context.Context, container string) (*Snapshot, error) {
+	held, err := cat.Holder(ctx, Tag{Repository(container), labels.Latest})
 	if err != nil || held.Snapshot != nil {
 		return held.Snapshot, err
 	}
-	all, err := e.Find(ctx, nil, Repository(container))
+	all, err := cat.Find(ctx, nil, Repository(container))
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -27,17 +27,17 @@ func (e *Catalog) latestOfContainer(ctx context.Context, container string) (*Sna
 
 // asOf finds the newest snapshot of a container that is at least as old as when says: a
 // time, or how long ago.
-func (e *Catalog) asOf(ctx context.Context, word, container, when string) (Snapshot, error) {
-	limit, ok := parsePast(when, e.now())
+func (cat *Catalog) asOf(ctx context.Context, word, container, when string) (Snapshot, error) {
+	limit, ok := parsePast(when, cat.now())
 	if !ok || !labels.IsContainerName(container) {
 		return Snapshot{}, fmt.Errorf("invalid snapshot %q: after @ use something like 5m, 2026-03-14T09:26 or 2026-03-14", word)
 	}
-	all, err := e.Find(ctx, nil, Repository(container))
+	all, err := cat.Find(ctx, nil, Repository(container))
 	if err != nil {
 		return Snapshot{}, err
 	}
 	if len(all) == 0 {
-		return Snapshot{}, e.nothingOf(ctx, container)
+		return Snapshot{}, cat.nothingOf(ctx, container)
 	}
 	at := slices.IndexFunc(all, func(s Snapshot) bool { return !s.Created.After(limit) })
 	if at < 0 {
@@ -49,8 +49,8 @@ func (e *Catalog) asOf(ctx context.Context, word, container, when string) (Snaps
 }
 
 // nothingOf is why a word that is no snapshot, but may be a container, means nothing.
-func (e *Catalog) nothingOf(ctx context.Context, word string) error {
-	c, err := e.docker.InspectIfThere(ctx, word)
+func (cat *Catalog) nothingOf(ctx context.Context, word string) error {
+	c, err := cat.docker.InspectIfThere(ctx, word)
 	if err != nil || c == nil || dockerop.ContainerName(*c) != word {
 		return &NotFoundError{Word: word}
 	}

@@ -12,7 +12,7 @@ import (
 // checkContent finds, for a dry run, what would keep the volumes of a copy from being
 // filled: archives that are not there or not sound, or too little room. A worker
 // reads; nothing is made.
-func (e *Copier) checkContent(ctx context.Context, r restore, p plan.Progress) (err error) {
+func (cp *Copier) checkContent(ctx context.Context, r restore, p plan.Progress) (err error) {
 	var targets []volumebackup.Target
 	for _, v := range r.volumes {
 		if v.Archive != nil {
@@ -22,10 +22,10 @@ func (e *Copier) checkContent(ctx context.Context, r restore, p plan.Progress) (
 			})
 		}
 	}
-	if len(targets) == 0 || e.volumes == nil {
+	if len(targets) == 0 || cp.volumes == nil {
 		return nil
 	}
-	worker, err := e.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{Purpose: "check " + string(r.id), ReadOnly: true}, archives.Progress(p))
+	worker, err := cp.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{Purpose: "check " + string(r.id), ReadOnly: true}, archives.Progress(p))
 	if err != nil {
 		return err
 	}

@@ -13,24 +13,24 @@ import (
 
 // ClearCopies removes what restores into new containers have left that were
 // killed. That it cannot is no reason not to restore.
-func (e *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
-	if e.volumes == nil {
+func (cp *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
+	if cp.volumes == nil {
 		return
 	}
 	var workers []pending.Worker
 	var calls errgroup.Group
 	calls.Go(func() (err error) {
-		_, err = e.RemoveUnfinished(ctx, "", UnfinishedAge)
+		_, err = cp.RemoveUnfinished(ctx, "", UnfinishedAge)
 		return err
 	})
 	calls.Go(func() (err error) {
-		workers, err = e.pending.Workers(ctx, pending.LabelMade)
+		workers, err = cp.pending.Workers(ctx, pending.LabelMade)
 		return err
 	})
 	err := calls.Wait()
 	for _, w := range workers {
 		if !w.Alive {
-			err = errors.Join(err, e.clearMade(ctx, w))
+			err = errors.Join(err, cp.clearMade(ctx, w))
 		}
 	}
 	if err != nil && ctx.Err() == nil {
@@ -39,9 +39,9 @@ func (e *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
 }
 
 // clearMade removes a dead worker, and what its restore has made.
-func (e *Copier) clearMade(ctx context.Context, w pending.Worker) error {
-	if err := e.pending.Clear(ctx, w); err != nil {
+func (cp *Copier) clearMade(ctx context.Context, w pending.Worker) error {
+	if err := cp.pending.Clear(ctx, w); err != nil {
 		return err
 	}
-	return e.RemoveMade(ctx, w.Summary)
+	return cp.RemoveMade(ctx, w.Summary)
 }

@@ -25,9 +25,9 @@ import (
 )
 
 // newOperation names one restore, for what it makes.
-func (e *Copier) newOperation() (string, error) {
+func (cp *Copier) newOperation() (string, error) {
 	var b [8]byte
-	if _, err := io.ReadFull(e.random, b[:]); err != nil {
+	if _, err := io.ReadFull(cp.random, b[:]); err != nil {
 		return "", fmt.Errorf("name the operation: %w", err)
 	}
 	return hex.EncodeToString(b[:]), nil
@@ -36,10 +36,10 @@ func (e *Copier) newOperation() (string, error) {
 // removeOwnVolume removes a volume that an operation has made. That there is none,
 // or that somebody mounts it, is fine; one without the operation's label is
 // somebody else's.
-func (e *Copier) removeOwnVolume(ctx context.Context, name, operation string) error {
-	v, err := e.docker.VolumeInspect(ctx, name)
+func (cp *Copier) removeOwnVolume(ctx context.Context, name, operation string) error {
+	v, err := cp.docker.VolumeInspect(ctx, name)
 	if err == nil && v.Labels[labels.KeyOperation] == operation {
-		err = e.docker.VolumeRemove(ctx, name, false)
+		err = cp.docker.VolumeRemove(ctx, name, false)
 	}
 	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
 		return fmt.Errorf("remove volume %s: %w", name, err)
@@ -49,12 +49,12 @@ func (e *Copier) removeOwnVolume(ctx context.Context, name, operation string) er
 
 // checkOwnVolumes makes sure that an operation has made the volumes: of a name that
 // somebody else uses, the engine would have handed out theirs.
-func (e *Copier) checkOwnVolumes(ctx context.Context, names []string, operation string) error {
+func (cp *Copier) checkOwnVolumes(ctx context.Context, names []string, operation string) error {
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.SetLimit(dockerop.SideBySide)
 	for _, name := range names {
 		calls.Go(func() error {
-			v, err := e.docker.VolumeInspect(ctx, name)
+			v, err := cp.docker.VolumeInspect(ctx, name)
 			if err != nil {
 				return fmt.Errorf("inspect volume %s: %w", name, err)
 			}
@@ -69,7 +69,7 @@ func (e *Copier) checkOwnVolumes(ctx context.Context, names []string, operation 
 
 // RemoveMade removes what a dead worker says that its restore has made, unless the
 // restore was over.
-func (e *Copier) RemoveMade(ctx context.Context, worker container.Summary) error {
+func (cp *Copier) RemoveMade(ctx context.Context, worker container.Summary) error {
 	text, ok := worker.Labels[pending.LabelMade]
 	if !ok || volumebackup.IsSettled(dockerop.SummaryName(worker)) {
 		return nil
@@ -81,11 +81,11 @@ func (e *Copier) RemoveMade(ctx context.Context, worker container.Summary) error
 	if made.Operation == "" {
 		return fmt.Errorf("read journal %.200q: it names no operation", text)
 	}
-	_, err := e.RemoveUnfinished(ctx, made.Operation, 0)
+	_, err := cp.RemoveUnfinished(ctx, made.Operation, 0)
 	for _, name := range made.Volumes {
-		err = errors.Join(err, e.removeOwnVolume(ctx, name, made.Operation))
+		err = errors.Join(err, cp.removeOwnVolume(ctx, name, made.Operation))
 	}
-	return errors.Join(err, e.docker.RemoveVolumes(ctx, slices.DeleteFunc(made.Anonymous, func(name string) bool { return !runconfig.IsAnonymousName(name) })))
+	return errors.Join(err, cp.docker.RemoveVolumes(ctx, slices.DeleteFunc(made.Anonymous, func(name string) bool { return !runconfig.IsAnonymousName(name) })))
 }
 
 // UnfinishedAge is how long a copy may exist before it is finished, if no worker is
@@ -114,8 +114,8 @@ func madeBy(c container.Summary) (operation, key string) {
 // RemoveUnfinished removes copies of an operation, or of any, that were never finished, if
 // they are that old: those that were to be started and never were, and those that bear
 // [unfinishedName]. It returns their names.
-func (e *Copier) RemoveUnfinished(ctx context.Context, operation string, age time.Duration) (removed []string, err error) {
-	found, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("status", container.StateCreated))})
+func (cp *Copier) RemoveUnfinished(ctx context.Context, operation string, age time.Duration) (removed []string, err error) {
+	found, err := cp.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("status", container.StateCreated))})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list copies")
 	}
@@ -126,23 +126,23 @@ func (e *Copier) RemoveUnfinished(ctx context.Context, operation string, age tim
 	if len(found) == 0 {
 		return nil, nil
 	}
-	now, err := e.docker.Time(ctx)
+	now, err := cp.docker.Time(ctx)
 	if err != nil {
 		return nil, err
 	}
 	filling := map[string]bool{}
 	if operation == "" { // else its worker is known to be dead
-		if filling, err = e.fillingOperations(ctx); err != nil {
+		if filling, err = cp.fillingOperations(ctx); err != nil {
 			return nil, err
 		}
 	}
 	for _, c := range found {
 		made, key := madeBy(c)
-		isOwn, ownErr := e.isLabelledItself(ctx, c, key)
+		isOwn, ownErr := cp.isLabelledItself(ctx, c, key)
 		if err = errors.Join(err, ownErr); !isOwn || filling[made] || now.Sub(time.Unix(c.Created, 0)) < age {
 			continue
 		}
-		if removeErr := e.docker.RemoveContainer(ctx, c.ID); removeErr != nil {
+		if removeErr := cp.docker.RemoveContainer(ctx, c.ID); removeErr != nil {
 			err = errors.Join(err, fmt.Errorf("remove container %s: %w", dockerop.SummaryName(c), removeErr))
 			continue
 		}
@@ -152,8 +152,8 @@ func (e *Copier) RemoveUnfinished(ctx context.Context, operation string, age tim
 }
 
 // fillingOperations are the operations for which a worker fills volumes right now.
-func (e *Copier) fillingOperations(ctx context.Context) (map[string]bool, error) {
-	workers, err := e.pending.Workers(ctx, pending.LabelMade)
+func (cp *Copier) fillingOperations(ctx context.Context) (map[string]bool, error) {
+	workers, err := cp.pending.Workers(ctx, pending.LabelMade)
 	filling := map[string]bool{}
 	for _, w := range workers {
 		var made pending.HalfMade
@@ -166,12 +166,12 @@ func (e *Copier) fillingOperations(ctx context.Context) (map[string]bool, error)
 
 // isLabelledItself tells whether a container has a label from who made it, and not
 // from its image.
-func (e *Copier) isLabelledItself(ctx context.Context, c container.Summary, key string) (bool, error) {
+func (cp *Copier) isLabelledItself(ctx context.Context, c container.Summary, key string) (bool, error) {
 	value := c.Labels[key]
 	if value == "" {
 		return false, nil
 	}
-	image, err := e.docker.ImageInspect(ctx, c.ImageID)
+	image, err := cp.docker.ImageInspect(ctx, c.ImageID)
 	if err != nil || image.Config == nil {
 		return false, dockerop.Describe(err, "inspect image of container "+dockerop.SummaryName(c))
 	}

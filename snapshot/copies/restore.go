@@ -22,19 +22,19 @@ import (
 // Restore brings a snapshot back as a new container. The original is not
 // touched. Everything is checked before anything is made; if making it fails,
 // what was made is removed.
-func (e *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (Restored, error) {
-	watch := plan.StartWatch(e.now)
-	s, err := e.catalog.Resolve(ctx, o.Snapshot)
+func (cp *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (Restored, error) {
+	watch := plan.StartWatch(cp.now)
+	s, err := cp.catalog.Resolve(ctx, o.Snapshot)
 	if err != nil {
 		return Restored{}, err
 	}
-	volumes, err := e.archives.At(ctx, s)
+	volumes, err := cp.archives.At(ctx, s)
 	if err != nil {
 		return Restored{}, err
 	}
-	e = e.inStore(volumes)
+	cp = cp.inStore(volumes)
 	p.Status("check", "checking what "+string(s.ID)+" needs")
-	r, err := e.planRestore(ctx, s, o, p)
+	r, err := cp.planRestore(ctx, s, o, p)
 	if err != nil {
 		return Restored{}, err
 	}
@@ -42,14 +42,14 @@ func (e *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan
 	r.noteBinds(p)
 	result := Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
 	if o.DryRun {
-		err := e.checkContent(ctx, r, p)
+		err := cp.checkContent(ctx, r, p)
 		result.Timings = watch.Done()
 		return result, err
 	}
 	for _, step := range r.plan.Notes() {
 		p.Warn("check", step.String())
 	}
-	if err := e.applyRestore(ctx, r, &result, p); err != nil {
+	if err := cp.applyRestore(ctx, r, &result, p); err != nil {
 		return Restored{}, err
 	}
 	watch.Lap("create")
@@ -61,10 +61,10 @@ func (e *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan
 }
 
 // inStore is the same with volumes that are in another store.
-func (e *Copier) inStore(volumes archives.Service) *Copier {
-	other := *e
+func (cp *Copier) inStore(volumes archives.Service) *Copier {
+	other := *cp
 	other.volumes = volumes
-	other.build = e.build.InStore(volumes)
+	other.build = cp.build.InStore(volumes)
 	return &other
 }
 
@@ -85,7 +85,7 @@ type restore struct {
 }
 
 // planRestore decides everything, and makes nothing.
-func (e *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconfig.RestoreOptions, p plan.Progress) (restore, error) {
+func (cp *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconfig.RestoreOptions, p plan.Progress) (restore, error) {
 	sp, lost, err := runconfig.Decode(s.Config)
 	if err != nil {
 		return restore{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
@@ -93,7 +93,7 @@ func (e *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconfi
 	for _, field := range lost {
 		p.Warn("check", "this version does not know "+field+" and leaves it out")
 	}
-	operation, err := e.newOperation()
+	operation, err := cp.newOperation()
 	if err != nil {
 		return restore{}, err
 	}
@@ -105,10 +105,10 @@ func (e *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconfi
 	notes := sp.ForCopy(s)
 	volumes, volumeSteps, bindNotes := sp.PlanMounts(s, o, suffix)
 	notes = sp.Override(o, notes)
-	for _, field := range sp.FitAPI(e.docker.ClientVersion()) {
+	for _, field := range sp.FitAPI(cp.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := e.build.Look(ctx, s, &sp, sp.NamedVolumes(volumes))
+	around, err := cp.build.Look(ctx, s, &sp, sp.NamedVolumes(volumes))
 	if err != nil {
 		return restore{}, err
 	}
@@ -132,7 +132,7 @@ func (e *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconfi
 		r.plan, problems = sp.LeaveOut(problems)
 	}
 	if r.foreign {
-		problems = append(problems, around.ForeignProblems(&sp, volumes, o, e.build.ReservedVolumes()...)...)
+		problems = append(problems, around.ForeignProblems(&sp, volumes, o, cp.build.ReservedVolumes()...)...)
 	}
 	if len(problems) > 0 {
 		return restore{}, &plan.ProblemsError{Problems: problems}
@@ -140,7 +140,7 @@ func (e *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconfi
 	if o.Volumes != runconfig.VolumesNone {
 		r.plan = append(r.plan, runconfig.MissingArchives(volumes)...)
 	}
-	r.plan = slices.Concat(r.plan, notes, sp.YieldHostname(s.Container, around), replaced, volumeSteps, r.steps(s, runconfig.CreatesAllEndpoints(e.docker.ClientVersion())))
+	r.plan = slices.Concat(r.plan, notes, sp.YieldHostname(s.Container, around), replaced, volumeSteps, r.steps(s, runconfig.CreatesAllEndpoints(cp.docker.ClientVersion())))
 	return r, nil
 }
 
@@ -192,23 +192,23 @@ func copyName(s catalog.Snapshot, asked, suffix string) (string, error) {
 // that fails because a port is taken by something that is not a container is
 // tried again with another port, on a new container: one whose start has failed
 // must not be started twice (moby#51758: it would have no network).
-func (e *Copier) applyRestore(ctx context.Context, r restore, result *Restored, p plan.Progress) (err error) {
+func (cp *Copier) applyRestore(ctx context.Context, r restore, result *Restored, p plan.Progress) (err error) {
 	u := dockerop.Undo{P: p}
 	defer func() { u.Unless(ctx, &err) }()
-	e.ClearCopies(ctx, p)
-	volumes, err := e.makeVolumes(ctx, r, &u, p)
+	cp.ClearCopies(ctx, p)
+	volumes, err := cp.makeVolumes(ctx, r, &u, p)
 	defer func() { volumes.Finish(ctx, err == nil, p) }()
 	if err != nil {
 		return err
 	}
 	replaced := r.plan.Only(plan.OpReplacePort)
 	for {
-		made, err := e.makeCopy(ctx, r, p)
+		made, err := cp.makeCopy(ctx, r, p)
 		if err == nil {
 			result.ContainerID = made.id
 			result.Incomplete = volumes.IsIncomplete() || made.volumes.IsIncomplete()
 			made.volumes.Finish(ctx, true, p)
-			e.build.ReportPorts(ctx, made.id, replaced, p)
+			cp.build.ReportPorts(ctx, made.id, replaced, p)
 			return nil
 		}
 		freed := r.spec.FreeFailedPort(err, r.publish)
@@ -228,38 +228,38 @@ type madeCopy struct {
 // makeCopy creates the container, fills its anonymous volumes, and starts it if that is
 // planned. What fails is rolled back: the worker goes first, because the engine keeps
 // volumes that it mounts.
-func (e *Copier) makeCopy(ctx context.Context, r restore, p plan.Progress) (made madeCopy, err error) {
+func (cp *Copier) makeCopy(ctx context.Context, r restore, p plan.Progress) (made madeCopy, err error) {
 	u := dockerop.Undo{P: p}
 	defer func() { u.Unless(ctx, &err) }()
 	anonymous, name := r.anonymous(), r.name
 	if len(anonymous) > 0 && !r.start {
 		r.name = unfinishedName(name, r.operation)
 	}
-	if made.id, err = e.build.Make(ctx, build.Container{Spec: r.spec, Name: r.name, Foreign: r.foreign}, p); err != nil {
+	if made.id, err = cp.build.Make(ctx, build.Container{Spec: r.spec, Name: r.name, Foreign: r.foreign}, p); err != nil {
 		return made, err
 	}
 	journal := pending.HalfMade{Operation: r.operation}
-	u.Add(func(ctx context.Context) error { return e.docker.RemoveVolumes(ctx, journal.Anonymous) })
-	u.Add(func(ctx context.Context) error { return e.docker.RemoveContainer(ctx, made.id) })
+	u.Add(func(ctx context.Context) error { return cp.docker.RemoveVolumes(ctx, journal.Anonymous) })
+	u.Add(func(ctx context.Context) error { return cp.docker.RemoveContainer(ctx, made.id) })
 	u.Add(func(context.Context) error { return made.volumes.Close() })
 	if len(anonymous) > 0 {
-		if journal.Anonymous, err = e.build.AnonymousNames(ctx, made.id, anonymous); err != nil {
+		if journal.Anonymous, err = cp.build.AnonymousNames(ctx, made.id, anonymous); err != nil {
 			return made, err
 		}
 		o := volumebackup.RestoreOptions{}
 		if o.Journal, err = journal.Labels(); err != nil {
 			return made, err
 		}
-		if made.volumes, err = e.build.FillAnonymous(ctx, r.id, anonymous, journal.Anonymous, o, p); err != nil {
+		if made.volumes, err = cp.build.FillAnonymous(ctx, r.id, anonymous, journal.Anonymous, o, p); err != nil {
 			return made, err
 		}
 	}
 	switch {
 	case r.start:
 		p.Status("start", "starting container "+name)
-		err = dockerop.Describe(e.docker.ContainerStart(ctx, made.id, container.StartOptions{}), "start container "+name)
+		err = dockerop.Describe(cp.docker.ContainerStart(ctx, made.id, container.StartOptions{}), "start container "+name)
 	case r.name != name:
-		err = dockerop.Describe(e.docker.ContainerRename(ctx, made.id, name), fmt.Sprintf("rename container %s to %s", r.name, name))
+		err = dockerop.Describe(cp.docker.ContainerRename(ctx, made.id, name), fmt.Sprintf("rename container %s to %s", r.name, name))
 	}
 	return made, err
 }

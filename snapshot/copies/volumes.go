@@ -16,12 +16,12 @@ import (
 // The engine makes them together with the worker, whose label names them: at no
 // time there are any that nobody knows of. What it returns, also with an error,
 // must be closed.
-func (e *Copier) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, p plan.Progress) (*build.Filled, error) {
+func (cp *Copier) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, p plan.Progress) (*build.Filled, error) {
 	named := r.named()
 	if len(named) == 0 {
 		return nil, nil
 	}
-	if e.volumes == nil {
+	if cp.volumes == nil {
 		return nil, errors.New("nothing here can restore volumes")
 	}
 	p.Status("volumes", "creating volumes")
@@ -32,18 +32,18 @@ func (e *Copier) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, p
 		if v.Archive != nil {
 			targets = append(targets, build.TargetOf(v, v.Create.Name, o.Fill))
 		}
-		u.Add(func(ctx context.Context) error { return e.removeOwnVolume(ctx, v.Create.Name, r.operation) })
+		u.Add(func(ctx context.Context) error { return cp.removeOwnVolume(ctx, v.Create.Name, r.operation) })
 	}
 	o.Idle = len(targets) == 0
 	var err error
 	if o.Journal, err = (pending.HalfMade{Operation: r.operation, Volumes: o.Volumes}).Labels(); err != nil {
 		return nil, err
 	}
-	worker, err := e.volumes.OpenRestore(ctx, o, archives.Progress(p))
+	worker, err := cp.volumes.OpenRestore(ctx, o, archives.Progress(p))
 	if err != nil {
 		return nil, err
 	}
-	if err := e.checkOwnVolumes(ctx, o.Volumes, r.operation); err != nil {
+	if err := cp.checkOwnVolumes(ctx, o.Volumes, r.operation); err != nil {
 		return &build.Filled{Worker: worker}, err
 	}
 	p.Status("volumes", "restoring volumes")

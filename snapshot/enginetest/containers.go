@@ -28,7 +28,7 @@ import (
 
 // FakeContainer is a container of a [fakeDocker].
 type FakeContainer struct {
-	Id, Name    string
+	ID, Name    string
 	State       string // created, running, paused, exited …
 	Image       string // ID
 	Config      *container.Config
@@ -48,9 +48,9 @@ type FakeContainer struct {
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
 
 func (f *Docker) FindContainer(word string) *FakeContainer {
-	at := slices.IndexFunc(f.Containers, func(c *FakeContainer) bool { return c.Id == word || c.Name == strings.TrimPrefix(word, "/") })
+	at := slices.IndexFunc(f.Containers, func(c *FakeContainer) bool { return c.ID == word || c.Name == strings.TrimPrefix(word, "/") })
 	if at < 0 && len(word) >= 4 {
-		at = slices.IndexFunc(f.Containers, func(c *FakeContainer) bool { return strings.HasPrefix(c.Id, word) })
+		at = slices.IndexFunc(f.Containers, func(c *FakeContainer) bool { return strings.HasPrefix(c.ID, word) })
 	}
 	if at < 0 {
 		return nil
@@ -88,7 +88,7 @@ func (f *Docker) ContainerInspectWithRaw(ctx context.Context, id string, size bo
 func (c *FakeContainer) Inspect(size bool) container.InspectResponse {
 	answer := container.InspectResponse{
 		ContainerJSONBase: &container.ContainerJSONBase{
-			ID: c.Id, Name: "/" + c.Name, Created: c.created.Format(time.RFC3339Nano), Image: c.Image, Platform: "linux", HostConfig: c.Host,
+			ID: c.ID, Name: "/" + c.Name, Created: c.created.Format(time.RFC3339Nano), Image: c.Image, Platform: "linux", HostConfig: c.Host,
 			State: &container.State{
 				StartedAt:  c.started.Format(time.RFC3339Nano),
 				ExitCode:   c.ExitCode,
@@ -168,7 +168,7 @@ func (f *Docker) ContainerList(ctx context.Context, options container.ListOption
 
 func (c *FakeContainer) summary() container.Summary {
 	s := container.Summary{
-		ID: c.Id, Names: []string{"/" + c.Name}, Image: c.Config.Image, ImageID: c.Image, State: c.State, Labels: c.Config.Labels, Mounts: c.Mounts,
+		ID: c.ID, Names: []string{"/" + c.Name}, Image: c.Config.Image, ImageID: c.Image, State: c.State, Labels: c.Config.Labels, Mounts: c.Mounts,
 		Command: strings.Join(slices.Concat(c.Config.Entrypoint, c.Config.Cmd), " "), Created: c.created.Unix(),
 		NetworkSettings: &container.NetworkSettingsSummary{Networks: c.Endpoints},
 	}
@@ -201,7 +201,7 @@ func (f *Docker) ContainerCommit(ctx context.Context, id string, options contain
 		}
 		mergeConfig(config, Clone(c.Config))
 		img := &fakeImage{
-			Id: "sha256:" + f.NewID(), Parent: parent.Id, Config: config, Comment: options.Comment,
+			ID: "sha256:" + f.NewID(), Parent: parent.ID, Config: config, Comment: options.Comment,
 			Layers: append(slices.Clone(parent.Layers), f.NewID()), Files: c.Files, created: f.Clock, Arch: parent.Arch,
 		}
 		c.Commits = append(c.Commits, options.Pause)
@@ -223,7 +223,7 @@ func (f *Docker) ContainerCommit(ctx context.Context, id string, options contain
 			img.Tags = []string{options.Reference}
 		}
 		f.Images = append(f.Images, img)
-		made.ID = img.Id
+		made.ID = img.ID
 		return nil
 	})
 	return made, err
@@ -236,7 +236,7 @@ func (f *Docker) ContainerCreate(ctx context.Context, config *container.Config, 
 			return err
 		}
 		f.Containers = append(f.Containers, c)
-		made.ID = c.Id
+		made.ID = c.ID
 		return nil
 	})
 	return made, err
@@ -268,15 +268,15 @@ func (f *Docker) newContainer(config *container.Config, host *container.HostConf
 	if len(config.Entrypoint)+len(config.Cmd) == 0 {
 		return nil, fmt.Errorf("no command specified: %w", cerrdefs.ErrInvalidArgument)
 	}
-	c := &FakeContainer{Id: f.NewID(), Name: name, State: "created", Image: img.Id, Config: config, Host: host, Files: img.Files, created: f.Clock}
+	c := &FakeContainer{ID: f.NewID(), Name: name, State: "created", Image: img.ID, Config: config, Host: host, Files: img.Files, created: f.Clock}
 	if name == "" {
-		c.Name = "generated_" + c.Id[:6]
+		c.Name = "generated_" + c.ID[:6]
 	}
 	if other := f.FindContainer(c.Name); other != nil && other.Name == c.Name {
-		return nil, fmt.Errorf("conflict: the container name %q is already in use by container %q: %w", "/"+name, other.Id, cerrdefs.ErrConflict)
+		return nil, fmt.Errorf("conflict: the container name %q is already in use by container %q: %w", "/"+name, other.ID, cerrdefs.ErrConflict)
 	}
 	if config.Hostname == "" {
-		config.Hostname = c.Id[:12]
+		config.Hostname = c.ID[:12]
 	}
 	if host.NetworkMode == "" || host.NetworkMode == "default" {
 		host.NetworkMode = "bridge"

@@ -208,7 +208,7 @@ func (c *Counter) Read(b []byte) (int, error) {
 func (f *Docker) Run(t *testing.T, name string) *FakeContainer {
 	t.Helper()
 	c := f.Create(t, name, &container.Config{}, &container.HostConfig{})
-	assert.NilError(t, f.ContainerStart(t.Context(), c.Id, container.StartOptions{}))
+	assert.NilError(t, f.ContainerStart(t.Context(), c.ID, container.StartOptions{}))
 	f.ForgetCalls()
 	return c
 }
@@ -243,7 +243,7 @@ func (f *Docker) World() string {
 		if len(img.Tags) > 0 {
 			tags = strings.Join(slices.Sorted(slices.Values(img.Tags)), " ")
 		}
-		lines = append(lines, fmt.Sprintf("image %s %s", img.Id[7:19], tags))
+		lines = append(lines, fmt.Sprintf("image %s %s", img.ID[7:19], tags))
 	}
 	for _, v := range f.Volumes {
 		if v.Name == catalog.KeyVolume {

@@ -123,7 +123,7 @@ func (f *Docker) mountVolumes(c *FakeContainer) {
 		made := &FakeVolume{Name: name}
 		if anonymous {
 			name = f.NewID()
-			made.Name, made.MadeWith = name, c.Id
+			made.Name, made.MadeWith = name, c.ID
 		}
 		if f.FindVolume(name) == nil {
 			f.Volumes = append(f.Volumes, made)
@@ -295,7 +295,7 @@ func (f *Docker) Events(ctx context.Context, _ eventtypes.ListOptions) (<-chan e
 func (f *Docker) tell(action eventtypes.Action, c *FakeContainer, comment string) {
 	for _, listener := range f.listeners {
 		listener <- eventtypes.Message{Type: eventtypes.ContainerEventType, Action: action, Actor: eventtypes.Actor{
-			ID: c.Id, Attributes: map[string]string{"name": c.Name, "comment": comment},
+			ID: c.ID, Attributes: map[string]string{"name": c.Name, "comment": comment},
 		}}
 	}
 }

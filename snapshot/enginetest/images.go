@@ -20,7 +20,7 @@ import (
 
 // fakeImage is an image of a [fakeDocker].
 type fakeImage struct {
-	Id, Parent string
+	ID, Parent string
 	Tags       []string // as people write them
 	Config     *container.Config
 	Comment    string
@@ -32,7 +32,7 @@ type fakeImage struct {
 
 // AddImage makes an image out of nothing.
 func (f *Docker) AddImage(tag string, config *container.Config) *fakeImage {
-	img := &fakeImage{Id: "sha256:" + f.NewID(), Config: config, Layers: []string{f.NewID()}, Files: "files of " + tag, created: f.Clock}
+	img := &fakeImage{ID: "sha256:" + f.NewID(), Config: config, Layers: []string{f.NewID()}, Files: "files of " + tag, created: f.Clock}
 	if tag != "" {
 		img.Tags = []string{tag}
 	}
@@ -44,7 +44,7 @@ func (f *Docker) AddImage(tag string, config *container.Config) *fakeImage {
 func (f *Docker) FindImage(word string) *fakeImage {
 	tag := familiar(word)
 	for _, img := range f.Images {
-		if img.Id == word || slices.Contains(img.Tags, tag) || f.isIDOf(word, img) {
+		if img.ID == word || slices.Contains(img.Tags, tag) || f.isIDOf(word, img) {
 			return img
 		}
 	}
@@ -54,7 +54,7 @@ func (f *Docker) FindImage(word string) *fakeImage {
 // isIDOf tells whether word is the ID of img or begins it.
 func (f *Docker) isIDOf(word string, img *fakeImage) bool {
 	digits := strings.TrimPrefix(word, "sha256:")
-	return len(digits) >= 4 && strings.HasPrefix(img.Id, "sha256:"+digits)
+	return len(digits) >= 4 && strings.HasPrefix(img.ID, "sha256:"+digits)
 }
 
 func familiar(word string) string {
@@ -79,7 +79,7 @@ func (f *Docker) withImage(ctx context.Context, call, word string, effect func(*
 func (f *Docker) ImageInspect(ctx context.Context, id string, _ ...client.ImageInspectOption) (found image.InspectResponse, err error) {
 	err = f.withImage(ctx, "ImageInspect", id, func(img *fakeImage) error {
 		found = image.InspectResponse{
-			ID: img.Id, RepoTags: slices.Clone(img.Tags), Comment: img.Comment, Config: &dockerspec.DockerOCIImageConfig{},
+			ID: img.ID, RepoTags: slices.Clone(img.Tags), Comment: img.Comment, Config: &dockerspec.DockerOCIImageConfig{},
 			Os: "linux", Architecture: cmp.Or(img.Arch, "amd64"), RootFS: image.RootFS{Type: "layers", Layers: slices.Clone(img.Layers)},
 			Created: img.created.Format(time.RFC3339Nano),
 		}
@@ -109,7 +109,7 @@ func (f *Docker) ImageList(ctx context.Context, options image.ListOptions) (list
 				continue
 			}
 			list = append(list, Clone(image.Summary{
-				ID: img.Id, ParentID: img.Parent, RepoTags: tags, Labels: img.Config.Labels, Created: img.created.Unix(), Size: int64(len(img.Files)),
+				ID: img.ID, ParentID: img.Parent, RepoTags: tags, Labels: img.Config.Labels, Created: img.created.Unix(), Size: int64(len(img.Files)),
 			}))
 		}
 		return nil
@@ -144,7 +144,7 @@ func matching(tags, patterns []string) ([]string, error) {
 }
 
 func (f *Docker) hasChildren(img *fakeImage) bool {
-	return slices.ContainsFunc(f.Images, func(other *fakeImage) bool { return other.Parent == img.Id })
+	return slices.ContainsFunc(f.Images, func(other *fakeImage) bool { return other.Parent == img.ID })
 }
 
 // descends tells whether an image is ancestor, or stands on it.
@@ -186,7 +186,7 @@ func (f *Docker) ImageRemove(ctx context.Context, word string, options image.Rem
 			return fmt.Errorf("conflict: unable to delete %s (must be forced): image is referenced in multiple repositories: %w", word, cerrdefs.ErrConflict)
 		}
 		if len(users) > 0 && !options.Force && (byID || len(img.Tags) == 1) {
-			return fmt.Errorf("conflict: unable to remove %s: container %s is using it: %w", word, users[0].Id, cerrdefs.ErrConflict)
+			return fmt.Errorf("conflict: unable to remove %s: container %s is using it: %w", word, users[0].ID, cerrdefs.ErrConflict)
 		}
 		running := slices.ContainsFunc(users, func(c *FakeContainer) bool { return c.State == "running" || c.State == "paused" })
 		if byID && (running || f.hasChildren(img)) {
@@ -208,7 +208,7 @@ func (f *Docker) ImageRemove(ctx context.Context, word string, options image.Rem
 func (f *Docker) users(img *fakeImage) []*FakeContainer {
 	var users []*FakeContainer
 	for _, c := range f.Containers {
-		if c.Image == img.Id {
+		if c.Image == img.ID {
 			users = append(users, c)
 		}
 	}
@@ -218,7 +218,7 @@ func (f *Docker) users(img *fakeImage) []*FakeContainer {
 // deleteImage also deletes the parents that have no name and no other use.
 func (f *Docker) deleteImage(img *fakeImage, prune bool) []image.DeleteResponse {
 	f.Images = slices.DeleteFunc(f.Images, func(other *fakeImage) bool { return other == img })
-	gone := []image.DeleteResponse{{Deleted: img.Id}}
+	gone := []image.DeleteResponse{{Deleted: img.ID}}
 	parent := f.FindImage(img.Parent)
 	if prune && parent != nil && len(parent.Tags) == 0 && len(f.users(parent)) == 0 && !f.hasChildren(parent) {
 		gone = append(gone, f.deleteImage(parent, prune)...)
@@ -243,7 +243,7 @@ func (f *Docker) ImageImport(ctx context.Context, source image.ImportSource, ref
 		img := f.AddImage(ref, config)
 		img.Files, img.Comment = string(files), options.Message
 		_, img.Arch, _ = strings.Cut(options.Platform, "/")
-		answer = io.NopCloser(strings.NewReader(fmt.Sprintf("{\"status\":%q}\r\n", img.Id)))
+		answer = io.NopCloser(strings.NewReader(fmt.Sprintf("{\"status\":%q}\r\n", img.ID)))
 		return nil
 	})
 	return answer, err

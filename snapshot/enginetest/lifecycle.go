@@ -101,7 +101,7 @@ func (f *Docker) Drop(c *FakeContainer, volumes bool) {
 	}
 	f.Volumes = slices.DeleteFunc(f.Volumes, func(v *FakeVolume) bool {
 		isUsed := slices.ContainsFunc(f.Containers, func(other *FakeContainer) bool { return other.mountsOneOf([]string{v.Name}) })
-		return v.MadeWith == c.Id && !isUsed
+		return v.MadeWith == c.ID && !isUsed
 	})
 }
 
@@ -155,7 +155,7 @@ func (f *Docker) ContainerStop(ctx context.Context, id string, _ container.StopO
 func (f *Docker) ContainerRename(ctx context.Context, id, name string) error {
 	return f.withContainer(ctx, "ContainerRename", id, func(c *FakeContainer) error {
 		if other := f.FindContainer(name); other != nil && other.Name == strings.TrimPrefix(name, "/") {
-			return fmt.Errorf("conflict: the container name %q is already in use by container %q: %w", name, other.Id, cerrdefs.ErrConflict)
+			return fmt.Errorf("conflict: the container name %q is already in use by container %q: %w", name, other.ID, cerrdefs.ErrConflict)
 		}
 		c.Name = strings.TrimPrefix(name, "/")
 		return nil

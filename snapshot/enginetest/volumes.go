@@ -114,7 +114,7 @@ func (v *FakeVolumes) launch(ctx context.Context, name string, journal map[strin
 		case err != nil:
 			return nil, err
 		case holder == nil:
-			return &fakeWorker{service: v, id: made.Id, name: made.Name, volumes: volumes}, nil
+			return &fakeWorker{service: v, id: made.ID, name: made.Name, volumes: volumes}, nil
 		}
 		if err := v.repair(ctx, holder); err != nil {
 			return nil, err
@@ -124,9 +124,9 @@ func (v *FakeVolumes) launch(ctx context.Context, name string, journal map[strin
 
 func (v *FakeVolumes) Worker(name string, journal map[string]string, volumes []string, readOnly bool) *FakeContainer {
 	f := v.docker
-	c := &FakeContainer{Id: f.NewID(), Name: name, State: "running", Image: f.FindImage(WorkerImage).Id, created: f.Clock, started: f.Clock.Add(time.Duration(f.serial)), Host: &container.HostConfig{}}
+	c := &FakeContainer{ID: f.NewID(), Name: name, State: "running", Image: f.FindImage(WorkerImage).ID, created: f.Clock, started: f.Clock.Add(time.Duration(f.serial)), Host: &container.HostConfig{}}
 	if name == "" {
-		c.Name = "cua-snapshot-worker-" + c.Id[:8]
+		c.Name = "cua-snapshot-worker-" + c.ID[:8]
 	}
 	c.Config = &container.Config{Image: WorkerImage, Labels: volumebackup.JournalLabels("v1")}
 	maps.Copy(c.Config.Labels, journal)
@@ -144,9 +144,9 @@ func (v *FakeVolumes) repair(ctx context.Context, holder *FakeContainer) error {
 		return v.wait(holder)
 	}
 	if holder.Config.Labels[pending.LabelJournal] != "" {
-		return v.docker.ContainerRename(ctx, holder.Id, holder.Name+"-"+holder.Id[:6])
+		return v.docker.ContainerRename(ctx, holder.ID, holder.Name+"-"+holder.ID[:6])
 	}
-	return v.docker.ContainerRemove(ctx, holder.Id, container.RemoveOptions{Force: true})
+	return v.docker.ContainerRemove(ctx, holder.ID, container.RemoveOptions{Force: true})
 }
 
 // wait has whoever holds something up get on; if nobody does, it was waited for in vain.
@@ -168,7 +168,7 @@ func (v *FakeVolumes) IsWorker(_ context.Context, c container.Summary) (bool, er
 func (v *FakeVolumes) Images(ctx context.Context) (images []image.Summary, err error) {
 	err = v.docker.do(ctx, "worker images", func() error {
 		if i := v.docker.FindImage(WorkerImage); i != nil {
-			images = []image.Summary{{ID: i.Id, Size: 30}}
+			images = []image.Summary{{ID: i.ID, Size: 30}}
 		}
 		return nil
 	})

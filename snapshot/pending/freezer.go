@@ -20,18 +20,18 @@ func FreezersOf(workers []Worker, containers []string, alive bool) []Worker {
 }
 
 // StartedBefore are the workers that started before the one with this name, in that order.
-func (e *Finder) StartedBefore(ctx context.Context, own string, workers []Worker) ([]Worker, error) {
+func (f *Finder) StartedBefore(ctx context.Context, own string, workers []Worker) ([]Worker, error) {
 	if len(workers) == 0 {
 		return nil, nil
 	}
-	mine, err := e.startOf(ctx, own)
+	mine, err := f.startOf(ctx, own)
 	if err != nil {
 		return nil, err
 	}
 	starts := map[string]start{}
 	var before []Worker
 	for _, w := range workers {
-		other, err := e.startOf(ctx, w.ID) // the engine answers when a start that is under way is over
+		other, err := f.startOf(ctx, w.ID) // the engine answers when a start that is under way is over
 		if err != nil {
 			return nil, err
 		}
@@ -57,8 +57,8 @@ func (s start) compare(other start) int {
 	return strings.Compare(s.id, other.id)
 }
 
-func (e *Finder) startOf(ctx context.Context, worker string) (start, error) {
-	c, err := e.docker.InspectIfThere(ctx, worker)
+func (f *Finder) startOf(ctx context.Context, worker string) (start, error) {
+	c, err := f.docker.InspectIfThere(ctx, worker)
 	if err != nil || c == nil || !c.State.Running {
 		return start{}, err
 	}

@@ -27,8 +27,8 @@ func (r Operation) IsLeftover() bool {
 
 // Replacements finds those that are about the same container, or write the
 // same volumes.
-func (e *Finder) Replacements(ctx context.Context, about Scope, p plan.Progress) ([]Operation, error) {
-	workers, err := e.Workers(ctx, LabelJournal)
+func (f *Finder) Replacements(ctx context.Context, about Scope, p plan.Progress) ([]Operation, error) {
+	workers, err := f.Workers(ctx, LabelJournal)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,8 @@ var ErrMoved = errors.New("the container was changed by another operation")
 // restores in place about the same that were begun, or interrupted, while it was
 // waited for, and for who reads the volumes. Whoever is not found
 // now will find this operation's workers.
-func (e *Finder) Rivals(ctx context.Context, own []string, about Scope, p plan.Progress) (rivals []Operation, readers []Worker, err error) {
-	workers, err := e.otherWorkers(ctx, own)
+func (f *Finder) Rivals(ctx context.Context, own []string, about Scope, p plan.Progress) (rivals []Operation, readers []Worker, err error) {
+	workers, err := f.otherWorkers(ctx, own)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,8 +66,8 @@ func (e *Finder) Rivals(ctx context.Context, own []string, about Scope, p plan.P
 // CheckUnmoved checks, once a container's lock is held, that it is still what it was,
 // and that no restore in place has to do with it or its volumes. It returns the other
 // workers.
-func (e *Finder) CheckUnmoved(ctx context.Context, c container.InspectResponse, volumes []string, p plan.Progress) ([]Worker, error) {
-	workers, err := e.otherWorkers(ctx, []string{volumebackup.LockName(c.ID)})
+func (f *Finder) CheckUnmoved(ctx context.Context, c container.InspectResponse, volumes []string, p plan.Progress) ([]Worker, error) {
+	workers, err := f.otherWorkers(ctx, []string{volumebackup.LockName(c.ID)})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (e *Finder) CheckUnmoved(ctx context.Context, c container.InspectResponse, 
 	if err != nil {
 		return nil, err
 	}
-	found, err := e.docker.InspectIfThere(ctx, c.ID)
+	found, err := f.docker.InspectIfThere(ctx, c.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func (e *Finder) CheckUnmoved(ctx context.Context, c container.InspectResponse, 
 }
 
 // Await waits for a worker that is at work on the same.
-func (e *Finder) Await(ctx context.Context, w Worker, name string, p plan.Progress) error {
+func (f *Finder) Await(ctx context.Context, w Worker, name string, p plan.Progress) error {
 	p.Status("check", "waiting for another operation on container "+name)
-	return e.volumes.Await(ctx, w.ID)
+	return f.volumes.Await(ctx, w.ID)
 }
 
 // SameContainer tells whether a container is still what it was: one that was

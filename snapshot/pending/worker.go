@@ -24,18 +24,18 @@ type Worker struct {
 // Workers lists the workers with one of our labels, dead ones too, the oldest first: an
 // operation that lost its lock and could not have it again may have left two, and the
 // older one has the journal that is recorded.
-func (e *Finder) Workers(ctx context.Context, label string) ([]Worker, error) {
-	if e.volumes == nil {
+func (f *Finder) Workers(ctx context.Context, label string) ([]Worker, error) {
+	if f.volumes == nil {
 		return nil, nil
 	}
-	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	list, err := f.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
 	}
-	now := sync.OnceValues(func() (time.Time, error) { return e.docker.Time(ctx) })
+	now := sync.OnceValues(func() (time.Time, error) { return f.docker.Time(ctx) })
 	var found []Worker
 	for _, c := range list {
-		is, err := e.isWorker(ctx, c)
+		is, err := f.isWorker(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -55,18 +55,18 @@ func (e *Finder) Workers(ctx context.Context, label string) ([]Worker, error) {
 }
 
 // isWorker tells our workers from containers that only look like one.
-func (e *Finder) isWorker(ctx context.Context, c container.Summary) (bool, error) {
-	if e.volumes == nil {
+func (f *Finder) isWorker(ctx context.Context, c container.Summary) (bool, error) {
+	if f.volumes == nil {
 		return false, nil
 	}
-	return e.volumes.IsWorker(ctx, c)
+	return f.volumes.IsWorker(ctx, c)
 }
 
 // WithoutWorkers leaves out our own workers, which come and go.
-func (e *Finder) WithoutWorkers(ctx context.Context, containers []container.Summary) ([]container.Summary, error) {
+func (f *Finder) WithoutWorkers(ctx context.Context, containers []container.Summary) ([]container.Summary, error) {
 	var others []container.Summary
 	for _, c := range containers {
-		is, err := e.isWorker(ctx, c)
+		is, err := f.isWorker(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -88,29 +88,29 @@ func HoldsNothing(w Worker) bool {
 
 // ClearDead removes dead workers that hold nothing. That it cannot keeps nobody from
 // anything.
-func (e *Finder) ClearDead(ctx context.Context, workers []Worker, p plan.Progress) {
+func (f *Finder) ClearDead(ctx context.Context, workers []Worker, p plan.Progress) {
 	for _, w := range workers {
 		if w.Alive || !HoldsNothing(w) {
 			continue
 		}
-		if err := e.docker.Discard(ctx, w.ID); err != nil && ctx.Err() == nil {
+		if err := f.docker.Discard(ctx, w.ID); err != nil && ctx.Err() == nil {
 			p.Warn("check", fmt.Sprintf("worker %s, which is dead, is not removed: %v", dockerop.SummaryName(w.Summary), err))
 		}
 	}
 }
 
 // otherWorkers lists the workers, dead ones too, but those with these names.
-func (e *Finder) otherWorkers(ctx context.Context, own []string) ([]Worker, error) {
-	workers, err := e.Workers(ctx, volumebackup.LabelPurpose)
+func (f *Finder) otherWorkers(ctx context.Context, own []string) ([]Worker, error) {
+	workers, err := f.Workers(ctx, volumebackup.LabelPurpose)
 	return slices.DeleteFunc(workers, func(w Worker) bool { return slices.Contains(own, dockerop.SummaryName(w.Summary)) }), err
 }
 
 // SplitWorkers tells our own workers from the other containers. It returns the others, and
 // the IDs of the containers that the workers freeze, or will: one of these that is paused
 // is so for a moment, and not by its user.
-func (e *Finder) SplitWorkers(ctx context.Context, containers []container.Summary) (others []container.Summary, held []string, err error) {
+func (f *Finder) SplitWorkers(ctx context.Context, containers []container.Summary) (others []container.Summary, held []string, err error) {
 	for _, c := range containers {
-		is, err := e.isWorker(ctx, c)
+		is, err := f.isWorker(ctx, c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -126,13 +126,13 @@ func (e *Finder) SplitWorkers(ctx context.Context, containers []container.Summar
 }
 
 // Clear thaws what a dead worker has left frozen, and removes the worker.
-func (e *Finder) Clear(ctx context.Context, w Worker) error {
+func (f *Finder) Clear(ctx context.Context, w Worker) error {
 	frozen, err := volumebackup.FrozenBy(w.Labels)
 	if err != nil {
 		return err
 	}
-	if _, err := e.docker.Thaw(ctx, frozen); err != nil {
+	if _, err := f.docker.Thaw(ctx, frozen); err != nil {
 		return err
 	}
-	return dockerop.Describe(e.docker.RemoveContainer(ctx, w.ID), "remove worker "+dockerop.SummaryName(w.Summary))
+	return dockerop.Describe(f.docker.RemoveContainer(ctx, w.ID), "remove worker "+dockerop.SummaryName(w.Summary))
 }

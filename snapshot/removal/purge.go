@@ -60,33 +60,33 @@ func (e *InterruptedError) Unwrap() error { return cerrdefs.ErrFailedPreconditio
 // FindPurgeable finds everything that this program has made on the engine, but containers
 // and their volumes. It fails while an operation is under way, or was interrupted. Stores
 // that users have made are theirs: kept names those that snapshots are stored in.
-func (e *Remover) FindPurgeable(ctx context.Context, p plan.Progress) (all []Purgeable, kept []string, err error) {
-	workers, err := e.deadWorkers(ctx)
+func (rm *Remover) FindPurgeable(ctx context.Context, p plan.Progress) (all []Purgeable, kept []string, err error) {
+	workers, err := rm.deadWorkers(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshots, err := e.catalog.Find(ctx, p, catalog.Namespace+"*")
+	snapshots, err := rm.catalog.Find(ctx, p, catalog.Namespace+"*")
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, s := range snapshots {
 		all = append(all, Purgeable{Kind: PurgeSnapshot, Name: string(s.ID), Size: s.StoredBytes(), Container: s.Container.Name, Pinned: s.Pinned, id: s.Ref()})
 	}
-	rest, err := e.looseTags(ctx, snapshots)
+	rest, err := rm.looseTags(ctx, snapshots)
 	if err != nil {
 		return nil, nil, err
 	}
 	all = append(append(all, rest...), workers...)
-	stores, err := e.purgeableVolumes(ctx)
+	stores, err := rm.purgeableVolumes(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	all = append(all, stores...)
-	kept = e.storesOfUsers(ctx, snapshots, stores)
-	if e.volumes == nil {
+	kept = rm.storesOfUsers(ctx, snapshots, stores)
+	if rm.volumes == nil {
 		return all, kept, nil
 	}
-	images, err := e.volumes.Images(ctx)
+	images, err := rm.volumes.Images(ctx)
 	for _, i := range images {
 		all = append(all, Purgeable{Kind: PurgeWorkerImage, Name: i.ID, Size: i.Size, id: i.ID})
 	}
@@ -95,7 +95,7 @@ func (e *Remover) FindPurgeable(ctx context.Context, p plan.Progress) (all []Pur
 
 // storesOfUsers names the volumes that snapshots are stored in, and that are there, but
 // for our own.
-func (e *Remover) storesOfUsers(ctx context.Context, snapshots []catalog.Snapshot, own []Purgeable) (kept []string) {
+func (rm *Remover) storesOfUsers(ctx context.Context, snapshots []catalog.Snapshot, own []Purgeable) (kept []string) {
 	names := map[string]bool{}
 	for _, s := range snapshots {
 		names[s.Store] = true
@@ -105,7 +105,7 @@ func (e *Remover) storesOfUsers(ctx context.Context, snapshots []catalog.Snapsho
 		delete(names, v.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if _, err := e.docker.VolumeInspect(ctx, name); err == nil {
+		if _, err := rm.docker.VolumeInspect(ctx, name); err == nil {
 			kept = append(kept, name)
 		}
 	}
@@ -114,8 +114,8 @@ func (e *Remover) storesOfUsers(ctx context.Context, snapshots []catalog.Snapsho
 
 // deadWorkers lists the workers' containers, of which none is at work and none holds
 // something that would have to be put right.
-func (e *Remover) deadWorkers(ctx context.Context) ([]Purgeable, error) {
-	workers, err := e.pending.Workers(ctx, volumebackup.LabelPurpose)
+func (rm *Remover) deadWorkers(ctx context.Context) ([]Purgeable, error) {
+	workers, err := rm.pending.Workers(ctx, volumebackup.LabelPurpose)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func (e *Remover) deadWorkers(ctx context.Context) ([]Purgeable, error) {
 
 // looseTags lists the tags in our namespace of images that we have made, and that are no
 // snapshots any more. What users have built FROM one is theirs, whatever they call it.
-func (e *Remover) looseTags(ctx context.Context, snapshots []catalog.Snapshot) ([]Purgeable, error) {
-	images, err := e.catalog.ListImages(ctx, catalog.Namespace+"*")
+func (rm *Remover) looseTags(ctx context.Context, snapshots []catalog.Snapshot) ([]Purgeable, error) {
+	images, err := rm.catalog.ListImages(ctx, catalog.Namespace+"*")
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (e *Remover) looseTags(ctx context.Context, snapshots []catalog.Snapshot) (
 		if !labelled || isListed {
 			continue
 		}
-		found, err := e.docker.ImageInspect(ctx, summary.ID)
+		found, err := rm.docker.ImageInspect(ctx, summary.ID)
 		if cerrdefs.IsNotFound(err) || err == nil && found.Comment != catalog.CommitComment(labels.ID(summary.Labels[labels.KeyID])) {
 			continue
 		}
@@ -164,8 +164,8 @@ func (e *Remover) looseTags(ctx context.Context, snapshots []catalog.Snapshot) (
 }
 
 // purgeableVolumes lists the stores, and the volume with the engine's key.
-func (e *Remover) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
-	stores, err := e.storeVolumes(ctx)
+func (rm *Remover) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
+	stores, err := rm.storeVolumes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (e *Remover) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
 	for _, v := range stores {
 		all = append(all, Purgeable{Kind: PurgeStore, Name: v.Name})
 	}
-	key, err := e.docker.VolumeInspect(ctx, catalog.KeyVolume)
+	key, err := rm.docker.VolumeInspect(ctx, catalog.KeyVolume)
 	if cerrdefs.IsNotFound(err) || err == nil && key.Labels[catalog.LabelKey] == "" {
 		return all, nil
 	}
@@ -182,8 +182,8 @@ func (e *Remover) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
 
 // Purge removes what [Engine.FindPurgeable] has found, and what interrupted commands have
 // left. It returns what it has removed; what it cannot remove does not keep the rest.
-func (e *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) ([]Purgeable, error) {
-	if _, err := e.deadWorkers(ctx); err != nil { // it may be a while since they were found
+func (rm *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) ([]Purgeable, error) {
+	if _, err := rm.deadWorkers(ctx); err != nil { // it may be a while since they were found
 		return nil, err
 	}
 	failures := make([]error, len(all))
@@ -192,23 +192,23 @@ func (e *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) (
 		if one.Kind != PurgeSnapshot {
 			continue
 		}
-		s, err := e.catalog.Lookup(ctx, one.Name, catalog.RefOf(one.id))
+		s, err := rm.catalog.Lookup(ctx, one.Name, catalog.RefOf(one.id))
 		if failures[i] = err; err == nil {
 			chosen, at = append(chosen, &Removal{Word: one.Name, Snapshot: s}), append(at, i)
 		}
 	}
-	e.untagAll(ctx, chosen, p)
+	rm.untagAll(ctx, chosen, p)
 	for n, r := range chosen {
 		failures[at[n]] = r.Err
 	}
-	if now, err := e.docker.Time(ctx); err == nil { // however young it is: nobody is at work
+	if now, err := rm.docker.Time(ctx); err == nil { // however young it is: nobody is at work
 		now = now.Add(OrphanAge)
-		failures = append(failures, e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
+		failures = append(failures, rm.sweepScratch(ctx, now), rm.sweepImages(ctx, now))
 	}
 	var removed []Purgeable
 	for i, one := range all {
 		if failures[i] == nil {
-			failures[i] = e.purgeOne(ctx, one)
+			failures[i] = rm.purgeOne(ctx, one)
 		}
 		if cerrdefs.IsNotFound(failures[i]) { // somebody else was faster
 			failures[i] = nil
@@ -222,19 +222,19 @@ func (e *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) (
 }
 
 // purgeOne removes one thing; snapshots are gone by then.
-func (e *Remover) purgeOne(ctx context.Context, one Purgeable) (err error) {
+func (rm *Remover) purgeOne(ctx context.Context, one Purgeable) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	switch one.Kind {
 	case PurgeTag:
-		err = e.docker.RemoveImage(ctx, one.id)
+		err = rm.docker.RemoveImage(ctx, one.id)
 	case PurgeWorker:
-		err = e.docker.ContainerRemove(ctx, one.id, container.RemoveOptions{Force: true})
+		err = rm.docker.ContainerRemove(ctx, one.id, container.RemoveOptions{Force: true})
 	case PurgeStore, PurgeKey:
-		err = e.docker.VolumeRemove(ctx, one.Name, false)
+		err = rm.docker.VolumeRemove(ctx, one.Name, false)
 	case PurgeWorkerImage:
-		_, err = e.docker.ImageRemove(ctx, one.id, image.RemoveOptions{Force: true, PruneChildren: true})
+		_, err = rm.docker.ImageRemove(ctx, one.id, image.RemoveOptions{Force: true, PruneChildren: true})
 	case PurgeSnapshot:
 	}
 	return dockerop.Describe(err, "remove "+string(one.Kind)+" "+one.Name)

@@ -45,14 +45,14 @@ func (all removals) snapshots() []catalog.Snapshot {
 // Force. Containers that were made from one keep its layers for as long as they are
 // there. If the newest of a container is removed, latest moves to the newest that is
 // left. A snapshot whose removal fails is whole again, or gone.
-func (e *Remover) Remove(ctx context.Context, words []string, o Options, p plan.Progress) []Removal {
+func (rm *Remover) Remove(ctx context.Context, words []string, o Options, p plan.Progress) []Removal {
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	ahead := e.docker.AskAhead(asking)
-	all := e.chooseRemoved(ctx, words, o)
-	e.untagAll(ctx, all.left(), p)
+	ahead := rm.docker.AskAhead(asking)
+	all := rm.chooseRemoved(ctx, words, o)
+	rm.untagAll(ctx, all.left(), p)
 	if gone := all.left(); len(gone) > 0 {
-		e.freeRemoved(context.WithoutCancel(ctx), gone, ahead, p)
+		rm.freeRemoved(context.WithoutCancel(ctx), gone, ahead, p)
 	}
 	results := make([]Removal, len(all))
 	for i, r := range all {
@@ -62,9 +62,9 @@ func (e *Remover) Remove(ctx context.Context, words []string, o Options, p plan.
 }
 
 // chooseRemoved finds the snapshots that words mean, and what stands against removing them.
-func (e *Remover) chooseRemoved(ctx context.Context, words []string, o Options) removals {
+func (rm *Remover) chooseRemoved(ctx context.Context, words []string, o Options) removals {
 	all := make(removals, len(words))
-	known := e.listMany(ctx, words)
+	known := rm.listMany(ctx, words)
 	var calls errgroup.Group
 	calls.SetLimit(dockerop.SideBySide)
 	for i, word := range words {
@@ -72,7 +72,7 @@ func (e *Remover) chooseRemoved(ctx context.Context, words []string, o Options) 
 		all[i] = r
 		calls.Go(func() error {
 			if r.Snapshot = known[word]; r.Snapshot.ID == "" {
-				r.Snapshot, r.Err = e.catalog.Resolve(ctx, word)
+				r.Snapshot, r.Err = rm.catalog.Resolve(ctx, word)
 			}
 			if r.Err == nil && r.Snapshot.Pinned && !o.Force {
 				r.Err = &catalog.PinnedError{ID: r.Snapshot.ID}
@@ -97,11 +97,11 @@ const ManyWords = 8
 
 // listMany finds, of many words, the snapshots whose full IDs they are, if no other one
 // has that ID. All the rest has to be resolved.
-func (e *Remover) listMany(ctx context.Context, words []string) map[string]catalog.Snapshot {
+func (rm *Remover) listMany(ctx context.Context, words []string) map[string]catalog.Snapshot {
 	if len(words) < ManyWords {
 		return nil
 	}
-	all, err := e.catalog.Find(ctx, nil, catalog.Namespace+"*")
+	all, err := rm.catalog.Find(ctx, nil, catalog.Namespace+"*")
 	if err != nil {
 		return nil // then resolving says why
 	}
@@ -119,11 +119,11 @@ func (e *Remover) listMany(ctx context.Context, words []string) map[string]catal
 // untagAll removes the tags of snapshots, several at once. But those of containers that
 // run from another one of them go last, one by one: the engine that removes such an image
 // looks whether the one below it can go, too.
-func (e *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progress) {
+func (rm *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progress) {
 	if len(chosen) == 0 {
 		return
 	}
-	users, err := e.users(ctx)
+	users, err := rm.users(ctx)
 	going, images := catalog.IDSet{}, map[string]bool{}
 	for _, r := range chosen {
 		r.Err = err
@@ -141,15 +141,15 @@ func (e *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progress
 			continue
 		}
 		calls.Go(func() error {
-			r.Err = e.untag(ctx, r.Snapshot, going)
+			r.Err = rm.untag(ctx, r.Snapshot, going)
 			return nil // it is that snapshot's
 		})
 	}
 	_ = calls.Wait()
 	for _, r := range last {
-		r.Err = e.untag(ctx, r.Snapshot, going)
+		r.Err = rm.untag(ctx, r.Snapshot, going)
 	}
-	e.keepLatest(ctx, chosen, p)
+	rm.keepLatest(ctx, chosen, p)
 	for _, r := range chosen.left() {
 		if names := users[r.Snapshot.ImageID]; len(names) > 0 {
 			p.Warn("remove", fmt.Sprintf("the layers of %s are used by container %s, and are freed when that is removed", r.Snapshot.ID, strings.Join(names, ", ")))
@@ -159,7 +159,7 @@ func (e *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progress
 
 // keepLatest gives the tag latest to snapshots that were going to be removed, and are
 // still there, if they are the newest.
-func (e *Remover) keepLatest(ctx context.Context, chosen removals, p plan.Progress) {
+func (rm *Remover) keepLatest(ctx context.Context, chosen removals, p plan.Progress) {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	done := map[string]bool{}
@@ -169,7 +169,7 @@ func (e *Remover) keepLatest(ctx context.Context, chosen removals, p plan.Progre
 			continue
 		}
 		done[name] = true
-		if _, err := e.catalog.RestoreLatest(ctx, name, nil); err != nil {
+		if _, err := rm.catalog.RestoreLatest(ctx, name, nil); err != nil {
 			p.Warn("remove", fmt.Sprintf("the tag latest of container %s may not be on its newest snapshot: %v", name, err))
 		}
 	}
@@ -177,13 +177,13 @@ func (e *Remover) keepLatest(ctx context.Context, chosen removals, p plan.Progre
 
 // freeRemoved frees what stores keep for snapshots whose images are gone, and what
 // interrupted commands have left.
-func (e *Remover) freeRemoved(ctx context.Context, gone removals, ahead dockerop.Ahead, p plan.Progress) {
+func (rm *Remover) freeRemoved(ctx context.Context, gone removals, ahead dockerop.Ahead, p plan.Progress) {
 	var known *dockerop.Info
 	engine, err := ahead.Engine()
 	if err == nil {
 		known = &engine
 	}
-	failed := e.archives.Remove(ctx, gone.snapshots(), known, p)
+	failed := rm.archives.Remove(ctx, gone.snapshots(), known, p)
 	var busy []string
 	var inUse error
 	for _, r := range gone {
@@ -200,13 +200,13 @@ func (e *Remover) freeRemoved(ctx context.Context, gone removals, ahead dockerop
 		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
 		return
 	}
-	e.SweepOrphans(ctx, engine, p)
+	rm.SweepOrphans(ctx, engine, p)
 }
 
 // untag removes every tag of a snapshot, and thereby its image. The ID tag goes
 // last: for as long as it is there, all of the snapshot is. The tag latest comes to none
 // that is going, too.
-func (e *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.IDSet) (err error) {
+func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.IDSet) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -218,10 +218,10 @@ func (e *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.I
 		u.Add(func(ctx context.Context) error {
 			others := maps.Clone(going)
 			delete(others, s.ID)
-			_, err := e.catalog.RestoreLatest(ctx, s.Container.Name, others)
+			_, err := rm.catalog.RestoreLatest(ctx, s.Container.Name, others)
 			return err
 		})
-		passed, err := e.catalog.PassLatest(ctx, s, going)
+		passed, err := rm.catalog.PassLatest(ctx, s, going)
 		if err != nil {
 			return err
 		}
@@ -231,29 +231,29 @@ func (e *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.I
 		if ref == s.Ref() || ref == latest && !hasLatest {
 			continue
 		}
-		if err := e.untagOne(ctx, s, ref, &u); err != nil {
+		if err := rm.untagOne(ctx, s, ref, &u); err != nil {
 			return err
 		}
 	}
 	if hasLatest { // somebody may have made the next one meanwhile, whose tag that was
-		if _, err := e.catalog.RestoreLatest(ctx, s.Container.Name, going); err != nil {
+		if _, err := rm.catalog.RestoreLatest(ctx, s.Container.Name, going); err != nil {
 			return err
 		}
 	}
-	return e.untagOne(ctx, s, s.Ref(), &u)
+	return rm.untagOne(ctx, s, s.Ref(), &u)
 }
 
-func (e *Remover) untagOne(ctx context.Context, s catalog.Snapshot, ref string, u *dockerop.Undo) error {
-	u.Add(func(ctx context.Context) error { return e.docker.Retag(ctx, ref, s.ImageID) })
-	if err := e.docker.RemoveImage(ctx, ref); err != nil {
+func (rm *Remover) untagOne(ctx context.Context, s catalog.Snapshot, ref string, u *dockerop.Undo) error {
+	u.Add(func(ctx context.Context) error { return rm.docker.Retag(ctx, ref, s.ImageID) })
+	if err := rm.docker.RemoveImage(ctx, ref); err != nil {
 		return fmt.Errorf("remove image %s: %w", ref, err)
 	}
 	return nil
 }
 
 // users lists, by the IDs of images, the names of the containers that were made from them.
-func (e *Remover) users(ctx context.Context) (map[string][]string, error) {
-	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
+func (rm *Remover) users(ctx context.Context) (map[string][]string, error) {
+	all, err := rm.docker.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", err)
 	}

@@ -28,43 +28,43 @@ const OrphanAge = time.Hour
 // Sweep frees, in the store of new snapshots, the archives of snapshots whose images were
 // removed long ago, with docker image prune for one, and removes what interrupted
 // commands have left. Whoever uses the store meanwhile comes first.
-func (e *Remover) Sweep(ctx context.Context, p plan.Progress) {
-	if e.volumes != nil {
-		e.sweepAt(ctx, []archives.Service{e.volumes}, p)
+func (rm *Remover) Sweep(ctx context.Context, p plan.Progress) {
+	if rm.volumes != nil {
+		rm.sweepAt(ctx, []archives.Service{rm.volumes}, p)
 	}
 }
 
 // SweepStores is [Engine.Sweep] for all stores of the engine.
-func (e *Remover) SweepStores(ctx context.Context, p plan.Progress) {
-	if e.volumes == nil {
+func (rm *Remover) SweepStores(ctx context.Context, p plan.Progress) {
+	if rm.volumes == nil {
 		return
 	}
-	stores := []archives.Service{e.volumes}
-	known, err := e.storeVolumes(ctx)
+	stores := []archives.Service{rm.volumes}
+	known, err := rm.storeVolumes(ctx)
 	if err != nil {
-		p.Warn("sweep", "archives without an image are only looked for in store "+e.volumes.Store()+": "+err.Error())
+		p.Warn("sweep", "archives without an image are only looked for in store "+rm.volumes.Store()+": "+err.Error())
 	}
 	for _, v := range known {
-		if v.Name != e.volumes.Store() {
-			stores = append(stores, e.volumes.At(volumebackup.StoreRef{Name: v.Name}))
+		if v.Name != rm.volumes.Store() {
+			stores = append(stores, rm.volumes.At(volumebackup.StoreRef{Name: v.Name}))
 		}
 	}
-	e.sweepAt(ctx, stores, p)
+	rm.sweepAt(ctx, stores, p)
 }
 
 // storeVolumes lists the stores that this program has made.
-func (e *Remover) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
-	list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labels.KeyStoreID))})
+func (rm *Remover) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
+	list, err := rm.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labels.KeyStoreID))})
 	return list.Volumes, dockerop.Describe(err, "list stores")
 }
 
-func (e *Remover) sweepAt(ctx context.Context, stores []archives.Service, p plan.Progress) {
-	engine, err := e.docker.Identify(ctx)
+func (rm *Remover) sweepAt(ctx context.Context, stores []archives.Service, p plan.Progress) {
+	engine, err := rm.docker.Identify(ctx)
 	if err != nil {
 		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
 		return
 	}
-	seen, err := e.archives.Seen(ctx, &engine)
+	seen, err := rm.archives.Seen(ctx, &engine)
 	for _, store := range stores {
 		if err != nil || ctx.Err() != nil {
 			break
@@ -77,41 +77,41 @@ func (e *Remover) sweepAt(ctx context.Context, stores []archives.Service, p plan
 	if err != nil && ctx.Err() == nil {
 		p.Warn("sweep", "archives without an image could not be looked for: "+err.Error())
 	}
-	e.SweepOrphans(ctx, engine, p)
+	rm.SweepOrphans(ctx, engine, p)
 }
 
 // SweepOrphans removes what nobody will finish: images of ours without a tag, and the
 // containers that making a flat image needs, if they are old. A client that made
 // them was killed. Removing is not a hot path, so it is done there.
-func (e *Remover) SweepOrphans(ctx context.Context, engine dockerop.Info, p plan.Progress) {
+func (rm *Remover) SweepOrphans(ctx context.Context, engine dockerop.Info, p plan.Progress) {
 	now, err := engine.Now()
 	if err == nil {
-		err = errors.Join(e.sweepScratch(ctx, now), e.sweepImages(ctx, now))
+		err = errors.Join(rm.sweepScratch(ctx, now), rm.sweepImages(ctx, now))
 	}
 	if err != nil && ctx.Err() == nil {
 		p.Warn("sweep", "what interrupted commands have left could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
 
-func (e *Remover) sweepScratch(ctx context.Context, now time.Time) error {
-	scratch, err := e.docker.ContainerList(ctx, container.ListOptions{
+func (rm *Remover) sweepScratch(ctx context.Context, now time.Time) error {
+	scratch, err := rm.docker.ContainerList(ctx, container.ListOptions{
 		All: true, Filters: filters.NewArgs(filters.Arg("name", catalog.ScratchPrefix), filters.Arg("label", labels.KeyVersion)),
 	})
 	for _, c := range scratch {
 		if isOld(c.Created, now) && strings.HasPrefix(dockerop.SummaryName(c), catalog.ScratchPrefix) {
-			err = errors.Join(err, e.docker.RemoveContainer(ctx, c.ID))
+			err = errors.Join(err, rm.docker.RemoveContainer(ctx, c.ID))
 		}
 	}
 	return err
 }
 
-func (e *Remover) sweepImages(ctx context.Context, now time.Time) error {
-	untagged, err := e.docker.ImageList(ctx, image.ListOptions{
+func (rm *Remover) sweepImages(ctx context.Context, now time.Time) error {
+	untagged, err := rm.docker.ImageList(ctx, image.ListOptions{
 		Filters: filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", labels.KeyVersion)),
 	})
 	for _, summary := range untagged {
 		if isOld(summary.Created, now) {
-			err = errors.Join(err, e.removeOrphan(ctx, summary.ID))
+			err = errors.Join(err, rm.removeOrphan(ctx, summary.ID))
 		}
 	}
 	return err
@@ -121,15 +121,15 @@ func (e *Remover) sweepImages(ctx context.Context, now time.Time) error {
 // times are the engine's.
 func isOld(created int64, now time.Time) bool { return now.Sub(time.Unix(created, 0)) >= OrphanAge }
 
-func (e *Remover) removeOrphan(ctx context.Context, id string) error {
-	found, err := e.docker.ImageInspect(ctx, id)
+func (rm *Remover) removeOrphan(ctx context.Context, id string) error {
+	found, err := rm.docker.ImageInspect(ctx, id)
 	if err != nil || len(found.RepoTags) > 0 || found.Config == nil {
 		return err
 	}
 	if found.Comment != catalog.CommitComment(labels.ID(found.Config.Labels[labels.KeyID])) {
 		return nil // somebody's image that was built FROM a snapshot
 	}
-	_, err = e.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true})
+	_, err = rm.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true})
 	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) {
 		return nil // a container lives on it, or somebody else was faster
 	}

@@ -61,13 +61,13 @@ func (e *UndoError) Unwrap() error { return e.Err }
 
 // account describes exactly what there is after undoing has failed, as it is
 // observed now.
-func (e *Replacer) account(ctx context.Context, j pending.Journal, data dataState) string {
+func (rp *Replacer) account(ctx context.Context, j pending.Journal, data dataState) string {
 	lines := []string{"Nothing was deleted. What there is now:"}
 	say := func(format string, args ...any) { lines = append(lines, "  - "+fmt.Sprintf(format, args...)) }
 	if j.Old != "" {
-		say("the container itself (%s) %s", j.Old[:dockerop.ShortID], e.situation(ctx, j.Old))
+		say("the container itself (%s) %s", j.Old[:dockerop.ShortID], rp.situation(ctx, j.Old))
 	}
-	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
+	made, err := rp.findMade(ctx, j.Name, j.Snapshot, j.Old)
 	if err == nil && made != nil {
 		say("the new container (%s) %s", made.ID[:dockerop.ShortID], describeState(*made))
 	}
@@ -75,9 +75,9 @@ func (e *Replacer) account(ctx context.Context, j pending.Journal, data dataStat
 		say("its volumes %s: %s", data, strings.Join(volumes, ", "))
 	}
 	for _, o := range j.Others {
-		say("container %s, which shares them, %s", o.Name, e.situation(ctx, o.ID))
+		say("container %s, which shares them, %s", o.Name, rp.situation(ctx, o.ID))
 	}
-	safety, err := e.findSafety(ctx, j)
+	safety, err := rp.findSafety(ctx, j)
 	switch {
 	case err != nil:
 		say("the snapshot %s should hold what there was, but the engine does not show it: %v", j.Safety, err)
@@ -90,8 +90,8 @@ func (e *Replacer) account(ctx context.Context, j pending.Journal, data dataStat
 }
 
 // situation says how a container is called now, and what it does.
-func (e *Replacer) situation(ctx context.Context, id string) string {
-	c, err := e.docker.InspectIfThere(ctx, id)
+func (rp *Replacer) situation(ctx context.Context, id string) string {
+	c, err := rp.docker.InspectIfThere(ctx, id)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("is unknown, because the engine does not show it: %v", err)

@@ -18,11 +18,11 @@ import (
 //
 // Stopping is not cancelled midway: an engine goes on with it, and would stop
 // what was started again meanwhile.
-func (e *Replacer) stopAll(ctx context.Context, j pending.Journal, timeout *int, p plan.Progress) error {
+func (rp *Replacer) stopAll(ctx context.Context, j pending.Journal, timeout *int, p plan.Progress) error {
 	detached := context.WithoutCancel(ctx)
 	for _, o := range slices.Backward(j.Others) { // who depends on others goes first
 		p.Status("stop", "stopping container "+o.Name)
-		if err := e.docker.Stop(detached, o.ID, o.Paused, nil); err != nil {
+		if err := rp.docker.Stop(detached, o.ID, o.Paused, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", o.Name, err)
 		}
 	}
@@ -34,25 +34,25 @@ func (e *Replacer) stopAll(ctx context.Context, j pending.Journal, timeout *int,
 	}
 	p.Status("stop", "stopping container "+j.OldName)
 	if j.Policy != "" { // or a restart of the engine would start it
-		if err := e.docker.SetRestartPolicy(detached, j.Old, container.RestartPolicy{Name: container.RestartPolicyDisabled}); err != nil {
+		if err := rp.docker.SetRestartPolicy(detached, j.Old, container.RestartPolicy{Name: container.RestartPolicyDisabled}); err != nil {
 			return err
 		}
 	}
-	if err := e.docker.Stop(detached, j.Old, j.Paused, timeout); err != nil {
+	if err := rp.docker.Stop(detached, j.Old, j.Paused, timeout); err != nil {
 		return fmt.Errorf("stop container %s: %w", j.OldName, err)
 	}
 	return context.Cause(ctx)
 }
 
 // stepAside gives the old container's name free.
-func (e *Replacer) stepAside(ctx context.Context, j pending.Journal) error {
+func (rp *Replacer) stepAside(ctx context.Context, j pending.Journal) error {
 	switch {
 	case j.Old == "":
 		return nil
 	case j.OneShot:
-		return e.docker.AwaitGone(ctx, j.Old)
+		return rp.docker.AwaitGone(ctx, j.Old)
 	}
-	if err := e.docker.ContainerRename(context.WithoutCancel(ctx), j.Old, j.Aside); err != nil {
+	if err := rp.docker.ContainerRename(context.WithoutCancel(ctx), j.Old, j.Aside); err != nil {
 		return fmt.Errorf("rename container %s: %w", j.OldName, err)
 	}
 	return context.Cause(ctx)
@@ -61,15 +61,15 @@ func (e *Replacer) stepAside(ctx context.Context, j pending.Journal) error {
 // StartOthers lets those run again that were stopped for their volumes, and returns
 // why some do not. That is no reason to roll anything back, but the journal has to
 // stay until they run. One that somebody has removed is only told.
-func (e *Replacer) StartOthers(ctx context.Context, others []pending.Other, p plan.Progress) error {
+func (rp *Replacer) StartOthers(ctx context.Context, others []pending.Other, p plan.Progress) error {
 	var failed error
 	for _, o := range others {
-		err := e.startOther(ctx, o)
+		err := rp.startOther(ctx, o)
 		switch {
 		case errors.Is(err, errGone):
 			p.Warn("start", fmt.Sprintf("container %s, which was stopped for its volumes, was removed meanwhile", o.Name))
 		case err != nil:
-			err = errors.Join(err, e.docker.ReconnectAfter(ctx, o.ID, o.Endpoints))
+			err = errors.Join(err, rp.docker.ReconnectAfter(ctx, o.ID, o.Endpoints))
 			failed = errors.Join(failed, fmt.Errorf("container %s, which was stopped for its volumes, could not be started again: %w", o.Name, err))
 		}
 	}
@@ -79,10 +79,10 @@ func (e *Replacer) StartOthers(ctx context.Context, others []pending.Other, p pl
 // errGone means that somebody has removed a container.
 var errGone = errors.New("the container was removed")
 
-func (e *Replacer) startOther(ctx context.Context, o pending.Other) error {
-	err := e.docker.ContainerStart(ctx, o.ID, container.StartOptions{})
+func (rp *Replacer) startOther(ctx context.Context, o pending.Other) error {
+	err := rp.docker.ContainerStart(ctx, o.ID, container.StartOptions{})
 	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) { // it is paused, or about to be removed, or gone
-		c, inspectErr := e.docker.InspectIfThere(ctx, o.ID)
+		c, inspectErr := rp.docker.InspectIfThere(ctx, o.ID)
 		switch {
 		case inspectErr != nil:
 			return errors.Join(err, inspectErr)
@@ -95,5 +95,5 @@ func (e *Replacer) startOther(ctx context.Context, o pending.Other) error {
 	if err != nil || !o.Paused {
 		return err
 	}
-	return e.docker.MakePaused(ctx, o.ID)
+	return rp.docker.MakePaused(ctx, o.ID)
 }

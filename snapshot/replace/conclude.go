@@ -9,15 +9,15 @@ import (
 )
 
 // conclude waits for what is under way, and takes back what was interrupted.
-func (e *Replacer) conclude(ctx context.Context, pending []pending.Operation, p plan.Progress) error {
+func (rp *Replacer) conclude(ctx context.Context, pending []pending.Operation, p plan.Progress) error {
 	for _, r := range pending {
 		if r.Worker.Alive {
-			if err := e.pending.Await(ctx, r.Worker, r.Journal.Name, p); err != nil {
+			if err := rp.pending.Await(ctx, r.Worker, r.Journal.Name, p); err != nil {
 				return err
 			}
 			continue
 		}
-		done, err := e.Recover(ctx, r, p)
+		done, err := rp.Recover(ctx, r, p)
 		if err != nil {
 			return err
 		}
@@ -57,13 +57,13 @@ func (l Leftovers) Conclude(ctx context.Context, e *Replacer, pendingX []pending
 
 // Settle puts right what was interrupted of restores in place of a container, and
 // waits first for what is under way.
-func (e *Replacer) Settle(ctx context.Context, name string, p plan.Progress) error {
+func (rp *Replacer) Settle(ctx context.Context, name string, p plan.Progress) error {
 	for {
-		pending, err := e.pending.Replacements(ctx, pending.Scope{Words: []string{name}}, p)
+		pending, err := rp.pending.Replacements(ctx, pending.Scope{Words: []string{name}}, p)
 		if err != nil || len(pending) == 0 {
 			return err
 		}
-		if err := e.conclude(ctx, pending, p); err != nil {
+		if err := rp.conclude(ctx, pending, p); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // dependents are containers that live in a namespace of the old one. They hold
 // on to its ID, and would be left with nothing when it goes. A list of containers
 // tells only of their networks, so they are inspected.
-func (e *Replacer) dependents(ctx context.Context, old *container.InspectResponse, around runconfig.Surroundings) ([]plan.Problem, error) {
+func (rp *Replacer) dependents(ctx context.Context, old *container.InspectResponse, around runconfig.Surroundings) ([]plan.Problem, error) {
 	if old == nil {
 		return nil, nil
 	}
@@ -25,7 +25,7 @@ func (e *Replacer) dependents(ctx context.Context, old *container.InspectRespons
 	calls.SetLimit(dockerop.SideBySide)
 	for i, c := range containers {
 		calls.Go(func() error {
-			dependent, _, err := e.docker.ContainerInspectWithRaw(ctx, c.ID, false)
+			dependent, _, err := rp.docker.ContainerInspectWithRaw(ctx, c.ID, false)
 			if err == nil {
 				found[i] = runconfig.Dependence(dependent, *old)
 			}

@@ -31,9 +31,9 @@ func (e *UnknownJournalError) Unwrap() error { return cerrdefs.ErrFailedPrecondi
 // isRecorded tells whether the store has recorded a dead worker's journal. It fails if
 // the journal is not the recorded one, or if without a record something was changed: an
 // operation records its journal before it changes anything.
-func (e *Replacer) isRecorded(ctx context.Context, r pending.Operation) (bool, error) {
+func (rp *Replacer) isRecorded(ctx context.Context, r pending.Operation) (bool, error) {
 	unknown := &UnknownJournalError{Worker: dockerop.SummaryName(r.Worker.Summary), Container: r.Journal.Name}
-	err := e.volumes.CheckJournal(ctx, r.Worker.ID, r.Worker.Labels[pending.LabelJournal])
+	err := rp.volumes.CheckJournal(ctx, r.Worker.ID, r.Worker.Labels[pending.LabelJournal])
 	switch {
 	case err == nil:
 		return true, nil
@@ -42,11 +42,11 @@ func (e *Replacer) isRecorded(ctx context.Context, r pending.Operation) (bool, e
 	case !errors.Is(err, protocol.NotFound):
 		return false, err
 	}
-	over, err := e.isSettled(ctx, r.Worker.ID)
+	over, err := rp.isSettled(ctx, r.Worker.ID)
 	if err != nil || over {
 		return false, err
 	}
-	untouched, err := e.isUntouched(ctx, r.Journal)
+	untouched, err := rp.isUntouched(ctx, r.Journal)
 	if err == nil && !untouched {
 		err = unknown
 	}
@@ -55,8 +55,8 @@ func (e *Replacer) isRecorded(ctx context.Context, r pending.Operation) (bool, e
 
 // isSettled tells whether the operation of a worker is settled, or its worker gone. The
 // record of its journal goes last, and that may have been since the worker was listed.
-func (e *Replacer) isSettled(ctx context.Context, worker string) (bool, error) {
-	now, err := e.docker.InspectIfThere(ctx, worker)
+func (rp *Replacer) isSettled(ctx context.Context, worker string) (bool, error) {
+	now, err := rp.docker.InspectIfThere(ctx, worker)
 	if err != nil {
 		return false, err
 	}
@@ -64,15 +64,15 @@ func (e *Replacer) isSettled(ctx context.Context, worker string) (bool, error) {
 }
 
 // isUntouched tells whether a container is as it was when the journal was written.
-func (e *Replacer) isUntouched(ctx context.Context, j pending.Journal) (bool, error) {
-	made, err := e.findMade(ctx, j.Name, j.Snapshot, j.Old)
+func (rp *Replacer) isUntouched(ctx context.Context, j pending.Journal) (bool, error) {
+	made, err := rp.findMade(ctx, j.Name, j.Snapshot, j.Old)
 	if err != nil || made != nil {
 		return false, err
 	}
 	if j.Old == "" {
 		return true, nil
 	}
-	old, err := e.docker.InspectIfThere(ctx, j.Old)
+	old, err := rp.docker.InspectIfThere(ctx, j.Old)
 	if err != nil || old == nil {
 		return false, err
 	}
@@ -82,16 +82,16 @@ func (e *Replacer) isUntouched(ctx context.Context, j pending.Journal) (bool, er
 
 // discardUnrecorded removes the workers of an operation that had not changed anything, or
 // of one that is over.
-func (e *Replacer) discardUnrecorded(ctx context.Context, r pending.Operation) error {
+func (rp *Replacer) discardUnrecorded(ctx context.Context, r pending.Operation) error {
 	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	return errors.Join(e.docker.Discard(after, r.Journal.Worker), e.docker.Discard(after, r.Worker.ID))
+	return errors.Join(rp.docker.Discard(after, r.Journal.Worker), rp.docker.Discard(after, r.Worker.ID))
 }
 
 // discardRecorded removes a dead worker, and the record of its journal.
-func (e *Replacer) discardRecorded(ctx context.Context, worker string) error {
-	if err := e.docker.Discard(ctx, worker); err != nil {
+func (rp *Replacer) discardRecorded(ctx context.Context, worker string) error {
+	if err := rp.docker.Discard(ctx, worker); err != nil {
 		return err
 	}
-	return e.volumes.ForgetJournal(ctx, worker)
+	return rp.volumes.ForgetJournal(ctx, worker)
 }

@@ -37,15 +37,15 @@ const (
 )
 
 // notReady says why a container has not come up, with what it wrote last. It is still there.
-func (e *Replacer) notReady(ctx context.Context, c container.InspectResponse, name, reason string) error {
+func (rp *Replacer) notReady(ctx context.Context, c container.InspectResponse, name, reason string) error {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	return &NotReadyError{Container: name, Reason: reason, Log: e.lastLines(ctx, c)}
+	return &NotReadyError{Container: name, Reason: reason, Log: rp.lastLines(ctx, c)}
 }
 
 // lastLines are the last lines that a container wrote. Where its log driver cannot be read there are none.
-func (e *Replacer) lastLines(ctx context.Context, c container.InspectResponse) []string {
-	logs, err := e.docker.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(ShownLines)})
+func (rp *Replacer) lastLines(ctx context.Context, c container.InspectResponse) []string {
+	logs, err := rp.docker.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(ShownLines)})
 	if err != nil {
 		return nil
 	}

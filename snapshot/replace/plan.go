@@ -38,13 +38,13 @@ type Replacement struct {
 // findReplaced finds the container that will be replaced: the one of the name
 // that was asked for; else the one of the captured name, or the captured one
 // under whatever name it has now.
-func (e *Replacer) findReplaced(ctx context.Context, s catalog.Snapshot, asked string) (*container.InspectResponse, error) {
+func (rp *Replacer) findReplaced(ctx context.Context, s catalog.Snapshot, asked string) (*container.InspectResponse, error) {
 	words := []string{s.Container.Name, s.Container.ID}
 	if asked != "" {
 		words = []string{asked}
 	}
 	for _, word := range words {
-		found, err := e.docker.InspectIfThere(ctx, word)
+		found, err := rp.docker.InspectIfThere(ctx, word)
 		if err != nil || found != nil {
 			return found, err
 		}
@@ -56,7 +56,7 @@ func (e *Replacer) findReplaced(ctx context.Context, s catalog.Snapshot, asked s
 }
 
 // PlanReplace decides everything, and makes nothing.
-func (e *Replacer) PlanReplace(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o Options, p plan.Progress) (Replacement, error) {
+func (rp *Replacer) PlanReplace(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o Options, p plan.Progress) (Replacement, error) {
 	sp, lost, err := runconfig.Decode(s.Config)
 	if err != nil {
 		return Replacement{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
@@ -75,10 +75,10 @@ func (e *Replacer) PlanReplace(ctx context.Context, s catalog.Snapshot, old *con
 	notes := sp.InPlace(s, old)
 	r.Volumes = sp.PlaceVolumes(s, old)
 	r.notes = sp.Override(o.RestoreOptions, notes)
-	for _, field := range sp.FitAPI(e.docker.ClientVersion()) {
+	for _, field := range sp.FitAPI(rp.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := e.build.Look(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), r.places()))
+	around, err := rp.build.Look(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), r.places()))
 	if err != nil {
 		return Replacement{}, err
 	}
@@ -86,26 +86,26 @@ func (e *Replacer) PlanReplace(ctx context.Context, s catalog.Snapshot, old *con
 		sp.ForgetForeign(o.Labels)
 	}
 	sp.BlankInherited(around.Inherited)
-	dependents, err := e.dependents(ctx, old, around)
+	dependents, err := rp.dependents(ctx, old, around)
 	if err != nil {
 		return Replacement{}, err
 	}
-	renamed, err := e.renamed(ctx, s, old, o.Name)
+	renamed, err := rp.renamed(ctx, s, old, o.Name)
 	if err != nil {
 		return Replacement{}, err
 	}
-	r.FindProblems(around, append(dependents, renamed...), o, e.build.ReservedVolumes())
-	return r, e.lookAtOthers(ctx, &r)
+	r.FindProblems(around, append(dependents, renamed...), o, rp.build.ReservedVolumes())
+	return r, rp.lookAtOthers(ctx, &r)
 }
 
 // lookAtOthers completes what is known of those that are going to be stopped,
 // and finds those that stopping would destroy. They are put in the order in
 // which they can be started: one after those that it depends on.
-func (e *Replacer) lookAtOthers(ctx context.Context, r *Replacement) error {
+func (rp *Replacer) lookAtOthers(ctx context.Context, r *Replacement) error {
 	peers := make(map[string][]string, len(r.Others))
 	var others []pending.Other
 	for _, o := range r.Others {
-		c, err := e.docker.InspectIfThere(ctx, o.ID)
+		c, err := rp.docker.InspectIfThere(ctx, o.ID)
 		if err != nil {
 			return err
 		}
@@ -141,11 +141,11 @@ func InOrder(others []pending.Other, peers map[string][]string) []pending.Other 
 
 // renamed finds out whether the captured container has another name by now, while
 // another container has its old one. Which of the two is meant the user has to say.
-func (e *Replacer) renamed(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, asked string) ([]plan.Problem, error) {
+func (rp *Replacer) renamed(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, asked string) ([]plan.Problem, error) {
 	if asked != "" || old == nil || old.ID == s.Container.ID {
 		return nil, nil
 	}
-	captured, err := e.docker.InspectIfThere(ctx, s.Container.ID)
+	captured, err := rp.docker.InspectIfThere(ctx, s.Container.ID)
 	if err != nil || captured == nil {
 		return nil, err
 	}

@@ -19,34 +19,34 @@ import (
 // what it was, and so do its volumes. It is a transaction. Everything is checked
 // before anything is touched; a safety snapshot is taken; and whatever fails
 // afterwards, the same container runs again with the data that it had.
-func (e *Replacer) Replace(ctx context.Context, o Options, p plan.Progress) (Result, error) {
-	if e.volumes == nil {
+func (rp *Replacer) Replace(ctx context.Context, o Options, p plan.Progress) (Result, error) {
+	if rp.volumes == nil {
 		return Result{}, errors.New("nothing here can restore volumes")
 	}
-	watch, tried := plan.StartWatch(e.now), Leftovers{}
+	watch, tried := plan.StartWatch(rp.now), Leftovers{}
 	for {
-		replaced, err := e.tryReplace(ctx, o, watch, tried, p)
+		replaced, err := rp.tryReplace(ctx, o, watch, tried, p)
 		if !errors.Is(err, pending.ErrMoved) {
 			return replaced, err
 		}
 	}
 }
 
-func (e *Replacer) tryReplace(ctx context.Context, o Options, watch *plan.Stopwatch, tried Leftovers, p plan.Progress) (Result, error) {
-	s, err := e.catalog.Resolve(ctx, o.Snapshot)
+func (rp *Replacer) tryReplace(ctx context.Context, o Options, watch *plan.Stopwatch, tried Leftovers, p plan.Progress) (Result, error) {
+	s, err := rp.catalog.Resolve(ctx, o.Snapshot)
 	if err != nil {
 		return Result{}, err
 	}
 	// In this order: what is looked at first is not of an operation that shows afterwards.
-	old, err := e.findReplaced(ctx, s, o.Name)
+	old, err := rp.findReplaced(ctx, s, o.Name)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := e.makeWay(ctx, s, old, o, tried, p); err != nil {
+	if err := rp.makeWay(ctx, s, old, o, tried, p); err != nil {
 		return Result{}, err
 	}
 	p.Status("check", "checking what "+string(s.ID)+" needs")
-	plan, err := e.PlanReplace(ctx, s, old, o, p)
+	plan, err := rp.PlanReplace(ctx, s, old, o, p)
 	if err != nil {
 		return Result{}, err
 	}
@@ -57,13 +57,13 @@ func (e *Replacer) tryReplace(ctx context.Context, o Options, watch *plan.Stopwa
 		plan.noteKept(p)
 	}
 	if len(plan.written()) > 0 { // else only the safety snapshot needs a store: the one of new snapshots
-		volumes, err := e.archives.At(ctx, s)
+		volumes, err := rp.archives.At(ctx, s)
 		if err != nil {
 			return Result{}, err
 		}
-		e = e.inStore(volumes)
+		rp = rp.inStore(volumes)
 	}
-	t := &Transaction{engine: e, Plan: plan, options: o, p: p, watch: watch}
+	t := &Transaction{engine: rp, Plan: plan, options: o, p: p, watch: watch}
 	defer t.close()
 	if o.DryRun || len(plan.problems) > 0 {
 		return t.preview(ctx)
@@ -72,17 +72,17 @@ func (e *Replacer) tryReplace(ctx context.Context, o Options, watch *plan.Stopwa
 }
 
 // inStore is the same with volumes that are in another store.
-func (e *Replacer) inStore(volumes archives.Service) *Replacer {
-	other := *e
+func (rp *Replacer) inStore(volumes archives.Service) *Replacer {
+	other := *rp
 	other.volumes = volumes
-	other.build, other.capture = e.build.InStore(volumes), e.capture.InStore(volumes)
+	other.build, other.capture = rp.build.InStore(volumes), rp.capture.InStore(volumes)
 	return &other
 }
 
 // makeWay waits for a restore in place of the same container, or of one that
 // shares a volume, and takes back one that was interrupted. A dry run changes
 // nothing, so there it is an error.
-func (e *Replacer) makeWay(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o Options, tried Leftovers, p plan.Progress) error {
+func (rp *Replacer) makeWay(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o Options, tried Leftovers, p plan.Progress) error {
 	about := pending.Scope{Words: []string{o.Name}, Volumes: pending.VolumesOf(s.Mounts)}
 	if o.Name == "" {
 		about.Words = []string{s.Container.Name}
@@ -91,7 +91,7 @@ func (e *Replacer) makeWay(ctx context.Context, s catalog.Snapshot, old *contain
 		about = about.Of(*old)
 		about.Volumes = dockerop.Distinct(about.Volumes, dockerop.MountedVolumes(*old))
 	}
-	pendingX, err := e.pending.Replacements(ctx, about, p)
+	pendingX, err := rp.pending.Replacements(ctx, about, p)
 	if pendingX = tried.Untried(pendingX); o.DryRun {
 		pendingX = slices.DeleteFunc(pendingX, pending.Operation.IsLeftover)
 	}
@@ -101,7 +101,7 @@ func (e *Replacer) makeWay(ctx context.Context, s catalog.Snapshot, old *contain
 	if o.DryRun {
 		return &PendingError{Container: pendingX[0].Journal.Name}
 	}
-	if err := tried.Conclude(ctx, e, pendingX, p); err != nil {
+	if err := tried.Conclude(ctx, rp, pendingX, p); err != nil {
 		return err
 	}
 	return pending.ErrMoved

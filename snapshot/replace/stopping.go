@@ -20,10 +20,10 @@ import (
 // They are stopped one after the other, so it can only be the first that still
 // runs, and only if all after it do. Whether it is being stopped cannot be seen,
 // so it is given the time that it has.
-func (e *Replacer) AwaitStop(ctx context.Context, j pending.Journal, p plan.Progress) error {
+func (rp *Replacer) AwaitStop(ctx context.Context, j pending.Journal, p plan.Progress) error {
 	var suspect *pending.Other // the first that runs after the last that does not
 	for _, o := range j.Stopped() {
-		c, err := e.docker.InspectIfThere(ctx, o.ID)
+		c, err := rp.docker.InspectIfThere(ctx, o.ID)
 		switch {
 		case err != nil:
 			return err
@@ -37,13 +37,13 @@ func (e *Replacer) AwaitStop(ctx context.Context, j pending.Journal, p plan.Prog
 		return nil
 	}
 	p.Status("undo", "waiting in case the engine is still stopping container "+suspect.Name)
-	deadline := e.now().Add(time.Duration(suspect.Timeout)*time.Second + runconfig.StopGrace)
+	deadline := rp.now().Add(time.Duration(suspect.Timeout)*time.Second + runconfig.StopGrace)
 	return dockerop.Poll(ctx, func() (bool, error) {
-		c, err := e.docker.InspectIfThere(ctx, suspect.ID)
+		c, err := rp.docker.InspectIfThere(ctx, suspect.ID)
 		if err != nil {
 			return false, fmt.Errorf("inspect container %s: %w", suspect.Name, err)
 		}
-		return c == nil || !c.State.Running || !e.now().Before(deadline), nil
+		return c == nil || !c.State.Running || !rp.now().Before(deadline), nil
 	})
 }
 

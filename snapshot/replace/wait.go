@@ -13,11 +13,11 @@ import (
 
 // waitReady waits until a container that was started is healthy; without a
 // healthcheck, until it has run for a while. One whose command has ended well is done.
-func (e *Replacer) waitReady(ctx context.Context, id, name string, o Options, p plan.Progress) error {
+func (rp *Replacer) waitReady(ctx context.Context, id, name string, o Options, p plan.Progress) error {
 	if !o.Wait {
 		return nil
 	}
-	c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
+	c, _, err := rp.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
 		return fmt.Errorf("inspect container %s: %w", name, err)
 	}
@@ -26,15 +26,15 @@ func (e *Replacer) waitReady(ctx context.Context, id, name string, o Options, p 
 		limit, what = HealthTimeout(c.Config.Healthcheck, o.HealthTimeout), "waiting for "+name+" to become healthy"
 	}
 	p.Status("wait", what)
-	deadline := e.now().Add(limit)
+	deadline := rp.now().Add(limit)
 	return dockerop.Poll(ctx, func() (bool, error) {
-		c, _, err := e.docker.ContainerInspectWithRaw(ctx, id, false)
+		c, _, err := rp.docker.ContainerInspectWithRaw(ctx, id, false)
 		if err != nil {
 			return false, fmt.Errorf("inspect container %s: %w", name, err)
 		}
-		ready, reason := Assess(c, limit, !e.now().Before(deadline))
+		ready, reason := Assess(c, limit, !rp.now().Before(deadline))
 		if reason != "" {
-			return false, e.notReady(ctx, c, name, reason)
+			return false, rp.notReady(ctx, c, name, reason)
 		}
 		return ready, nil
 	})
