@@ -2,9 +2,9 @@ package snapshot
 
 import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
@@ -151,7 +151,7 @@ type LeftFrozenError = capture.LeftFrozenError
 type Pause = capture.Pause
 type VolumeChoice = capture.VolumeChoice
 
-type Restored = copies.Restored
+type Restored = build.Restored
 
 const DefaultHealthTimeout = replace.DefaultHealthTimeout
 const DefaultSettle = replace.DefaultSettle

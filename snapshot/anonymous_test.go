@@ -58,14 +58,14 @@ func TestACopyThatWasKilledIsWholeOrGone(t *testing.T) {
 			_, err := e.Restore(ctx, runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy", Start: start}, nil)
 			return err
 		}
-		withFaults(t, []enginetest.FaultKind{enginetest.FaultDie}, withAnonymous, operate, func(t *testing.T, o outcome) {
-			docker := o.docker
+		withFaults(t, []enginetest.FaultKind{enginetest.FaultDie}, withAnonymous, operate, func(t *testing.T, o enginetest.Outcome) {
+			docker := o.Docker
 			docker.ClientDies()
 			docker.Wait(2 * copies.UnfinishedAge)
 			_, err := engineOf(docker).Recover(t.Context(), "", nil)
 			assert.NilError(t, err)
 			if docker.FindContainer("copy") == nil {
-				assert.Equal(t, docker.World(), o.before)
+				assert.Equal(t, docker.World(), o.Before)
 				return
 			}
 			assert.Equal(t, docker.AnonymousOf(t, "copy").Content, "one")
@@ -112,16 +112,16 @@ func TestAnAnonymousVolumeThatIsGoneIsMadeAgainInPlace(t *testing.T) {
 		return err
 	}
 	kinds := []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultLoseAnswer, enginetest.FaultCancelBefore, enginetest.FaultCancelAfter, enginetest.FaultDie}
-	withFaults(t, kinds, scene, operate, func(t *testing.T, o outcome) {
-		docker := o.docker
+	withFaults(t, kinds, scene, operate, func(t *testing.T, o enginetest.Outcome) {
+		docker := o.Docker
 		docker.ClientDies()
 		docker.Wait(time.Minute / 2)
 		_, err := engineOf(docker).Recover(t.Context(), "", nil)
-		assert.NilError(t, err, "%v", o.err)
+		assert.NilError(t, err, "%v", o.Err)
 		web := docker.FindContainer("web")
 		if web == nil {
 			assert.Equal(t, docker.Data(), "two")
-			assert.Equal(t, strings.Count(docker.World(), "volume "), strings.Count(o.before, "volume "), docker.World())
+			assert.Equal(t, strings.Count(docker.World(), "volume "), strings.Count(o.Before, "volume "), docker.World())
 			return
 		}
 		made := docker.AnonymousOf(t, "web")

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -23,52 +22,20 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// outcome is how an operation ended in which one call went wrong.
-type outcome struct {
-	docker        *enginetest.Docker
-	kind          enginetest.FaultKind
-	before, after string // the world
-	err           error
-}
-
-// hit tells whether the call that went wrong is one of these.
-func (o outcome) hit(calls ...string) bool {
-	for _, call := range calls {
-		if strings.HasPrefix(o.docker.Fired, call) {
-			return true
-		}
-	}
-	return false
-}
-
-// withEachFault runs an operation as often as it makes calls, times the ways in
-// which a call can go wrong, each time in a new world, and has the outcome checked.
-func withEachFault(t *testing.T, scene func(*testing.T) *enginetest.Docker, operate func(context.Context, *Engine) error, check func(*testing.T, outcome)) {
+// withEachFault is [enginetest.EachFault] with the engine under test.
+func withEachFault(t *testing.T, scene func(*testing.T) *enginetest.Docker, operate func(context.Context, *Engine) error, check func(*testing.T, enginetest.Outcome)) {
 	t.Helper()
-	withFaults(t, []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultLoseAnswer, enginetest.FaultCancelBefore, enginetest.FaultCancelAfter}, scene, operate, check)
+	enginetest.EachFault(t, scene, on(operate), check)
 }
 
-// withFaults is withEachFault with a choice of them.
-func withFaults(t *testing.T, kinds []enginetest.FaultKind, scene func(*testing.T) *enginetest.Docker, operate func(context.Context, *Engine) error, check func(*testing.T, outcome)) {
+// withFaults is [enginetest.Faults] with the engine under test.
+func withFaults(t *testing.T, kinds []enginetest.FaultKind, scene func(*testing.T) *enginetest.Docker, operate func(context.Context, *Engine) error, check func(*testing.T, enginetest.Outcome)) {
 	t.Helper()
-	for _, kind := range kinds {
-		for n := 1; ; n++ {
-			docker := scene(t)
-			docker.ForgetCalls()
-			ctx, cancel := context.WithCancel(t.Context())
-			docker.Fault, docker.Cancel = enginetest.Fault{At: n, Kind: kind}, cancel
-			o := outcome{docker: docker, kind: kind, before: docker.World()}
-			o.err = operate(ctx, engineOf(docker))
-			o.after = docker.World()
-			cancel()
-			fired := docker.Disarm()
-			if fired == "" {
-				assert.NilError(t, o.err)
-				break // n is past the last call
-			}
-			t.Run(fmt.Sprintf("%s %d %s", kind, n, fired), func(t *testing.T) { check(t, o) })
-		}
-	}
+	enginetest.Faults(t, kinds, scene, on(operate), check)
+}
+
+func on(operate func(context.Context, *Engine) error) func(context.Context, *enginetest.Docker) error {
+	return func(ctx context.Context, docker *enginetest.Docker) error { return operate(ctx, engineOf(docker)) }
 }
 
 // olderSnapshot is the one that every scene begins with; db shares the engine.
@@ -122,13 +89,13 @@ func TestCreateIsWholeOrLeavesNothing(t *testing.T) {
 				_, err := e.Create(ctx, scene.options, nil)
 				return err
 			}
-			withEachFault(t, sceneWith(scene.prepare), operate, func(t *testing.T, o outcome) {
-				assert.Equal(t, containersOf(o.after), containersOf(o.before)+o.leftScratch())
-				if o.err == nil {
-					assertWhole(t, o.docker, scene.options)
+			withEachFault(t, sceneWith(scene.prepare), operate, func(t *testing.T, o enginetest.Outcome) {
+				assert.Equal(t, containersOf(o.After), containersOf(o.Before)+leftScratch(o))
+				if o.Err == nil {
+					assertWhole(t, o.Docker, scene.options)
 					return
 				}
-				assert.Equal(t, tagsOf(o.after), tagsOf(o.before))
+				assert.Equal(t, tagsOf(o.After), tagsOf(o.Before))
 				assertOnlySweepableIsLeft(t, o)
 			})
 		})
@@ -167,9 +134,9 @@ func lines(world string, keep func(string) bool) string {
 
 // leftScratch is what may be left when removing the scratch container itself was
 // refused: the error tells, and the sweep comes by.
-func (o outcome) leftScratch() string {
-	if o.kind == enginetest.FaultRefuse && o.hit("ContainerRemove") {
-		return "container " + o.docker.Containers[len(o.docker.Containers)-1].Name + " created\n"
+func leftScratch(o enginetest.Outcome) string {
+	if o.Kind == enginetest.FaultRefuse && o.Hit("ContainerRemove") {
+		return "container " + o.Docker.Containers[len(o.Docker.Containers)-1].Name + " created\n"
 	}
 	return ""
 }
@@ -177,22 +144,22 @@ func (o outcome) leftScratch() string {
 // assertOnlySweepableIsLeft allows untagged images where nothing can be known of
 // them: the answer with the ID was lost, or removing it was refused. An hour
 // later the next removal sweeps them.
-func assertOnlySweepableIsLeft(t *testing.T, o outcome) {
+func assertOnlySweepableIsLeft(t *testing.T, o enginetest.Outcome) {
 	t.Helper()
-	excusable := o.kind == enginetest.FaultLoseAnswer && o.hit("ImageImport") ||
-		o.kind == enginetest.FaultCancelAfter && o.hit("ImageImport") ||
-		o.kind == enginetest.FaultRefuse && o.hit("ContainerRemove", "ImageRemove")
+	excusable := o.Kind == enginetest.FaultLoseAnswer && o.Hit("ImageImport") ||
+		o.Kind == enginetest.FaultCancelAfter && o.Hit("ImageImport") ||
+		o.Kind == enginetest.FaultRefuse && o.Hit("ContainerRemove", "ImageRemove")
 	if !excusable {
-		assert.Equal(t, o.after, o.before)
+		assert.Equal(t, o.After, o.Before)
 		return
 	}
-	engine := engineOf(o.docker)
-	engine.removal.SweepOrphans(t.Context(), o.docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) })
-	assert.Equal(t, o.docker.World(), o.after, "swept too early")
-	o.docker.Clock = o.docker.Clock.Add(removal.OrphanAge + time.Minute)
-	engine.removal.SweepOrphans(t.Context(), o.docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) })
-	engine.removal.SweepOrphans(t.Context(), o.docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) }) // what stood on what was swept
-	assert.Equal(t, o.docker.World(), o.before)
+	engine := engineOf(o.Docker)
+	engine.removal.SweepOrphans(t.Context(), o.Docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) })
+	assert.Equal(t, o.Docker.World(), o.After, "swept too early")
+	o.Docker.Clock = o.Docker.Clock.Add(removal.OrphanAge + time.Minute)
+	engine.removal.SweepOrphans(t.Context(), o.Docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) })
+	engine.removal.SweepOrphans(t.Context(), o.Docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) }) // what stood on what was swept
+	assert.Equal(t, o.Docker.World(), o.Before)
 }
 
 // assertWhole checks that the newest snapshot is there with all its tags.
@@ -260,10 +227,10 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 				_, err := e.Restore(ctx, scene.options, nil)
 				return err
 			}
-			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
-				assert.Assert(t, !o.docker.StartedTwice)
-				if o.err != nil {
-					assert.Equal(t, o.after, o.before)
+			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o enginetest.Outcome) {
+				assert.Assert(t, !o.Docker.StartedTwice)
+				if o.Err != nil {
+					assert.Equal(t, o.After, o.Before)
 				}
 			})
 		})
@@ -288,14 +255,14 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 			operate := func(ctx context.Context, e *Engine) error {
 				return e.Remove(ctx, []string{word}, removal.Options{}, nil)[0].Err
 			}
-			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
-				whole := o.after == o.before
-				gone := o.docker.FindImage(removed.ImageID) == nil
-				latest, err := engineOf(o.docker).catalog.Resolve(t.Context(), "web:latest")
+			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o enginetest.Outcome) {
+				whole := o.After == o.Before
+				gone := o.Docker.FindImage(removed.ImageID) == nil
+				latest, err := engineOf(o.Docker).catalog.Resolve(t.Context(), "web:latest")
 				assert.NilError(t, err)
-				assert.Assert(t, whole || gone && latest.Name == "one", "%s", o.after)
-				assert.Assert(t, o.err != nil || gone)
-				assert.Equal(t, containersOf(o.after), containersOf(o.before))
+				assert.Assert(t, whole || gone && latest.Name == "one", "%s", o.After)
+				assert.Assert(t, o.Err != nil || gone)
+				assert.Equal(t, containersOf(o.After), containersOf(o.Before))
 			})
 		})
 	}
@@ -317,18 +284,18 @@ func TestRemoveOfManyLeavesEachWholeOrGone(t *testing.T) {
 		}
 		return failed
 	}
-	withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o outcome) {
-		left, err := engineOf(o.docker).List(t.Context(), catalog.ListOptions{}, nil)
+	withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o enginetest.Outcome) {
+		left, err := engineOf(o.Docker).List(t.Context(), catalog.ListOptions{}, nil)
 		assert.NilError(t, err)
-		assert.Assert(t, o.err != nil || len(left) == 1, "%s", o.after)
-		latest, err := engineOf(o.docker).catalog.Resolve(t.Context(), "web:latest")
-		assert.NilError(t, err, "%s", o.after)
-		assert.Equal(t, latest.Name, left[0].Name, "%s", o.after)
+		assert.Assert(t, o.Err != nil || len(left) == 1, "%s", o.After)
+		latest, err := engineOf(o.Docker).catalog.Resolve(t.Context(), "web:latest")
+		assert.NilError(t, err, "%s", o.After)
+		assert.Equal(t, latest.Name, left[0].Name, "%s", o.After)
 		for _, s := range left {
-			assert.Assert(t, s.Name != "", "%s", o.after) // with all its tags
+			assert.Assert(t, s.Name != "", "%s", o.After) // with all its tags
 		}
-		images := len(o.docker.Images)
-		assert.Equal(t, images, 1+len(left), "%s", o.after)
+		images := len(o.Docker.Images)
+		assert.Equal(t, images, 1+len(left), "%s", o.After)
 	})
 }
 

@@ -71,15 +71,15 @@ func TestFrozenContainersAreThawedWhateverFails(t *testing.T) {
 		f, err := e.capture.Freeze(ctx, names)
 		return errors.Join(err, f.Thaw(ctx), f.Thaw(ctx))
 	}
-	withEachFault(t, sharers, operate, func(t *testing.T, o outcome) {
+	withEachFault(t, sharers, operate, func(t *testing.T, o enginetest.Outcome) {
 		left := ""
 		for _, name := range names {
-			if o.docker.FindContainer(name).State != "running" {
+			if o.Docker.FindContainer(name).State != "running" {
 				left += name
 			}
 		}
-		if o.hit("ContainerUnpause") && o.kind == enginetest.FaultRefuse {
-			assert.ErrorContains(t, o.err, "container "+left+" is still paused, thaw it with docker unpause")
+		if o.Hit("ContainerUnpause") && o.Kind == enginetest.FaultRefuse {
+			assert.ErrorContains(t, o.Err, "container "+left+" is still paused, thaw it with docker unpause")
 			return
 		}
 		assert.Equal(t, left, "")

@@ -19,7 +19,7 @@ func TestAJournalThatTheStoreHasNotRecordedChangesNothing(t *testing.T) {
 	for name, forge := range map[string]func(docker *enginetest.Docker, dead *enginetest.FakeContainer){
 		"never recorded": func(docker *enginetest.Docker, dead *enginetest.FakeContainer) { delete(docker.Records, dead.ID) },
 		"of another journal": func(docker *enginetest.Docker, dead *enginetest.FakeContainer) {
-			docker.Records[dead.ID] = journalText(soundJournal())
+			docker.Records[dead.ID] = `{"name":"another"}`
 		},
 		"of another worker": func(docker *enginetest.Docker, dead *enginetest.FakeContainer) {
 			docker.Records[docker.NewID()] = docker.Records[dead.ID]

@@ -128,8 +128,8 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 		_, err := e.Replace(ctx, stopOthers(), nil)
 		return err
 	}
-	withFaults(t, []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultLoseAnswer, enginetest.FaultCancelBefore, enginetest.FaultCancelAfter, enginetest.FaultDie}, scene, replace, func(t *testing.T, o outcome) {
-		docker := o.docker
+	withFaults(t, []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultLoseAnswer, enginetest.FaultCancelBefore, enginetest.FaultCancelAfter, enginetest.FaultDie}, scene, replace, func(t *testing.T, o enginetest.Outcome) {
+		docker := o.Docker
 		wasTold := told
 		docker.ClientDies()
 		docker.Wait(time.Minute / 2)

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
@@ -86,7 +86,7 @@ func (e *Engine) Thaw(ctx context.Context, containers []string) error {
 // Restore brings a snapshot back as a new container. The original is not
 // touched. Everything is checked before anything is made; if making it fails,
 // what was made is removed.
-func (e *Engine) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (copies.Restored, error) {
+func (e *Engine) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (build.Restored, error) {
 	return e.copies.Restore(ctx, o, p)
 }
 

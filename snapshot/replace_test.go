@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -96,20 +97,20 @@ func TestReplaceIsDoneOrUndone(t *testing.T) {
 				return err
 			}
 			kinds := []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultLoseAnswer, enginetest.FaultCancelBefore, enginetest.FaultCancelAfter, enginetest.FaultDie}
-			withFaults(t, kinds, scene, operate, func(t *testing.T, o outcome) { checkReplaced(t, o, old) })
+			withFaults(t, kinds, scene, operate, func(t *testing.T, o enginetest.Outcome) { checkReplaced(t, o, old) })
 		})
 	}
 }
 
 // checkReplaced checks that after a fault either everything is as it was captured,
 // or as it was, if need be after one recovery.
-func checkReplaced(t *testing.T, o outcome, old enginetest.FakeContainer) {
+func checkReplaced(t *testing.T, o enginetest.Outcome, old enginetest.FakeContainer) {
 	t.Helper()
-	docker := o.docker
+	docker := o.Docker
 	docker.ClientDies()
 	docker.Wait(time.Minute / 2) // what was made and never ran counts as dead
 	_, err := engineOf(docker).Recover(t.Context(), "", nil)
-	assert.NilError(t, err, "%v", o.err)
+	assert.NilError(t, err, "%v", o.Err)
 	for line := range strings.Lines(docker.World()) {
 		assert.Assert(t, !strings.Contains(line, "-replaced-") && !strings.HasPrefix(line, "container cua-"), "%s", docker.World())
 	}
@@ -119,7 +120,7 @@ func checkReplaced(t *testing.T, o outcome, old enginetest.FakeContainer) {
 		assert.Equal(t, web.State, "running")
 		return
 	}
-	assert.Assert(t, o.err != nil || o.kind == enginetest.FaultDie)
+	assert.Assert(t, o.Err != nil || o.Kind == enginetest.FaultDie)
 	assert.Equal(t, docker.Data(), "two")
 	if old.ID == "" {
 		assert.Assert(t, web == nil, docker.World())
@@ -165,4 +166,29 @@ func TestReplaceAPausedOneShot(t *testing.T) {
 	_, err := engineOf(docker).Replace(ctx, replaceOptions(), nil)
 	assert.NilError(t, err)
 	assertReplaced(t, docker, web.ID)
+}
+
+func TestReplaceShowsTheLogOfWhatFailed(t *testing.T) {
+	docker := withTwo(t)
+	docker.OnStart = func(c *enginetest.FakeContainer) {
+		if c.Name == "web" && c.Files == "one" {
+			c.End(docker.Clock)
+			c.ExitCode = 3
+			for n := range 30 {
+				c.Log += fmt.Sprintf("line %d\n", n)
+			}
+			c.Log += "no such table\r\n"
+		}
+	}
+	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
+	assert.ErrorContains(t, err, "container web did not stay up: its command ended with status 3\nthe last lines of its log:\n  line 11\n")
+	assert.ErrorContains(t, err, "  line 29\n  no such table\neverything was put back: container web")
+	assert.Equal(t, strings.Count(err.Error(), "\n  "), 20)
+	assert.Equal(t, docker.Data(), "two")
+
+	o := replaceOptions()
+	o.Wait = false // nobody judges
+	_, err = engineOf(docker).Replace(t.Context(), o, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, docker.FindContainer("web").State, "exited")
 }

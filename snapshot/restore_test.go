@@ -13,8 +13,8 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/go-connections/nat"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
@@ -25,7 +25,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-func restore1(t *testing.T, docker *enginetest.Docker, o runconfig.RestoreOptions) (copies.Restored, []string) {
+func restore1(t *testing.T, docker *enginetest.Docker, o runconfig.RestoreOptions) (build.Restored, []string) {
 	t.Helper()
 	var got enginetest.Events
 	restored, err := engineOf(docker).Restore(t.Context(), o, got.Progress)

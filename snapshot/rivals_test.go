@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -172,7 +173,7 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 		{pending.LabelMade: `["kept"]`},
 		{pending.LabelMade: `nonsense`},
 		{pending.LabelJournal: `nonsense`},
-		{pending.LabelJournal: forgedJournal(docker)},
+		{pending.LabelJournal: fmt.Sprintf(`{"name":"web","old":%q,"old_name":"web","snapshot":"20260131-120000-000001","worker":"precious","volumes":["data"]}`, docker.FindContainer("web").ID)},
 	} {
 		maps.Copy(journal, volumebackup.JournalLabels("v1"))
 		journal[volumebackup.LabelPurpose] = "create"

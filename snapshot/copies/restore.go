@@ -22,25 +22,25 @@ import (
 // Restore brings a snapshot back as a new container. The original is not
 // touched. Everything is checked before anything is made; if making it fails,
 // what was made is removed.
-func (cp *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (Restored, error) {
+func (cp *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (build.Restored, error) {
 	watch := plan.StartWatch(cp.now)
 	s, err := cp.catalog.Resolve(ctx, o.Snapshot)
 	if err != nil {
-		return Restored{}, err
+		return build.Restored{}, err
 	}
 	volumes, err := cp.archives.At(ctx, s)
 	if err != nil {
-		return Restored{}, err
+		return build.Restored{}, err
 	}
 	cp = cp.inStore(volumes)
 	p.Status("check", "checking what "+string(s.ID)+" needs")
 	r, err := cp.planRestore(ctx, s, o, p)
 	if err != nil {
-		return Restored{}, err
+		return build.Restored{}, err
 	}
 	watch.Lap("check")
 	r.noteBinds(p)
-	result := Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
+	result := build.Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
 	if o.DryRun {
 		err := cp.checkContent(ctx, r, p)
 		result.Timings = watch.Done()
@@ -50,7 +50,7 @@ func (cp *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p pla
 		p.Warn("check", step.String())
 	}
 	if err := cp.applyRestore(ctx, r, &result, p); err != nil {
-		return Restored{}, err
+		return build.Restored{}, err
 	}
 	watch.Lap("create")
 	if r.gone {
@@ -192,7 +192,7 @@ func copyName(s catalog.Snapshot, asked, suffix string) (string, error) {
 // that fails because a port is taken by something that is not a container is
 // tried again with another port, on a new container: one whose start has failed
 // must not be started twice (moby#51758: it would have no network).
-func (cp *Copier) applyRestore(ctx context.Context, r restore, result *Restored, p plan.Progress) (err error) {
+func (cp *Copier) applyRestore(ctx context.Context, r restore, result *build.Restored, p plan.Progress) (err error) {
 	u := dockerop.Undo{P: p}
 	defer func() { u.Unless(ctx, &err) }()
 	cp.ClearCopies(ctx, p)

@@ -32,7 +32,6 @@ type Journal struct {
 	Aside    string    `json:"aside,omitempty"`    // what it is called meanwhile
 	Running  bool      `json:"running,omitempty"`  // it was running
 	Paused   bool      `json:"paused,omitempty"`   // and paused
-	Dead     bool      `json:"dead,omitempty"`     // the engine could not remove it to the end
 	OneShot  bool      `json:"one_shot,omitempty"` // it runs, and the engine removes it when it stops (--rm)
 	Timeout  int       `json:"timeout,omitempty"`  // seconds that it has to stop
 	Policy   string    `json:"policy,omitempty"`   // its restart policy, which is switched off meanwhile

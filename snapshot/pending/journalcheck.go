@@ -20,9 +20,9 @@ import (
 
 // Bounds of a journal.
 const (
-	MaxJournal      = 1 << 20 // bytes
-	MaxJournalItems = 10_000  // in each list
-	MaxJournalName  = 1024    // bytes of a name
+	maxJournal      = 1 << 20 // bytes
+	maxJournalItems = 10_000  // in each list
+	maxJournalName  = 1024    // bytes of a name
 	maxVolumeName   = 255
 	workerDigits    = 6 // at the end of a worker's name
 )
@@ -56,7 +56,7 @@ func JournalOf(w Worker) (Journal, error) {
 }
 
 func decodeJournal(text string) (j Journal, err error) {
-	if len(text) > MaxJournal {
+	if len(text) > maxJournal {
 		return Journal{}, fmt.Errorf("it has %d bytes", len(text))
 	}
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
@@ -101,7 +101,7 @@ func (j Journal) namesItsWorker() bool {
 // checkOld checks what the journal says of the container that is replaced.
 func (j Journal) checkOld() error {
 	if j.Old == "" {
-		if j.OldName != "" || j.Aside != "" || j.Running || j.Paused || j.Dead || j.OneShot || j.Policy != "" || len(j.Holds) > 0 {
+		if j.OldName != "" || j.Aside != "" || j.Running || j.Paused || j.OneShot || j.Policy != "" || len(j.Holds) > 0 {
 			return errors.New("it describes a container that was gone")
 		}
 		return nil
@@ -118,7 +118,7 @@ func (j Journal) checkOld() error {
 
 func (j Journal) checkVolumes() error {
 	for _, list := range [][]string{j.Volumes, j.Found, j.Made, j.Holds} {
-		if len(list) > MaxJournalItems {
+		if len(list) > maxJournalItems {
 			return fmt.Errorf("%d volumes", len(list))
 		}
 		for _, name := range list {
@@ -141,7 +141,7 @@ func (j Journal) checkVolumes() error {
 }
 
 func (j Journal) checkOthers() error {
-	if len(j.Others) > MaxJournalItems {
+	if len(j.Others) > maxJournalItems {
 		return fmt.Errorf("%d containers", len(j.Others))
 	}
 	for _, o := range j.Others {
@@ -157,11 +157,11 @@ func (j Journal) checkOthers() error {
 
 // checkEndpoints refuses endpoints that no engine reports.
 func checkEndpoints(e dockerop.Endpoints) error {
-	if len(e) > MaxJournalItems {
+	if len(e) > maxJournalItems {
 		return fmt.Errorf("%d networks", len(e))
 	}
 	for name := range e {
-		if name == "" || len(name) > MaxJournalName {
+		if name == "" || len(name) > maxJournalName {
 			return fmt.Errorf("network %.200q", name)
 		}
 	}
@@ -170,7 +170,7 @@ func checkEndpoints(e dockerop.Endpoints) error {
 
 func isFullID(id string) bool { return labels.IsDigits(id, dockerop.FullID, dockerop.FullID) }
 
-func isName(name string) bool { return len(name) <= MaxJournalName && labels.IsContainerName(name) }
+func isName(name string) bool { return len(name) <= maxJournalName && labels.IsContainerName(name) }
 
 // isVolumeName tells whether a volume can have that name. Drivers have ideas of their
 // own about it, but a path would be a bind mount.

@@ -8,7 +8,6 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 )
 
 // dataState says what volumes hold after a restore in place that could not be
@@ -61,28 +60,28 @@ func (e *UndoError) Unwrap() error { return e.Err }
 
 // account describes exactly what there is after undoing has failed, as it is
 // observed now.
-func (rp *Replacer) account(ctx context.Context, j pending.Journal, data dataState) string {
+func (b *rollback) account(ctx context.Context) string {
 	lines := []string{"Nothing was deleted. What there is now:"}
 	say := func(format string, args ...any) { lines = append(lines, "  - "+fmt.Sprintf(format, args...)) }
-	if j.Old != "" {
-		say("the container itself (%s) %s", j.Old[:dockerop.ShortID], rp.situation(ctx, j.Old))
+	if b.journal.Old != "" {
+		say("the container itself (%s) %s", b.journal.Old[:dockerop.ShortID], b.engine.situation(ctx, b.journal.Old))
 	}
-	made, err := rp.findMade(ctx, j.Name, j.Snapshot, j.Old)
+	made, err := b.engine.findMade(ctx, b.journal.Name, b.journal.Snapshot, b.journal.Old)
 	if err == nil && made != nil {
 		say("the new container (%s) %s", made.ID[:dockerop.ShortID], describeState(*made))
 	}
-	if volumes := j.Written(); len(volumes) > 0 {
-		say("its volumes %s: %s", data, strings.Join(volumes, ", "))
+	if volumes := b.journal.Written(); len(volumes) > 0 {
+		say("its volumes %s: %s", b.data, strings.Join(volumes, ", "))
 	}
-	for _, o := range j.Others {
-		say("container %s, which shares them, %s", o.Name, rp.situation(ctx, o.ID))
+	for _, o := range b.journal.Others {
+		say("container %s, which shares them, %s", o.Name, b.engine.situation(ctx, o.ID))
 	}
-	safety, err := rp.findSafety(ctx, j)
+	safety, err := b.findSafety(ctx)
 	switch {
 	case err != nil:
-		say("the snapshot %s should hold what there was, but the engine does not show it: %v", j.Safety, err)
+		say("the snapshot %s should hold what there was, but the engine does not show it: %v", b.journal.Safety, err)
 	case safety != nil:
-		say("the snapshot %s holds what there was", j.Safety)
+		say("the snapshot %s holds what there was", b.journal.Safety)
 	default:
 		say("there is no snapshot of what there was")
 	}

@@ -58,10 +58,10 @@ func (rp *Replacer) stepAside(ctx context.Context, j pending.Journal) error {
 	return context.Cause(ctx)
 }
 
-// StartOthers lets those run again that were stopped for their volumes, and returns
+// startOthers lets those run again that were stopped for their volumes, and returns
 // why some do not. That is no reason to roll anything back, but the journal has to
 // stay until they run. One that somebody has removed is only told.
-func (rp *Replacer) StartOthers(ctx context.Context, others []pending.Other, p plan.Progress) error {
+func (rp *Replacer) startOthers(ctx context.Context, others []pending.Other, p plan.Progress) error {
 	var failed error
 	for _, o := range others {
 		err := rp.startOther(ctx, o)

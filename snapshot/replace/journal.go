@@ -12,9 +12,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// NewJournal says how everything is now. An empty safety means that there will
+// newJournal says how everything is now. An empty safety means that there will
 // be no safety snapshot.
-func NewJournal(r Replacement, safety labels.ID) pending.Journal {
+func newJournal(r replacement, safety labels.ID) pending.Journal {
 	j := pending.Journal{Name: r.Name, Snapshot: r.Snapshot.ID, Safety: safety, Others: r.Others}
 	for _, v := range r.Volumes {
 		switch {
@@ -34,20 +34,19 @@ func NewJournal(r Replacement, safety labels.ID) pending.Journal {
 	j.Aside = pending.AsideName(j.OldName, j.Old)
 	j.Paused = r.Old.State.Paused
 	j.Running = r.Old.State.Running || r.Old.State.Restarting
-	j.Dead = r.isDead()
 	j.OneShot = runconfig.IsOneShot(*r.Old)
 	j.Timeout = runconfig.StopTimeout(*r.Old)
 	j.Holds = dockerop.MountedVolumes(*r.Old)
 	j.Endpoints = runconfig.EndpointsOf(*r.Old)
-	if policy := r.Old.HostConfig.RestartPolicy; !policy.IsNone() && !j.Dead {
+	if policy := r.Old.HostConfig.RestartPolicy; !policy.IsNone() {
 		j.Policy, j.Retries = string(policy.Name), policy.MaximumRetryCount
 	}
 	return j
 }
 
-// LockOptions describe the worker that holds the lock. It has the volumes mounted:
+// lockOptions describe the worker that holds the lock. It has the volumes mounted:
 // so the engine keeps those of a container that it removes when it stops.
-func LockOptions(j pending.Journal) (volumebackup.RestoreOptions, error) {
+func lockOptions(j pending.Journal) (volumebackup.RestoreOptions, error) {
 	present := slices.DeleteFunc(dockerop.Distinct(j.Holds, j.Volumes), func(name string) bool { return slices.Contains(j.Found, name) })
 	if err := j.Check(); err != nil {
 		return volumebackup.RestoreOptions{}, fmt.Errorf("write journal: %w", err)

@@ -9,7 +9,7 @@ import (
 
 // noteKept says the same of the bind mounts of a container that is restored in
 // place.
-func (r *Replacement) noteKept(p plan.Progress) {
+func (r *replacement) noteKept(p plan.Progress) {
 	if !r.foreign && runconfig.KnowsBinds(r.Spec.Config.Labels) {
 		return
 	}

@@ -31,7 +31,7 @@ func (e *NotReadyError) Error() string {
 
 // What of a log is shown.
 const (
-	ShownLines      = 20
+	shownLines      = 20
 	shownLineLength = 500
 	maxLogRead      = 1 << 20
 )
@@ -45,7 +45,7 @@ func (rp *Replacer) notReady(ctx context.Context, c container.InspectResponse, n
 
 // lastLines are the last lines that a container wrote. Where its log driver cannot be read there are none.
 func (rp *Replacer) lastLines(ctx context.Context, c container.InspectResponse) []string {
-	logs, err := rp.docker.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(ShownLines)})
+	logs, err := rp.docker.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(shownLines)})
 	if err != nil {
 		return nil
 	}
@@ -62,13 +62,13 @@ func (rp *Replacer) lastLines(ctx context.Context, c container.InspectResponse) 
 	}
 	var lines []string
 	for line := range strings.Lines(text.String()) {
-		lines = append(lines, Cut(strings.TrimRight(line, "\r\n")))
+		lines = append(lines, cut(strings.TrimRight(line, "\r\n")))
 	}
-	return lines[max(0, len(lines)-ShownLines):]
+	return lines[max(0, len(lines)-shownLines):]
 }
 
-// Cut shortens a line that nobody wants to read to its end.
-func Cut(line string) string {
+// cut shortens a line that nobody wants to read to its end.
+func cut(line string) string {
 	if len(line) > shownLineLength {
 		line = strings.ToValidUTF8(line[:shownLineLength], "") + " …"
 	}
@@ -81,7 +81,7 @@ func lastCheck(h *container.Health) string {
 		return ""
 	}
 	last := h.Log[len(h.Log)-1]
-	output := Cut(strings.Join(strings.Fields(last.Output), " "))
+	output := cut(strings.Join(strings.Fields(last.Output), " "))
 	if output == "" {
 		return fmt.Sprintf("; its last check ended with status %d", last.ExitCode)
 	}

@@ -3,8 +3,8 @@ package replace
 import (
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -28,7 +28,7 @@ const (
 
 // Result says what a restore in place did, or with DryRun would do.
 type Result struct {
-	copies.Restored
+	build.Restored
 	Old     string                   // name of the container that is replaced; empty: it is gone
 	Stops   bool                     // it runs, so it is stopped
 	Others  []string                 // names of the containers that are stopped meanwhile

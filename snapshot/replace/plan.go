@@ -19,8 +19,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// Replacement is a restore in place that was thought through.
-type Replacement struct {
+// replacement is a restore in place that was thought through.
+type replacement struct {
 	Snapshot catalog.Snapshot
 	Name     string                     // of the container, before and after
 	Old      *container.InspectResponse // nil: it is gone
@@ -55,16 +55,16 @@ func (rp *Replacer) findReplaced(ctx context.Context, s catalog.Snapshot, asked 
 	return nil, nil
 }
 
-// PlanReplace decides everything, and makes nothing.
-func (rp *Replacer) PlanReplace(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o Options, p plan.Progress) (Replacement, error) {
+// planReplace decides everything, and makes nothing.
+func (rp *Replacer) planReplace(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o Options, p plan.Progress) (replacement, error) {
 	sp, lost, err := runconfig.Decode(s.Config)
 	if err != nil {
-		return Replacement{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
+		return replacement{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
 	}
 	for _, field := range lost {
 		p.Warn("check", "this version does not know "+field+" and leaves it out")
 	}
-	r := Replacement{Snapshot: s, Name: o.Name, Old: old, Spec: &sp, Start: runconfig.StartAfterRestore(s, o.Start)}
+	r := replacement{Snapshot: s, Name: o.Name, Old: old, Spec: &sp, Start: runconfig.StartAfterRestore(s, o.Start)}
 	switch {
 	case r.Name == "":
 		r.Name = s.Container.Name
@@ -80,7 +80,7 @@ func (rp *Replacer) PlanReplace(ctx context.Context, s catalog.Snapshot, old *co
 	}
 	around, err := rp.build.Look(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), r.places()))
 	if err != nil {
-		return Replacement{}, err
+		return replacement{}, err
 	}
 	if r.foreign = s.IsForeign(around.Info.ID, around.Key); r.foreign {
 		sp.ForgetForeign(o.Labels)
@@ -88,20 +88,20 @@ func (rp *Replacer) PlanReplace(ctx context.Context, s catalog.Snapshot, old *co
 	sp.BlankInherited(around.Inherited)
 	dependents, err := rp.dependents(ctx, old, around)
 	if err != nil {
-		return Replacement{}, err
+		return replacement{}, err
 	}
 	renamed, err := rp.renamed(ctx, s, old, o.Name)
 	if err != nil {
-		return Replacement{}, err
+		return replacement{}, err
 	}
-	r.FindProblems(around, append(dependents, renamed...), o, rp.build.ReservedVolumes())
+	r.findProblems(around, append(dependents, renamed...), o, rp.build.ReservedVolumes())
 	return r, rp.lookAtOthers(ctx, &r)
 }
 
 // lookAtOthers completes what is known of those that are going to be stopped,
 // and finds those that stopping would destroy. They are put in the order in
 // which they can be started: one after those that it depends on.
-func (rp *Replacer) lookAtOthers(ctx context.Context, r *Replacement) error {
+func (rp *Replacer) lookAtOthers(ctx context.Context, r *replacement) error {
 	peers := make(map[string][]string, len(r.Others))
 	var others []pending.Other
 	for _, o := range r.Others {
@@ -121,12 +121,12 @@ func (rp *Replacer) lookAtOthers(ctx context.Context, r *Replacement) error {
 		peers[o.ID] = runconfig.PeersOf(*c)
 		others = append(others, o)
 	}
-	r.Others = InOrder(others, peers)
+	r.Others = inOrder(others, peers)
 	return nil
 }
 
-// InOrder sorts containers so that each comes after those that it depends on.
-func InOrder(others []pending.Other, peers map[string][]string) []pending.Other {
+// inOrder sorts containers so that each comes after those that it depends on.
+func inOrder(others []pending.Other, peers map[string][]string) []pending.Other {
 	var sorted []pending.Other
 	for len(others) > 0 {
 		at := slices.IndexFunc(others, func(o pending.Other) bool {
@@ -155,9 +155,9 @@ func (rp *Replacer) renamed(ctx context.Context, s catalog.Snapshot, old *contai
 	}}, nil
 }
 
-// FindProblems finds everything that stands against the replacement, and what the
+// findProblems finds everything that stands against the replacement, and what the
 // user has to know of it. others are the problems that are known already.
-func (r *Replacement) FindProblems(around runconfig.Surroundings, others []plan.Problem, o Options, reserved []string) {
+func (r *replacement) findProblems(around runconfig.Surroundings, others []plan.Problem, o Options, reserved []string) {
 	if old := r.Old; old != nil && dockerop.ContainerName(*old) != r.Name {
 		r.notes = append(r.notes, plan.Step{Op: plan.OpRenameContainer, Target: dockerop.ContainerName(*old), Reason: "it becomes " + r.Name + ", as it was captured"})
 	}
@@ -178,8 +178,8 @@ func (r *Replacement) FindProblems(around runconfig.Surroundings, others []plan.
 		problems = append(problems, r.Spec.AddressProblems(around)...)
 	}
 	problems = append(problems, r.holders(around, o.StopOthers)...)
-	problems = append(problems, r.PeerProblems(around)...)
-	problems = append(problems, r.Unsaved(o)...)
+	problems = append(problems, r.peerProblems(around)...)
+	problems = append(problems, r.unsaved(o)...)
 	if o.SkipMissing {
 		var left plan.Plan
 		left, problems = r.Spec.LeaveOut(problems)
@@ -193,7 +193,7 @@ func (r *Replacement) FindProblems(around runconfig.Surroundings, others []plan.
 }
 
 // kept are the volumes that are left as they are.
-func (r *Replacement) kept() plan.Plan {
+func (r *replacement) kept() plan.Plan {
 	var steps plan.Plan
 	for _, v := range r.Volumes {
 		if v.Kept != "" {
@@ -211,7 +211,7 @@ func without(containers []container.Summary, old *container.InspectResponse) []c
 }
 
 // missingVolumes are those that have to be made before the container.
-func (r *Replacement) missingVolumes() []volume.CreateOptions {
+func (r *replacement) missingVolumes() []volume.CreateOptions {
 	var missing []volume.CreateOptions
 	for _, v := range r.Volumes {
 		if !v.Exists && !v.IsAnonymous() {
@@ -223,7 +223,7 @@ func (r *Replacement) missingVolumes() []volume.CreateOptions {
 
 // holders finds the running containers that see the content of a volume which is going
 // to be written.
-func (r *Replacement) holders(around runconfig.Surroundings, stopThem bool) []plan.Problem {
+func (r *replacement) holders(around runconfig.Surroundings, stopThem bool) []plan.Problem {
 	var problems []plan.Problem
 	written := r.written()
 	r.storage = around.Storage.And(r.missingVolumes())
@@ -245,9 +245,9 @@ func (r *Replacement) holders(around runconfig.Surroundings, stopThem bool) []pl
 	return problems
 }
 
-// Peers are those of the others that have to run before the container can start,
+// peers are those of the others that have to run before the container can start,
 // and what they themselves need.
-func (r *Replacement) Peers() []pending.Other {
+func (r *replacement) peers() []pending.Other {
 	words := r.Spec.Peers()
 	for i, o := range slices.Backward(r.Others) {
 		if o.IsOneOf(words) {
@@ -257,14 +257,10 @@ func (r *Replacement) Peers() []pending.Other {
 	return nil
 }
 
-// isDead tells whether the engine could not remove the old container to the end:
-// it can do nothing any more but be removed.
-func (r *Replacement) isDead() bool { return r.Old != nil && r.Old.State.Dead }
-
-// Unsaved finds what a safety snapshot would not hold, or what could not be put
+// unsaved finds what a safety snapshot would not hold, or what could not be put
 // back without one.
-func (r *Replacement) Unsaved(o Options) []plan.Problem {
-	if r.Old == nil || r.isDead() {
+func (r *replacement) unsaved(o Options) []plan.Problem {
+	if r.Old == nil {
 		return nil
 	}
 	if o.NoSafety {
@@ -289,9 +285,9 @@ func (r *Replacement) Unsaved(o Options) []plan.Problem {
 	return problems
 }
 
-// PeerProblems finds containers that the new one needs to start, and that do not
+// peerProblems finds containers that the new one needs to start, and that do not
 // run.
-func (r *Replacement) PeerProblems(around runconfig.Surroundings) []plan.Problem {
+func (r *replacement) peerProblems(around runconfig.Surroundings) []plan.Problem {
 	var problems []plan.Problem
 	for _, peer := range r.Spec.Peers() {
 		c := around.Container(peer)

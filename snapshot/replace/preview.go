@@ -13,7 +13,7 @@ import (
 
 // preview says what a restore in place would do, or everything that stands
 // against it. It makes nothing but a worker that may only read.
-func (t *Transaction) preview(ctx context.Context) (Result, error) {
+func (t *transaction) preview(ctx context.Context) (Result, error) {
 	problems, err := t.previewVolumes(ctx)
 	if problems = append(t.Plan.problems, problems...); len(problems) > 0 {
 		return Result{}, errors.Join(&plan.ProblemsError{Problems: problems}, err)
@@ -30,7 +30,7 @@ func (t *Transaction) preview(ctx context.Context) (Result, error) {
 
 // previewVolumes checks the archives, and compares with them what is in the
 // volumes now.
-func (t *Transaction) previewVolumes(ctx context.Context) (problems []plan.Problem, err error) {
+func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Problem, err error) {
 	var targets, present []volumebackup.Target
 	var names []string
 	for _, target := range t.targets() {
@@ -69,12 +69,12 @@ func (t *Transaction) previewVolumes(ctx context.Context) (problems []plan.Probl
 	return problems, nil
 }
 
-func (r *Replacement) exists(volume string) bool {
+func (r *replacement) exists(volume string) bool {
 	return slices.ContainsFunc(r.Volumes, func(v runconfig.PlacedVolume) bool { return v.Create.Name == volume && v.Exists })
 }
 
 // changes says what a restore did to each volume, or would do.
-func (r *Replacement) changes(targets []volumebackup.Target, results []volumebackup.RestoreResult) []VolumeChange {
+func (r *replacement) changes(targets []volumebackup.Target, results []volumebackup.RestoreResult) []VolumeChange {
 	var changes []VolumeChange
 	for _, v := range r.Volumes {
 		at := slices.IndexFunc(targets, func(target volumebackup.Target) bool { return target.Volume == v.Create.Name })

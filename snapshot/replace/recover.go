@@ -33,7 +33,7 @@ func (rp *Replacer) Recover(ctx context.Context, r pending.Operation, p plan.Pro
 	case r.IsLeftover():
 		return rp.finishSettled(ctx, r, p)
 	}
-	options, err := LockOptions(r.Journal)
+	options, err := lockOptions(r.Journal)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (rp *Replacer) concludeReplace(ctx context.Context, j pending.Journal, dead
 	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	if made == "" {
-		text, err := rp.UndoCrashed(ctx, j, later, p)
+		text, err := rp.rollBackLater(j, p).runAfterStop(ctx)
 		if text == "" {
 			return "", err
 		}

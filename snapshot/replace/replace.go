@@ -46,7 +46,7 @@ func (rp *Replacer) tryReplace(ctx context.Context, o Options, watch *plan.Stopw
 		return Result{}, err
 	}
 	p.Status("check", "checking what "+string(s.ID)+" needs")
-	plan, err := rp.PlanReplace(ctx, s, old, o, p)
+	plan, err := rp.planReplace(ctx, s, old, o, p)
 	if err != nil {
 		return Result{}, err
 	}
@@ -63,7 +63,7 @@ func (rp *Replacer) tryReplace(ctx context.Context, o Options, watch *plan.Stopw
 		}
 		rp = rp.inStore(volumes)
 	}
-	t := &Transaction{engine: rp, Plan: plan, options: o, p: p, watch: watch}
+	t := &transaction{engine: rp, Plan: plan, options: o, p: p, watch: watch}
 	defer t.close()
 	if o.DryRun || len(plan.problems) > 0 {
 		return t.preview(ctx)
@@ -107,17 +107,17 @@ func (rp *Replacer) makeWay(ctx context.Context, s catalog.Snapshot, old *contai
 	return pending.ErrMoved
 }
 
-// Saves tells whether there will be a safety snapshot: of a container that is
-// gone, or dead, only if it has left volumes.
-func (r *Replacement) Saves(o Options) bool {
-	if o.NoSafety || r.Old != nil && !r.isDead() {
+// saves tells whether there will be a safety snapshot: of a container that is
+// gone only if it has left volumes.
+func (r *replacement) saves(o Options) bool {
+	if o.NoSafety || r.Old != nil {
 		return !o.NoSafety
 	}
 	return slices.ContainsFunc(r.Volumes, func(v runconfig.PlacedVolume) bool { return (v.Exists || v.Elsewhere) && v.Archive != nil })
 }
 
-// Steps are what the transaction does, in order.
-func (r *Replacement) Steps(o Options) plan.Plan {
+// steps are what the transaction does, in order.
+func (r *replacement) steps(o Options) plan.Plan {
 	steps := slices.Clone(r.notes)
 	for _, other := range r.Others {
 		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: other.Name, Reason: "shares a volume; it is started again"})
@@ -125,7 +125,7 @@ func (r *Replacement) Steps(o Options) plan.Plan {
 	if r.Old != nil && r.Old.State.Running {
 		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: dockerop.ContainerName(*r.Old), Reason: r.Old.ID[:dockerop.ShortID]})
 	}
-	if r.Saves(o) {
+	if r.saves(o) {
 		steps = append(steps, plan.Step{Op: plan.OpCreateSnapshot, Target: r.Name, Reason: "to go back to"})
 	}
 	for _, v := range r.Volumes {

@@ -20,132 +20,142 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// UndoCrashed takes a restore in place back that somebody else has begun, and of
-// which it is not known what its last call was.
-func (rp *Replacer) UndoCrashed(ctx context.Context, j pending.Journal, when timing, p plan.Progress) (string, error) {
-	if err := rp.AwaitStop(context.WithoutCancel(ctx), j, p); err != nil {
-		return "", err
-	}
-	return rp.UndoReplace(ctx, j, when, p)
-}
+// rollback puts everything back that a restore in place has changed. What was done is
+// observed, not remembered, so it serves a transaction that failed as well as one of which
+// only the journal is left, and doing it twice does no harm.
+type rollback struct {
+	engine  *Replacer
+	journal pending.Journal
+	p       plan.Progress
+	when    timing
+	made    []string  // volumes that this restore has made, and that go
+	data    dataState // what the other volumes hold
 
-// UndoReplace takes a restore in place back, whatever of it was done: that is
-// observed, so it serves a transaction that failed as well as one of which only
-// the journal is left, and doing it twice does no harm. It works after Ctrl-C.
-// It returns what was put back, for people. What it could not put back, it tells
-// in an [UndoError]; if that is only that another container does not start again, in
-// a [NotStartedError].
-func (rp *Replacer) UndoReplace(ctx context.Context, j pending.Journal, when timing, p plan.Progress) (string, error) {
-	ctx = context.WithoutCancel(ctx)
-	b := rollBack{when: when, data: dataSafe}
-	if len(j.Volumes) > 0 {
-		b.data = dataMixed
-	}
-	text, err := rp.putBack(ctx, j, &b, p)
-	switch {
-	case err == nil && b.notStarted == nil:
-		return text, nil
-	case err == nil:
-		return text, &NotStartedError{Container: j.Name, Err: b.notStarted}
-	}
-	if b.data == dataSafe { // else they would work with a mixture
-		err = errors.Join(err, rp.StartOthers(ctx, j.Others, p))
-	}
-	return "", &UndoError{Container: j.Name, State: rp.account(ctx, j, b.data), Err: err}
+	notStarted error // why others could not be started again
 }
 
 // timing says when a restore in place is rolled back.
 type timing int
 
 const (
-	AtOnce timing = iota // by the transaction that failed
+	atOnce timing = iota // by the transaction that failed
 	later                // by another process, after whatever has happened meanwhile
 )
 
-// rollBack is how far putting everything back has come.
-type rollBack struct {
-	when       timing
-	data       dataState // what the volumes hold
-	notStarted error     // why others could not be started again
+// rollBackLater is the rollback of an operation of which only the journal is left: it may
+// have come anywhere.
+func (rp *Replacer) rollBackLater(j pending.Journal, p plan.Progress) *rollback {
+	b := &rollback{engine: rp, journal: j, p: p, when: later, made: j.Made, data: dataMixed}
+	if len(j.Volumes) == 0 {
+		b.data = dataSafe
+	}
+	return b
 }
 
-// putBack does the work of undoReplace.
-func (rp *Replacer) putBack(ctx context.Context, j pending.Journal, b *rollBack, p plan.Progress) (string, error) {
-	old, err := rp.findOld(ctx, j)
+// runAfterStop rolls back when the engine may still be stopping a container for a client
+// that is gone.
+func (b *rollback) runAfterStop(ctx context.Context) (string, error) {
+	if err := b.awaitStop(context.WithoutCancel(ctx)); err != nil {
+		return "", err
+	}
+	return b.run(ctx)
+}
+
+// run rolls back; it works after Ctrl-C. It returns what was put back, for people. What
+// could not be put back is told in an [UndoError]; if that is only that another container
+// does not start again, in a [NotStartedError] beside the text.
+func (b *rollback) run(ctx context.Context) (string, error) {
+	ctx = context.WithoutCancel(ctx)
+	text, err := b.putBack(ctx)
+	switch {
+	case err == nil && b.notStarted == nil:
+		return text, nil
+	case err == nil:
+		return text, &NotStartedError{Container: b.journal.Name, Err: b.notStarted}
+	}
+	if b.data == dataSafe { // else they would work with a mixture
+		err = errors.Join(err, b.engine.startOthers(ctx, b.journal.Others, b.p))
+	}
+	return "", &UndoError{Container: b.journal.Name, State: b.account(ctx), Err: err}
+}
+
+// putBack does the work of run.
+func (b *rollback) putBack(ctx context.Context) (string, error) {
+	old, err := b.findOld(ctx)
 	if err != nil {
 		return "", err
 	}
-	if old != nil && dockerop.ContainerName(*old) == j.OldName {
+	if old != nil && dockerop.ContainerName(*old) == b.journal.OldName {
 		b.data = dataSafe // it had not stepped aside
 	}
-	if err := rp.docker.Discard(ctx, j.Worker); err != nil {
+	if err := b.engine.docker.Discard(ctx, b.journal.Worker); err != nil {
 		return "", fmt.Errorf("end the worker that writes the volumes: %w", err)
 	}
-	made, err := rp.findMade(ctx, j.Name, j.Snapshot, j.Old)
+	made, err := b.engine.findMade(ctx, b.journal.Name, b.journal.Snapshot, b.journal.Old)
 	if err != nil {
 		return "", err
 	}
-	if over, err := rp.isOver(ctx, j, old, made, b, p); over != "" || err != nil {
+	if over, err := b.isOver(ctx, old, made); over != "" || err != nil {
 		return over, err
 	}
 	if made != nil {
-		if err := rp.docker.Discard(ctx, made.ID); err != nil {
+		if err := b.engine.docker.Discard(ctx, made.ID); err != nil {
 			return "", fmt.Errorf("remove the new container %s: %w", made.ID[:dockerop.ShortID], err)
 		}
 	}
-	if old != nil && dockerop.ContainerName(*old) == j.OldName {
-		b.notStarted = rp.StartOthers(ctx, j.Others, p)
-		return rp.standUp(ctx, old.ID, j, p)
+	if old != nil && dockerop.ContainerName(*old) == b.journal.OldName {
+		b.notStarted = b.engine.startOthers(ctx, b.journal.Others, b.p)
+		return b.standUp(ctx, old.ID)
 	}
 	if b.when == later {
-		if err := rp.checkFree(ctx, j); err != nil {
+		if err := b.checkFree(ctx); err != nil {
 			return "", err
 		}
 	}
-	if err := rp.putVolumesBack(ctx, old, j, p); err != nil {
+	if err := b.putVolumesBack(ctx, old); err != nil {
 		if errors.Is(err, errMixed) {
-			return rp.leaveStopped(ctx, old, j)
+			return b.leaveStopped(ctx, old)
 		}
 		return "", err
 	}
 	b.data = dataSafe
-	b.notStarted = rp.StartOthers(ctx, j.Others, p) // the container may need one of them to start
+	b.notStarted = b.engine.startOthers(ctx, b.journal.Others, b.p) // the container may need one of them to start
 	if old == nil {
-		return rp.makeAgain(ctx, j, p)
+		return b.makeAgain(ctx)
 	}
-	err = rp.docker.ContainerRename(ctx, old.ID, j.OldName)
+	err = b.engine.docker.ContainerRename(ctx, old.ID, b.journal.OldName)
 	if cerrdefs.IsNotFound(err) { // somebody has removed it since
-		return rp.makeAgain(ctx, j, p)
+		return b.makeAgain(ctx)
 	}
 	if err != nil {
-		return "", fmt.Errorf("rename container %s back to %s: %w", j.Aside, j.OldName, err)
+		return "", fmt.Errorf("rename container %s back to %s: %w", b.journal.Aside, b.journal.OldName, err)
 	}
-	return rp.standUp(ctx, old.ID, j, p)
+	return b.standUp(ctx, old.ID)
 }
 
 // isOver says what there is if nothing is left to take back, or nothing: the old
 // container is gone, and was made again by another attempt to take it back; or
 // there is nothing to make it of. Somebody must have removed it, for we remove it
 // last of all.
-func (rp *Replacer) isOver(ctx context.Context, j pending.Journal, old, made *container.InspectResponse, b *rollBack, p plan.Progress) (string, error) {
-	if old != nil || j.Old == "" || made == nil {
+func (b *rollback) isOver(ctx context.Context, old, made *container.InspectResponse) (string, error) {
+	if old != nil || b.journal.Old == "" || made == nil {
 		return "", nil
 	}
-	safety, err := rp.findSafety(ctx, j)
+	safety, err := b.findSafety(ctx)
 	if err != nil || safety != nil {
 		return "", err
 	}
-	b.notStarted = rp.StartOthers(ctx, j.Others, p)
+	b.notStarted = b.engine.startOthers(ctx, b.journal.Others, b.p)
 	return fmt.Sprintf("container %s (%s) was removed by somebody meanwhile, and there is no snapshot of it: the new container %s (%s) stays",
-		j.OldName, j.Old[:dockerop.ShortID], j.Name, made.ID[:dockerop.ShortID]), nil
+		b.journal.OldName, b.journal.Old[:dockerop.ShortID], b.journal.Name, made.ID[:dockerop.ShortID]), nil
 }
 
 // findSafety finds the safety snapshot; nil: none was taken, or it is gone.
-func (rp *Replacer) findSafety(ctx context.Context, j pending.Journal) (*catalog.Snapshot, error) {
-	if j.Safety == "" {
+func (b *rollback) findSafety(ctx context.Context) (*catalog.Snapshot, error) {
+	if b.journal.Safety == "" {
 		return nil, nil
 	}
-	safety, err := rp.catalog.Resolve(ctx, string(j.Safety))
+	safety, err := b.engine.catalog.Resolve(ctx, string(b.journal.Safety))
 	if cerrdefs.IsNotFound(err) {
 		return nil, nil
 	}
@@ -159,7 +169,7 @@ func (rp *Replacer) findSafety(ctx context.Context, j pending.Journal) (*catalog
 // the other: the others are started, and the old container is removed, unless it is
 // back under its name.
 func (rp *Replacer) finishReplace(ctx context.Context, j pending.Journal, p plan.Progress) error {
-	err := rp.StartOthers(ctx, j.Others, p)
+	err := rp.startOthers(ctx, j.Others, p)
 	if err != nil {
 		err = &NotStartedError{Container: j.Name, Err: err}
 	}
@@ -189,12 +199,12 @@ func (rp *Replacer) removeReplaced(ctx context.Context, j pending.Journal, p pla
 
 // findOld finds the container that was to be replaced. One that the engine is
 // about to remove, because it was made with --rm and has ended, is gone.
-func (rp *Replacer) findOld(ctx context.Context, j pending.Journal) (*container.InspectResponse, error) {
-	old, err := rp.docker.InspectIfThere(ctx, j.Old)
-	if err != nil || old == nil || !j.OneShot || old.State.Running {
+func (b *rollback) findOld(ctx context.Context) (*container.InspectResponse, error) {
+	old, err := b.engine.docker.InspectIfThere(ctx, b.journal.Old)
+	if err != nil || old == nil || !b.journal.OneShot || old.State.Running {
 		return old, err
 	}
-	return nil, rp.docker.AwaitGone(ctx, j.Old)
+	return nil, b.engine.docker.AwaitGone(ctx, b.journal.Old)
 }
 
 // findMade finds the container of that name if it was made from that snapshot,
@@ -214,37 +224,37 @@ var errMixed = errors.New("there is no safety snapshot (--no-safety)")
 // write to them is stopped: a restart of the engine may have started them. A
 // container that came in while they were being written has a mixture, so it gets
 // what was there; what one has written long after that is not overwritten.
-func (rp *Replacer) putVolumesBack(ctx context.Context, old *container.InspectResponse, j pending.Journal, p plan.Progress) error {
+func (b *rollback) putVolumesBack(ctx context.Context, old *container.InspectResponse) error {
 	if old != nil && old.State.Running {
-		if err := rp.docker.Stop(ctx, old.ID, old.State.Paused, nil); err != nil {
-			return fmt.Errorf("stop container %s: %w", j.Aside, err)
+		if err := b.engine.docker.Stop(ctx, old.ID, old.State.Paused, nil); err != nil {
+			return fmt.Errorf("stop container %s: %w", b.journal.Aside, err)
 		}
 	}
-	for _, o := range j.Others {
-		if err := rp.docker.Stop(ctx, o.ID, false, nil); err != nil {
+	for _, o := range b.journal.Others {
+		if err := b.engine.docker.Stop(ctx, o.ID, false, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", o.Name, err)
 		}
 	}
-	if len(j.Volumes) == 0 {
+	if b.data == dataSafe {
 		return nil
 	}
-	if j.Safety == "" {
+	if b.journal.Safety == "" {
 		return errMixed
 	}
-	safety, err := rp.findSafety(ctx, j)
+	safety, err := b.findSafety(ctx)
 	switch {
 	case err != nil:
 		return err
-	case safety == nil && (old == nil || j.Dead):
-		return nil // it was not captured yet: it ended by itself, or steps aside first. They were not touched
+	case safety == nil && old == nil:
+		return nil // it ended by itself before it was captured: the volumes were not touched
 	case safety == nil:
-		return fmt.Errorf("safety snapshot: %w", &catalog.NotFoundError{Word: string(j.Safety)})
+		return fmt.Errorf("safety snapshot: %w", &catalog.NotFoundError{Word: string(b.journal.Safety)})
 	}
-	targets := archivesOf(*safety, j.Volumes)
+	targets := archivesOf(*safety, b.journal.Volumes)
 	if len(targets) == 0 {
 		return nil
 	}
-	volumes, err := rp.build.FillVolumes(ctx, safety.ID, targets, volumebackup.RestoreOptions{Worker: j.Worker}, p) // what is lost was lost before
+	volumes, err := b.engine.build.FillVolumes(ctx, safety.ID, targets, volumebackup.RestoreOptions{Worker: b.journal.Worker}, b.p) // what is lost was lost before
 	return errors.Join(err, volumes.Close())
 }
 
@@ -275,25 +285,25 @@ func (rp *Replacer) abandon(ctx context.Context, lock archives.Worker) {
 
 // checkFree finds whoever has begun to use a volume that is about to be put back
 // after an interruption. It is not stopped: nobody has asked for that.
-func (rp *Replacer) checkFree(ctx context.Context, j pending.Journal) error {
-	if len(j.Volumes) == 0 {
+func (b *rollback) checkFree(ctx context.Context) error {
+	if b.data == dataSafe {
 		return nil
 	}
-	storage, err := storage.Observe(ctx, rp.docker)
+	storage, err := storage.Observe(ctx, b.engine.docker)
 	if err != nil {
 		return err
 	}
-	users, err := rp.build.UsersOf(ctx, storage, j.Volumes)
+	users, err := b.engine.build.UsersOf(ctx, storage, b.journal.Volumes)
 	if err != nil {
 		return err
 	}
 	var failed error
 	for _, c := range users {
-		if c.ID == j.Old || slices.ContainsFunc(j.Others, func(o pending.Other) bool { return o.ID == c.ID }) {
+		if c.ID == b.journal.Old || slices.ContainsFunc(b.journal.Others, func(o pending.Other) bool { return o.ID == c.ID }) {
 			continue
 		}
-		for _, name := range storage.UsesOf(c, j.Volumes) {
-			failed = errors.Join(failed, fmt.Errorf("volume %s is in use by container %s: stop it, then type docker snapshot recover %s", name, dockerop.SummaryName(c), j.Name))
+		for _, name := range storage.UsesOf(c, b.journal.Volumes) {
+			failed = errors.Join(failed, fmt.Errorf("volume %s is in use by container %s: stop it, then type docker snapshot recover %s", name, dockerop.SummaryName(c), b.journal.Name))
 		}
 	}
 	return failed

@@ -15,21 +15,17 @@ import (
 // back: by this transaction, or by the user later. Most is read before the stop;
 // but what is captured is what is there after it, so that nothing is lost that
 // was written in between.
-func (t *Transaction) stopSafely(ctx context.Context) error {
-	stop := func(ctx context.Context) error {
+func (t *transaction) stopSafely(ctx context.Context) error {
+	quiesce := func(ctx context.Context) error {
 		t.watch.Lap("safety")
 		defer t.watch.Lap("stop")
-		t.touched = true
-		j := t.journal
-		if t.Plan.isDead() {
-			j.Old = ""
-		}
-		err := t.engine.stopAll(ctx, j, t.options.StopTimeout, t.p)
+		t.stage = quiescing
+		err := t.engine.stopAll(ctx, t.journal, t.options.StopTimeout, t.p)
 		t.stopping = err != nil && !errors.Is(err, context.Cause(ctx)) // a stop that was not answered goes on
 		return err
 	}
 	if t.options.NoSafety {
-		return stop(ctx)
+		return quiesce(ctx)
 	}
 	t.when.Begin = func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (archives.Backup, error) {
 		return t.worker.Begin(ctx, o, p)
@@ -38,23 +34,18 @@ func (t *Transaction) stopSafely(ctx context.Context) error {
 		if err := t.takeSafety(ctx); err != nil {
 			return err
 		}
-		return stop(ctx)
+		return quiesce(ctx)
 	}
-	t.when.Quiesce = stop
+	t.when.Quiesce = quiesce
 	return t.takeSafety(ctx)
 }
 
-func (t *Transaction) stepAside(ctx context.Context) error {
-	t.touched = true
-	return t.engine.stepAside(ctx, t.journal)
-}
-
-func (t *Transaction) takeSafety(ctx context.Context) (err error) {
+func (t *transaction) takeSafety(ctx context.Context) (err error) {
 	defer t.watch.Lap("safety")
 	o := capture.Options{
 		Trigger: labels.TriggerPreRestore, Description: "before restoring " + string(t.Plan.Snapshot.ID),
 	}
-	if t.Plan.Old != nil && !t.Plan.isDead() {
+	if t.Plan.Old != nil {
 		o.Container = t.Plan.Old.ID
 	} else {
 		if len(t.journal.Volumes) == 0 {

@@ -11,7 +11,7 @@ import (
 var errSelfStop = errors.New("this program runs in it: run it elsewhere")
 
 // checkSelf refuses to stop the container that a program with these mounts runs in.
-func (r *Replacement) checkSelf(mounts []byte) error {
+func (r *replacement) checkSelf(mounts []byte) error {
 	if r.Old != nil && dockerop.RunsIn(mounts, r.Old.ID) {
 		return fmt.Errorf("stop container %s: %w", dockerop.ContainerName(*r.Old), errSelfStop)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -20,30 +19,30 @@ import (
 // They are stopped one after the other, so it can only be the first that still
 // runs, and only if all after it do. Whether it is being stopped cannot be seen,
 // so it is given the time that it has.
-func (rp *Replacer) AwaitStop(ctx context.Context, j pending.Journal, p plan.Progress) error {
+func (b *rollback) awaitStop(ctx context.Context) error {
 	var suspect *pending.Other // the first that runs after the last that does not
-	for _, o := range j.Stopped() {
-		c, err := rp.docker.InspectIfThere(ctx, o.ID)
+	for _, o := range b.journal.Stopped() {
+		c, err := b.engine.docker.InspectIfThere(ctx, o.ID)
 		switch {
 		case err != nil:
 			return err
 		case c == nil || !c.State.Running:
 			suspect = nil
-		case suspect == nil && !c.State.Paused && (o.ID != j.Old || mayBeStopping(*c, j)):
+		case suspect == nil && !c.State.Paused && (o.ID != b.journal.Old || mayBeStopping(*c, b.journal)):
 			suspect = &o
 		}
 	}
 	if suspect == nil {
 		return nil
 	}
-	p.Status("undo", "waiting in case the engine is still stopping container "+suspect.Name)
-	deadline := rp.now().Add(time.Duration(suspect.Timeout)*time.Second + runconfig.StopGrace)
+	b.p.Status("undo", "waiting in case the engine is still stopping container "+suspect.Name)
+	deadline := b.engine.now().Add(time.Duration(suspect.Timeout)*time.Second + runconfig.StopGrace)
 	return dockerop.Poll(ctx, func() (bool, error) {
-		c, err := rp.docker.InspectIfThere(ctx, suspect.ID)
+		c, err := b.engine.docker.InspectIfThere(ctx, suspect.ID)
 		if err != nil {
 			return false, fmt.Errorf("inspect container %s: %w", suspect.Name, err)
 		}
-		return c == nil || !c.State.Running || !rp.now().Before(deadline), nil
+		return c == nil || !c.State.Running || !b.engine.now().Before(deadline), nil
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -21,10 +20,10 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Transaction is a restore in place on its way.
-type Transaction struct {
+// transaction is a restore in place on its way.
+type transaction struct {
 	engine  *Replacer
-	Plan    Replacement
+	Plan    replacement
 	options Options
 	p       plan.Progress
 	watch   *plan.Stopwatch
@@ -36,32 +35,40 @@ type Transaction struct {
 	when    capture.Request   // of the safety snapshot
 	safety  *catalog.Snapshot // once it is taken
 
-	stopping bool // the engine may still be stopping something
-
-	touched bool // something was done that has to be taken back
-	pending bool // something is left to do, so the journal stays and the guard goes on
-	written bool // the volumes may have changed
-	newID   string
-	changes []VolumeChange
-	lost    bool           // something of the volumes could not be brought back, or another container does not run again
-	ending  errgroup.Group // what is not waited for
+	stage     stage
+	stopping  bool     // the engine may still be stopping something
+	made      []string // volumes that were gone, and are there again
+	newID     string
+	changes   []VolumeChange
+	lost      bool           // something of the volumes could not be brought back, or another container does not run again
+	unsettled bool           // something is left to do, so the journal stays and the guard goes on
+	ending    errgroup.Group // what is not waited for
 }
+
+// stage is how far a transaction has come. Each has all that is before it behind it.
+type stage int
+
+const (
+	prepared  stage = iota // the journal is written; nothing of the user's was touched
+	quiescing              // containers are stopped, and the old one steps aside
+	writing                // volumes may have changed
+)
 
 // close ends the workers, and waits until they are gone. The guard is only told that
 // all is done if it is: else it goes on when this process has ended.
-func (t *Transaction) close() {
+func (t *transaction) close() {
 	t.endWorker()
 	if err := t.ending.Wait(); err != nil { // told already
-		t.pending = true
+		t.unsettled = true
 	}
 	if t.lock != nil {
 		if err := t.lock.Close(); err != nil {
-			t.pending = true
+			t.unsettled = true
 			t.p.Warn("remove", err.Error())
 		}
 		t.lock = nil
 	}
-	if t.release != nil && !t.pending {
+	if t.release != nil && !t.unsettled {
 		t.release()
 	}
 	t.release = nil
@@ -69,7 +76,7 @@ func (t *Transaction) close() {
 
 // endWorker has the worker removed, without waiting for that. Its last request
 // was answered, so nothing is unfinished.
-func (t *Transaction) endWorker() {
+func (t *transaction) endWorker() {
 	worker := t.worker
 	if worker == nil {
 		return
@@ -85,7 +92,7 @@ func (t *Transaction) endWorker() {
 }
 
 // run does everything, or takes everything back.
-func (t *Transaction) run(ctx context.Context) (Result, error) {
+func (t *transaction) run(ctx context.Context) (Result, error) {
 	for _, note := range t.Plan.notes {
 		t.p.Warn("check", note.String())
 	}
@@ -105,10 +112,10 @@ func (t *Transaction) run(ctx context.Context) (Result, error) {
 	return result, nil
 }
 
-func (t *Transaction) Summary() Result {
+func (t *transaction) Summary() Result {
 	r := Result{
-		Saves: t.Plan.Saves(t.options), Others: otherNames(t.Plan.Others),
-		Restored: copies.Restored{ContainerID: t.newID, Name: t.Plan.Name, Snapshot: t.Plan.Snapshot, Started: t.Plan.Start, Plan: t.Plan.Steps(t.options), Incomplete: t.lost},
+		Saves: t.Plan.saves(t.options), Others: otherNames(t.Plan.Others),
+		Restored: build.Restored{ContainerID: t.newID, Name: t.Plan.Name, Snapshot: t.Plan.Snapshot, Started: t.Plan.Start, Plan: t.Plan.steps(t.options), Incomplete: t.lost},
 		Safety:   t.safety, Volumes: t.changes,
 	}
 	if t.Plan.Old != nil {
@@ -119,19 +126,15 @@ func (t *Transaction) Summary() Result {
 }
 
 // replace is the part that is taken back if it fails.
-func (t *Transaction) replace(ctx context.Context) error {
+func (t *transaction) replace(ctx context.Context) error {
 	if err := t.check(ctx); err != nil {
 		return err
 	}
 	t.watch.Lap("check")
-	first, second := t.stopSafely, t.stepAside
-	if t.Plan.isDead() { // it cannot be captured: a stand-in takes its name and has its volumes
-		first, second = second, first
-	}
-	if err := first(ctx); err != nil {
+	if err := t.stopSafely(ctx); err != nil {
 		return err
 	}
-	if err := second(ctx); err != nil {
+	if err := t.engine.stepAside(ctx, t.journal); err != nil {
 		return err
 	}
 	t.watch.Lap("stop")
@@ -142,7 +145,7 @@ func (t *Transaction) replace(ctx context.Context) error {
 	return t.make(ctx)
 }
 
-func (t *Transaction) restoreVolumes(ctx context.Context) error {
+func (t *transaction) restoreVolumes(ctx context.Context) error {
 	targets := slices.DeleteFunc(t.targets(), func(target volumebackup.Target) bool { return !slices.Contains(t.Plan.written(), target.Volume) })
 	t.changes = t.Plan.changes(nil, nil)
 	if len(targets) > 0 {
@@ -156,7 +159,7 @@ func (t *Transaction) restoreVolumes(ctx context.Context) error {
 		if err := t.lock.Held(ctx); err != nil {
 			return err
 		}
-		t.written = true
+		t.stage = writing
 		results, err := t.worker.Apply(ctx, string(t.Plan.Snapshot.ID), targets)
 		if err != nil {
 			return err
@@ -172,7 +175,7 @@ func (t *Transaction) restoreVolumes(ctx context.Context) error {
 }
 
 // secure makes sure that the volumes can be made again what the safety snapshot says, while they still hold it.
-func (t *Transaction) secure(ctx context.Context, targets []volumebackup.Target) error {
+func (t *transaction) secure(ctx context.Context, targets []volumebackup.Target) error {
 	if t.safety == nil {
 		return nil
 	}
@@ -180,7 +183,7 @@ func (t *Transaction) secure(ctx context.Context, targets []volumebackup.Target)
 }
 
 // make creates the new container, and sees to it that it comes up.
-func (t *Transaction) make(ctx context.Context) error {
+func (t *transaction) make(ctx context.Context) error {
 	id, err := t.engine.build.Make(ctx, build.Container{
 		Spec: t.Plan.Spec, Name: t.Plan.Name, Foreign: t.Plan.foreign,
 	}, t.p)
@@ -196,7 +199,7 @@ func (t *Transaction) make(ctx context.Context) error {
 		t.watch.Skip("start", "wait")
 		return context.Cause(ctx)
 	}
-	peersErr := t.engine.StartOthers(ctx, t.Plan.Peers(), t.p)
+	peersErr := t.engine.startOthers(ctx, t.Plan.peers(), t.p)
 	t.p.Status("start", "starting container "+t.Plan.Name)
 	if err := t.engine.docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
 		return errors.Join(peersErr, fmt.Errorf("start container %s: %w", t.Plan.Name, err))
@@ -217,7 +220,7 @@ func (t *Transaction) make(ctx context.Context) error {
 // fillAnonymous fills the anonymous volumes that were made together with the new
 // container. They are gone when that is removed, so a rollback needs no journal of them.
 // The worker has to end before the container starts: the engine keeps what it mounts.
-func (t *Transaction) fillAnonymous(ctx context.Context) error {
+func (t *transaction) fillAnonymous(ctx context.Context) error {
 	volumes := t.Plan.anonymous()
 	if len(volumes) == 0 {
 		return nil
@@ -241,7 +244,7 @@ func (t *Transaction) fillAnonymous(ctx context.Context) error {
 
 // commit is the end of the transaction. What fails afterwards is told, but
 // nothing is taken back: a crash from here on is rolled forward.
-func (t *Transaction) commit(ctx context.Context) error {
+func (t *transaction) commit(ctx context.Context) error {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	if err := t.lock.Held(ctx); err != nil {
@@ -264,21 +267,21 @@ func (t *Transaction) commit(ctx context.Context) error {
 
 // leavePending ends the worker that holds the lock, but leaves its journal to the
 // guard, to the next command, and to docker snapshot recover.
-func (t *Transaction) leavePending(ctx context.Context) {
-	t.pending = true
+func (t *transaction) leavePending(ctx context.Context) {
+	t.unsettled = true
 	t.engine.abandon(ctx, t.lock)
 	t.lock = nil
 }
 
 // takeBack puts everything back, and reports what failed first, then what was undone.
-func (t *Transaction) takeBack(ctx context.Context, failure error) error {
+func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	t.endWorker()
 	_ = t.ending.Wait()
 	switch {
 	case t.lock == nil: // so no volumes were made
 		return failure
-	case !t.touched:
-		err := t.engine.docker.RemoveVolumes(ctx, t.journal.Made)
+	case t.stage == prepared:
+		err := t.engine.docker.RemoveVolumes(ctx, t.made)
 		if err != nil {
 			t.leavePending(ctx)
 		} else {
@@ -287,10 +290,6 @@ func (t *Transaction) takeBack(ctx context.Context, failure error) error {
 		return errors.Join(failure, err)
 	}
 	t.p.Status("undo", "putting everything back")
-	j := t.journal
-	if !t.written {
-		j.Volumes = nil
-	}
 	settled, err := t.regain(ctx)
 	if err != nil {
 		t.leavePending(ctx)
@@ -298,11 +297,12 @@ func (t *Transaction) takeBack(ctx context.Context, failure error) error {
 	if settled || err != nil {
 		return errors.Join(failure, err)
 	}
-	undo := t.engine.UndoReplace
+	back := t.rollback()
+	rollBack := back.run
 	if t.stopping {
-		undo = t.engine.UndoCrashed
+		rollBack = back.runAfterStop
 	}
-	undone, err := undo(ctx, j, AtOnce, t.p)
+	undone, err := rollBack(ctx)
 	if undone == "" {
 		t.leavePending(ctx)
 		return errors.Join(failure, err)
@@ -318,15 +318,24 @@ func (t *Transaction) takeBack(ctx context.Context, failure error) error {
 	return errors.Join(failure, errors.New(undone), err)
 }
 
+// rollback is the rollback of this transaction, from where it has come to.
+func (t *transaction) rollback() *rollback {
+	b := &rollback{engine: t.engine, journal: t.journal, p: t.p, when: atOnce, made: t.made, data: dataSafe}
+	if t.stage == writing && len(t.journal.Volumes) > 0 {
+		b.data = dataMixed
+	}
+	return b
+}
+
 // regain takes the lock again if it was lost: the worker that held it was killed.
 // Another command may then have put everything back, or is doing so; it has if
 // neither the journal nor the old container is there.
-func (t *Transaction) regain(ctx context.Context) (settled bool, err error) {
+func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if !errors.Is(t.lock.Held(ctx), volumebackup.ErrLost) {
 		return false, nil
 	}
-	options, err := LockOptions(t.journal)
+	options, err := lockOptions(t.journal)
 	if err != nil {
 		return false, err
 	}
@@ -337,11 +346,7 @@ func (t *Transaction) regain(ctx context.Context) (settled bool, err error) {
 		}
 	}
 	if err != nil { // the journal is on the one that was lost, and stays
-		data := dataSafe
-		if t.written {
-			data = dataMixed
-		}
-		return false, &UndoError{Container: t.Plan.Name, State: t.engine.account(ctx, t.journal, data), Err: fmt.Errorf("take the lock again: %w", err)}
+		return false, &UndoError{Container: t.Plan.Name, State: t.rollback().account(ctx), Err: fmt.Errorf("take the lock again: %w", err)}
 	}
 	lost := t.lock
 	t.lock = lock

@@ -13,7 +13,7 @@ import (
 
 // check looks again, now that nobody else can change the container, and at what
 // only a worker can see.
-func (t *Transaction) check(ctx context.Context) error {
+func (t *transaction) check(ctx context.Context) error {
 	if err := t.waitForRivals(ctx); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (t *Transaction) check(ctx context.Context) error {
 // waitForRivals waits for who works on the same volumes, and begins again if there
 // is another restore in place about the same. Of two that meet, the one whose lock
 // sorts last gives way.
-func (t *Transaction) waitForRivals(ctx context.Context) error {
+func (t *transaction) waitForRivals(ctx context.Context) error {
 	e, j := t.engine, t.journal
 	about := pending.Scope{Words: []string{t.Plan.Name}, Volumes: t.Plan.storage.Aliases(dockerop.Distinct(j.Volumes, j.Made))}
 	if t.Plan.Old != nil {
@@ -66,7 +66,7 @@ func (t *Transaction) waitForRivals(ctx context.Context) error {
 
 // checkArchives finds archives that are not there or not sound, and volumes that
 // have no room for them.
-func (t *Transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]plan.Problem, error) {
+func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]plan.Problem, error) {
 	var problems []plan.Problem
 	for _, target := range targets {
 		found, err := archives.Problem(target.Volume, t.worker.Check(ctx, string(t.Plan.Snapshot.ID), target))
@@ -79,7 +79,7 @@ func (t *Transaction) checkArchives(ctx context.Context, targets []volumebackup.
 }
 
 // targets are the volumes that have an archive.
-func (t *Transaction) targets() []volumebackup.Target {
+func (t *transaction) targets() []volumebackup.Target {
 	var targets []volumebackup.Target
 	for _, v := range t.Plan.Volumes {
 		if v.Archive != nil {
@@ -92,7 +92,7 @@ func (t *Transaction) targets() []volumebackup.Target {
 
 // checkUnused finds containers that were started meanwhile and mount a volume
 // which is about to be written.
-func (t *Transaction) checkUnused(ctx context.Context) error {
+func (t *transaction) checkUnused(ctx context.Context) error {
 	running, err := t.engine.build.UsersOf(ctx, t.Plan.storage, t.journal.Volumes)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 
 // open takes the lock and writes the journal: from here on a crash is repaired by
 // the next command. The worker is started beside it.
-func (t *Transaction) open(ctx context.Context) (err error) {
+func (t *transaction) open(ctx context.Context) (err error) {
 	if t.when, err = t.engine.capture.NewRequest(); err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (t *Transaction) open(ctx context.Context) (err error) {
 	if t.options.NoSafety {
 		safety = ""
 	}
-	t.journal = NewJournal(t.Plan, safety)
+	t.journal = newJournal(t.Plan, safety)
 	if t.options.StopTimeout != nil {
 		t.journal.Timeout = max(0, *t.options.StopTimeout)
 	}
@@ -36,7 +36,6 @@ func (t *Transaction) open(ctx context.Context) (err error) {
 	workers.Go(func() error { return t.takeLock(ctx) })
 	if len(missing) > 0 { // they are made once the journal names them, and the worker mounts them
 		if err := workers.Wait(); err != nil {
-			t.journal.Made = nil // none is
 			return err
 		}
 		if err := t.makeVolumes(ctx, missing); err != nil {
@@ -54,8 +53,8 @@ func (t *Transaction) open(ctx context.Context) (err error) {
 }
 
 // takeLock takes the lock with the journal on it.
-func (t *Transaction) takeLock(ctx context.Context) error {
-	options, err := LockOptions(t.journal)
+func (t *transaction) takeLock(ctx context.Context) error {
+	options, err := lockOptions(t.journal)
 	if err != nil {
 		return err
 	}
@@ -71,7 +70,7 @@ func (t *Transaction) takeLock(ctx context.Context) error {
 
 // forget drops the record of the journal, of which nothing is left to do. If it cannot,
 // the store itself drops it one day.
-func (t *Transaction) forget(ctx context.Context) {
+func (t *transaction) forget(ctx context.Context) {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	_ = t.lock.ForgetJournal(ctx)
@@ -79,9 +78,7 @@ func (t *Transaction) forget(ctx context.Context) {
 
 // makeVolumes creates the volumes that are gone. One that has come meanwhile is
 // somebody else's: then everything is looked at again.
-func (t *Transaction) makeVolumes(ctx context.Context, missing []volume.CreateOptions) error {
-	ours := t.journal.Made
-	t.journal.Made = nil // what is not made is not removed either
+func (t *transaction) makeVolumes(ctx context.Context, missing []volume.CreateOptions) error {
 	for _, create := range missing {
 		_, err := t.engine.docker.VolumeInspect(ctx, create.Name)
 		if err == nil {
@@ -90,8 +87,8 @@ func (t *Transaction) makeVolumes(ctx context.Context, missing []volume.CreateOp
 		if !cerrdefs.IsNotFound(err) {
 			return fmt.Errorf("inspect volume %s: %w", create.Name, err)
 		}
-		if slices.Contains(ours, create.Name) {
-			t.journal.Made = append(t.journal.Made, create.Name)
+		if slices.Contains(t.journal.Made, create.Name) {
+			t.made = append(t.made, create.Name)
 		}
 		if _, err := t.engine.docker.VolumeCreate(context.WithoutCancel(ctx), create); err != nil {
 			return fmt.Errorf("create volume %s: %w", create.Name, err)
@@ -102,7 +99,7 @@ func (t *Transaction) makeVolumes(ctx context.Context, missing []volume.CreateOp
 
 // running are the IDs of the containers that write to the volumes, without those that
 // their users have paused: nobody who finds this interrupted may thaw them.
-func (r *Replacement) running() []string {
+func (r *replacement) running() []string {
 	var ids []string
 	if !r.Old.State.Paused {
 		ids = append(ids, r.Old.ID)
@@ -116,8 +113,8 @@ func (r *Replacement) running() []string {
 }
 
 // openWorker starts the worker that reads and writes volumes, if there are any.
-func (t *Transaction) openWorker(ctx context.Context) (archives.Worker, error) {
-	volumes := dockerop.Distinct(t.journal.Holds, t.journal.Volumes, t.journal.Made)
+func (t *transaction) openWorker(ctx context.Context) (archives.Worker, error) {
+	volumes := dockerop.Distinct(t.journal.Holds, t.journal.Volumes, t.made)
 	if len(volumes)+len(t.targets()) == 0 {
 		return nil, nil
 	}
@@ -128,7 +125,7 @@ func (t *Transaction) openWorker(ctx context.Context) (archives.Worker, error) {
 }
 
 // watchOver has somebody take everything back should this process be killed.
-func (t *Transaction) watchOver(ctx context.Context) (err error) {
+func (t *transaction) watchOver(ctx context.Context) (err error) {
 	if t.engine.guard != nil {
 		t.release, err = t.engine.guard(ctx, dockerop.Watched{Replaced: t.Plan.Name})
 	}

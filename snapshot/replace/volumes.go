@@ -13,7 +13,7 @@ import (
 
 // mountAnonymous has the engine make those anonymous volumes anew that are gone, together
 // with the container.
-func (r *Replacement) mountAnonymous() {
+func (r *replacement) mountAnonymous() {
 	mounts := r.Snapshot.Mounts
 	for i := range r.Volumes {
 		v := &r.Volumes[i]
@@ -26,7 +26,7 @@ func (r *Replacement) mountAnonymous() {
 }
 
 // anonymous are the volumes that the engine makes together with the container.
-func (r *Replacement) anonymous() []runconfig.NewVolume {
+func (r *replacement) anonymous() []runconfig.NewVolume {
 	var all []runconfig.NewVolume
 	for _, v := range r.Volumes {
 		if v.IsAnonymous() {
@@ -37,7 +37,7 @@ func (r *Replacement) anonymous() []runconfig.NewVolume {
 }
 
 // places are the names of the volumes that captured ones are restored into.
-func (r *Replacement) places() []string {
+func (r *replacement) places() []string {
 	names := make([]string, len(r.Volumes))
 	for i, v := range r.Volumes {
 		names[i] = v.Create.Name
@@ -46,7 +46,7 @@ func (r *Replacement) places() []string {
 }
 
 // unknownVolumes finds volumes that were named, and that the snapshot does not hold.
-func (r *Replacement) unknownVolumes(named []string) []plan.Problem {
+func (r *replacement) unknownVolumes(named []string) []plan.Problem {
 	var problems []plan.Problem
 	for _, name := range named {
 		held := slices.ContainsFunc(r.Volumes, func(v runconfig.PlacedVolume) bool {
@@ -62,7 +62,7 @@ func (r *Replacement) unknownVolumes(named []string) []plan.Problem {
 }
 
 // written are the volumes whose content will be changed.
-func (r *Replacement) written() []string {
+func (r *replacement) written() []string {
 	var names []string
 	for _, v := range r.Volumes {
 		if v.Archive != nil && !v.IsAnonymous() {

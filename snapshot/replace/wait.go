@@ -23,7 +23,7 @@ func (rp *Replacer) waitReady(ctx context.Context, id, name string, o Options, p
 	}
 	limit, what := o.Settle, fmt.Sprintf("waiting %s for %s to stay up", o.Settle, name)
 	if hasHealthcheck(c) {
-		limit, what = HealthTimeout(c.Config.Healthcheck, o.HealthTimeout), "waiting for "+name+" to become healthy"
+		limit, what = healthTimeout(c.Config.Healthcheck, o.HealthTimeout), "waiting for "+name+" to become healthy"
 	}
 	p.Status("wait", what)
 	deadline := rp.now().Add(limit)
@@ -32,7 +32,7 @@ func (rp *Replacer) waitReady(ctx context.Context, id, name string, o Options, p
 		if err != nil {
 			return false, fmt.Errorf("inspect container %s: %w", name, err)
 		}
-		ready, reason := Assess(c, limit, !rp.now().Before(deadline))
+		ready, reason := assess(c, limit, !rp.now().Before(deadline))
 		if reason != "" {
 			return false, rp.notReady(ctx, c, name, reason)
 		}
@@ -40,9 +40,9 @@ func (rp *Replacer) waitReady(ctx context.Context, id, name string, o Options, p
 	})
 }
 
-// Assess tells whether a container is up, or done, or why it will not be. When its time is
+// assess tells whether a container is up, or done, or why it will not be. When its time is
 // over it is one or the other.
-func Assess(c container.InspectResponse, limit time.Duration, over bool) (ready bool, reason string) {
+func assess(c container.InspectResponse, limit time.Duration, over bool) (ready bool, reason string) {
 	if !c.State.Running && !c.State.Restarting && c.RestartCount == 0 && c.State.ExitCode == 0 {
 		return true, ""
 	}
@@ -70,9 +70,9 @@ const (
 	defaultProbeRetries = 3
 )
 
-// HealthTimeout is how long a container may take to become healthy: what the user
+// healthTimeout is how long a container may take to become healthy: what the user
 // says, or as long as its healthcheck may take to know.
-func HealthTimeout(check *container.HealthConfig, asked time.Duration) time.Duration {
+func healthTimeout(check *container.HealthConfig, asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked
 	}

@@ -1,25 +1,28 @@
-package snapshot
+package replace
 
 import (
 	"testing"
 
 	"gotest.tools/v3/assert"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // TestPreviewTellsOfTheConfiguration makes a container anew with another environment.
 func TestPreviewTellsOfTheConfiguration(t *testing.T) {
-	docker := withTwo(t)
+	docker := enginetest.New()
+	docker.WithVolumes()
+	docker.Run(t, "web")
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	config := docker.FindContainer("web").Config
 	config.Env = append(config.Env, "DEBUG=1")
-	docker.Service = nil // nothing to compare
-	s, err := engineOf(docker).Resolve(t.Context(), "web:one")
+	s, err := replacerOf(docker).catalog.Resolve(t.Context(), "web:one")
 	assert.NilError(t, err)
 	web := docker.FindContainer("web").Inspect(false)
-	plan, err := engineOf(docker).replace.PlanReplace(t.Context(), s, &web, replaceOptions(), nil)
+	planned, err := replacerOf(docker).planReplace(t.Context(), s, &web, Options{}, nil)
 	assert.NilError(t, err)
-	changes := (&replace.Transaction{Plan: plan}).Summary().Config
+	changes := (&transaction{Plan: planned}).Summary().Config
 	assert.DeepEqual(t, changes, []runconfig.ConfigChange{{What: runconfig.ConfigEnvironment, Name: "DEBUG", Verb: "remove"}})
 }

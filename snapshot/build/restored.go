@@ -1,4 +1,4 @@
-package copies
+package build
 
 import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"

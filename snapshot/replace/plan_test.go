@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"testing"
@@ -7,30 +7,29 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 func TestWhoIsNeededMustRun(t *testing.T) {
 	for state, running := range map[string]bool{"running": true, "paused": true, "exited": false, "created": false, "restarting": false} {
-		r := replace.Replacement{Start: true, Spec: &runconfig.Spec{Host: container.HostConfig{NetworkMode: "container:side"}}}
+		r := replacement{Start: true, Spec: &runconfig.Spec{Host: container.HostConfig{NetworkMode: "container:side"}}}
 		around := runconfig.Surroundings{Containers: []container.Summary{{ID: "2", Names: []string{"/side"}, State: state}}}
-		problems := r.PeerProblems(around)
+		problems := r.peerProblems(around)
 		assert.Equal(t, len(problems) == 0, running, state)
 		if !running {
 			assert.Equal(t, problems[0].Text, "this container uses the network of side, which does not run")
 		}
 		r.Start = false
-		assert.Equal(t, len(r.PeerProblems(around)), 0)
+		assert.Equal(t, len(r.peerProblems(around)), 0)
 	}
 }
 
 func TestOnlyThoseThatAreNeededAreStartedBefore(t *testing.T) {
-	r := replace.Replacement{
+	r := replacement{
 		Spec:   &runconfig.Spec{Host: container.HostConfig{IpcMode: "container:2"}},
 		Others: []pending.Other{{ID: "1", Name: "base"}, {ID: "2", Name: "side"}, {ID: "3", Name: "reader"}},
 	}
-	assert.DeepEqual(t, r.Peers(), r.Others[:2])
+	assert.DeepEqual(t, r.peers(), r.Others[:2])
 	r.Spec.Host.IpcMode = ""
-	assert.Equal(t, len(r.Peers()), 0)
+	assert.Equal(t, len(r.peers()), 0)
 }

@@ -1,4 +1,4 @@
-package snapshot
+package replace
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 
 	is "gotest.tools/v3/assert/cmp"
 
@@ -33,12 +32,10 @@ func interrupted(t *testing.T, docker *enginetest.Docker) pending.Journal {
 	t.Helper()
 	web, reader := docker.Run(t, "web"), docker.Run(t, "reader")
 	target := snapshotOf(t, docker, capture.Options{Container: "web", Name: "target"})
-	e := engineOf(docker)
-	e.random = &enginetest.Counter{Last: 100}
-	safety, err := e.Create(t.Context(), capture.Options{Container: "web"}, nil)
-	assert.NilError(t, err)
+	docker.Randomness += 100
+	safety := snapshotOf(t, docker, capture.Options{Container: "web"})
 	old := web.Inspect(false)
-	j := replace.NewJournal(replace.Replacement{Snapshot: target, Name: "web", Old: &old, Others: []pending.Other{{ID: reader.ID, Name: "reader"}}}, safety.ID)
+	j := newJournal(replacement{Snapshot: target, Name: "web", Old: &old, Others: []pending.Other{{ID: reader.ID, Name: "reader"}}}, safety.ID)
 	web.State, web.Name, reader.State = "exited", j.Aside, "exited"
 	made := docker.Create(t, "web", &container.Config{Labels: map[string]string{labels.KeyRestoredFrom: string(target.ID)}}, &container.HostConfig{})
 	made.State = "running"
@@ -52,22 +49,22 @@ func TestUndoEndsTheSameWhateverGoesWrongOnTheWay(t *testing.T) {
 		j = interrupted(t, docker)
 		return docker
 	}
-	undo := func(ctx context.Context, e *Engine) error {
-		_, err := e.replace.UndoCrashed(ctx, j, replace.AtOnce, nil)
+	undo := func(ctx context.Context, docker *enginetest.Docker) error {
+		_, err := replacerOf(docker).rollBackLater(j, nil).runAfterStop(ctx)
 		return err
 	}
-	withEachFault(t, scene, undo, func(t *testing.T, o outcome) {
-		if o.err != nil { // and again, when the cause is gone
-			assert.NilError(t, undo(t.Context(), engineOf(o.docker)))
+	enginetest.EachFault(t, scene, undo, func(t *testing.T, o enginetest.Outcome) {
+		if o.Err != nil { // and again, when the cause is gone
+			assert.NilError(t, undo(t.Context(), o.Docker))
 		}
-		web := o.docker.FindContainer("web")
+		web := o.Docker.FindContainer("web")
 		assert.Equal(t, web.ID, j.Old)
 		assert.Equal(t, web.State, "running")
-		if o.kind != enginetest.FaultRefuse || !o.hit("ContainerStart "+j.Others[0].ID) { // which is told, no more
-			assert.Equal(t, o.docker.FindContainer("reader").State, "running")
+		if o.Kind != enginetest.FaultRefuse || !o.Hit("ContainerStart "+j.Others[0].ID) { // which is told, no more
+			assert.Equal(t, o.Docker.FindContainer("reader").State, "running")
 		}
-		assert.Equal(t, len(o.docker.Containers), 2)
-		assert.Assert(t, !o.docker.StartedTwice || o.hit("ContainerStart"))
+		assert.Equal(t, len(o.Docker.Containers), 2)
+		assert.Assert(t, !o.Docker.StartedTwice || o.Hit("ContainerStart"))
 	})
 }
 
@@ -78,12 +75,12 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		if removed {
 			assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
 		}
-		text, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+		text, err := rollBack(t, docker, j)
 		assert.NilError(t, err)
 		web := docker.FindContainer("web")
 		assert.Equal(t, web.State, "running")
 		assert.Equal(t, web.Files, "files of web")
-		_, err = engineOf(docker).Resolve(t.Context(), string(j.Safety))
+		_, err = replacerOf(docker).catalog.Resolve(t.Context(), string(j.Safety))
 		if !removed {
 			assert.Equal(t, web.ID, j.Old)
 			assert.Assert(t, err != nil)
@@ -92,7 +89,7 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		assert.NilError(t, err)
 		assert.Equal(t, web.Config.Labels[labels.KeyRestoredFrom], string(j.Safety))
 		assert.Assert(t, is.Contains(text, "which somebody had removed, was made again"))
-		again, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+		again, err := rollBack(t, docker, j)
 		assert.NilError(t, err)
 		assert.Equal(t, again, text)
 		assert.Equal(t, docker.FindContainer("web").ID, web.ID)
@@ -105,34 +102,19 @@ func TestUndoKeepsTheNewContainerIfNothingElseIsLeft(t *testing.T) {
 	j.Safety = ""
 	assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
 	made := docker.FindContainer("web").ID
-	text, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+	text, err := rollBack(t, docker, j)
 	assert.NilError(t, err)
 	assert.Assert(t, is.Contains(text, "stays"))
 	assert.Equal(t, docker.FindContainer("web").ID, made)
 	assert.Equal(t, docker.FindContainer("reader").State, "running")
 }
 
-// A dead container steps aside before there is a safety snapshot.
-func TestUndoOfADeadContainerThatWasNotCapturedYet(t *testing.T) {
-	docker := enginetest.New()
-	web := docker.Run(t, "web")
-	web.State = "dead"
-	old := web.Inspect(false)
-	j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old}, "20260131-120000-0000ff")
-	j.Volumes = []string{"data"}
-	web.Name = j.Aside
-	text, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
-	assert.NilError(t, err)
-	assert.Assert(t, is.Contains(text, "everything was put back"))
-	assert.Equal(t, web.Name, "web")
-}
-
 func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 	docker := enginetest.New()
 	j := interrupted(t, docker)
 	docker.StartError = errors.New("port is already allocated")
-	_, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
-	stuck, ok := errors.AsType[*replace.UndoError](err)
+	_, err := rollBack(t, docker, j)
+	stuck, ok := errors.AsType[*UndoError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, stuck.Container, "web")
 	assert.Equal(t, stuck.State, "Nothing was deleted. What there is now:\n"+
@@ -140,7 +122,7 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 		"  - container reader, which shares them, is named reader and is stopped\n"+
 		"  - the snapshot "+string(j.Safety)+" holds what there was")
 	docker.StartError = nil
-	_, err = engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
+	_, err = rollBack(t, docker, j)
 	assert.NilError(t, err)
 	assert.Equal(t, docker.FindContainer("reader").State, "running")
 }
@@ -150,8 +132,8 @@ func TestUndoThatFailsBeforeTheVolumesAreBackStartsNobody(t *testing.T) {
 	docker := enginetest.New()
 	j := interrupted(t, docker)
 	j.Volumes, j.Safety = []string{"data"}, "20260131-120000-0000ff"
-	_, err := engineOf(docker).replace.UndoReplace(t.Context(), j, replace.AtOnce, nil)
-	stuck, ok := errors.AsType[*replace.UndoError](err)
+	_, err := rollBack(t, docker, j)
+	stuck, ok := errors.AsType[*UndoError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Assert(t, is.Contains(stuck.State, "named "+j.Aside+" and is stopped"))
 	assert.Assert(t, is.Contains(stuck.State, "its volumes may hold a mixture of what they held and of what was being restored: data"))
@@ -198,13 +180,13 @@ func TestAwaitStop(t *testing.T) {
 				web.Host.RestartPolicy.Name = "always"
 			}
 			old := web.Inspect(false)
-			j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old, Others: []pending.Other{{ID: reader.ID, Name: "reader", Timeout: 10}}}, "")
+			j := newJournal(replacement{Name: "web", Old: &old, Others: []pending.Other{{ID: reader.ID, Name: "reader", Timeout: 10}}}, "")
 			web.State, reader.State, web.Host.RestartPolicy.Name = tc.web, tc.reader, container.RestartPolicyMode(tc.policy)
 			if tc.aside {
 				web.Name = j.Aside
 			}
 			started := docker.Clock
-			assert.NilError(t, engineOf(docker).replace.AwaitStop(t.Context(), j, nil))
+			assert.NilError(t, replacerOf(docker).rollBackLater(j, nil).awaitStop(t.Context()))
 			waited := docker.Clock.Sub(started)
 			if tc.suspect == "" {
 				assert.Equal(t, waited, time.Duration(0))
@@ -213,9 +195,9 @@ func TestAwaitStop(t *testing.T) {
 			assert.Assert(t, waited >= 12*time.Second, "%s", waited) // it was not being stopped
 
 			watched := &stoppingDocker{docker, docker.FindContainer(tc.suspect).ID, 4}
-			e := engineThrough(docker, watched)
+			e := replacerThrough(docker, watched)
 			started = docker.Clock
-			assert.NilError(t, e.replace.AwaitStop(t.Context(), j, nil))
+			assert.NilError(t, e.rollBackLater(j, nil).awaitStop(t.Context()))
 			assert.Assert(t, docker.Clock.Sub(started) < 12*time.Second)
 			assert.Equal(t, docker.FindContainer(tc.suspect).State, "exited")
 		})
@@ -237,13 +219,13 @@ func TestOthersThatCannotBeStartedAreTold(t *testing.T) {
 	a.State, b.State = "exited", "paused"
 	var got enginetest.Events
 	others := []pending.Other{{ID: "gone", Name: "gone"}, {ID: b.ID, Name: "two", Paused: true}, {ID: a.ID, Name: "one", Paused: true}}
-	assert.NilError(t, engineOf(docker).replace.StartOthers(t.Context(), others, got.Progress))
+	assert.NilError(t, replacerOf(docker).startOthers(t.Context(), others, got.Progress))
 	assert.Equal(t, len(got.Warnings()), 1)
 	assert.Assert(t, is.Contains(got.Warnings()[0], "container gone, which was stopped for its volumes, was removed meanwhile"))
 	assert.Equal(t, a.State, "paused")
 	assert.Equal(t, b.State, "paused")
 	a.State, docker.StartError = "exited", errors.New("its port is taken")
-	err := engineOf(docker).replace.StartOthers(t.Context(), others, got.Progress)
+	err := replacerOf(docker).startOthers(t.Context(), others, got.Progress)
 	assert.ErrorContains(t, err, "container one, which was stopped for its volumes, could not be started again: its port is taken")
 }
 
@@ -251,7 +233,7 @@ func TestOthersAreInTheOrderInWhichTheyCanStart(t *testing.T) {
 	others := []pending.Other{{ID: "3", Name: "c"}, {ID: "2", Name: "b"}, {ID: "4", Name: "d"}, {ID: "1", Name: "a"}}
 	peers := map[string][]string{"3": {"2"}, "2": {"a", "outside"}, "4": {"4"}}
 	var names []string
-	for _, o := range replace.InOrder(others, peers) {
+	for _, o := range inOrder(others, peers) {
 		names = append(names, o.Name)
 	}
 	assert.Equal(t, strings.Join(names, " "), "a b c d")
@@ -263,9 +245,9 @@ func TestOnlyWhatRunsIsGoneWhenItStops(t *testing.T) {
 	for state, want := range map[string]bool{"created": false, "running": true, "paused": true, "dead": false} {
 		c.State = state
 		old := c.Inspect(false)
-		assert.Equal(t, replace.NewJournal(replace.Replacement{Old: &old}, "").OneShot, want, state)
-		r := replace.Replacement{Old: &old}
-		assert.Equal(t, len(r.Unsaved(replace.Options{NoSafety: true})) > 0, want, state)
+		assert.Equal(t, newJournal(replacement{Old: &old}, "").OneShot, want, state)
+		r := replacement{Old: &old}
+		assert.Equal(t, len(r.unsaved(Options{NoSafety: true})) > 0, want, state)
 	}
 }
 
@@ -281,11 +263,11 @@ func TestReconnect(t *testing.T) {
 		"n3": {NetworkID: "id3"},
 	}
 	old := c.Inspect(false)
-	j := replace.NewJournal(replace.Replacement{Name: "web", Old: &old}, "")
+	j := newJournal(replacement{Name: "web", Old: &old}, "")
 	delete(c.Endpoints, "n1")
 	docker.Networks["n2"] = "another"
 	delete(docker.Networks, "n3")
-	err := engineOf(docker).docker.Reconnect(t.Context(), c.Inspect(false), j.Endpoints)
+	err := replacerOf(docker).docker.Reconnect(t.Context(), c.Inspect(false), j.Endpoints)
 	assert.ErrorContains(t, err, "network n3 of container web does not exist any more: create it again")
 	assert.Equal(t, c.Endpoints["n1"].NetworkID, "id1")
 	assert.DeepEqual(t, c.Endpoints["n1"].Aliases, []string{"alias"})
@@ -304,7 +286,7 @@ func TestHealthTimeoutIsAsLongAsTheHealthcheckNeeds(t *testing.T) {
 		{container.HealthConfig{Interval: 5 * time.Minute, Timeout: time.Minute, Retries: 2, StartPeriod: time.Hour}, 0, 72 * time.Minute},
 		{container.HealthConfig{Interval: 5 * time.Minute}, time.Second, time.Second},
 	} {
-		assert.Equal(t, replace.HealthTimeout(&tc.check, tc.asked), tc.want)
+		assert.Equal(t, healthTimeout(&tc.check, tc.asked), tc.want)
 	}
 }
 
@@ -338,36 +320,36 @@ func TestStorageThatWasFoundIsSavedAndStays(t *testing.T) {
 		{Type: "volume", Name: "memory", Driver: "local", Options: map[string]string{"type": "tmpfs", "device": "tmpfs"}, Destination: "/memory", Archive: archive},
 		{Type: "volume", Name: "plain", Driver: "local", Destination: "/plain", Archive: archive},
 	}
-	r := replace.Replacement{Snapshot: s, Name: "web", Volumes: (&runconfig.Spec{}).PlaceVolumes(s, nil)}
-	j := replace.NewJournal(r, "")
+	r := replacement{Snapshot: s, Name: "web", Volumes: (&runconfig.Spec{}).PlaceVolumes(s, nil)}
+	j := newJournal(r, "")
 	j.Worker = j.WorkerName(s.ID)
 	assert.DeepEqual(t, j.Volumes, []string{"nfs"})
 	assert.DeepEqual(t, j.Found, []string{"nfs"})
 	assert.DeepEqual(t, j.Made, []string{"memory", "plain"})
-	options, err := replace.LockOptions(j)
+	options, err := lockOptions(j)
 	assert.NilError(t, err)
 	assert.Equal(t, len(options.Volumes), 0) // or the engine would make another of that name
-	assert.Assert(t, r.Saves(replace.Options{}))
+	assert.Assert(t, r.saves(Options{}))
 	docker := enginetest.New()
 	old := docker.Run(t, "web").Inspect(false)
 	r.Old = &old
-	assert.Equal(t, len(r.Unsaved(replace.Options{})), 1)
+	assert.Equal(t, len(r.unsaved(Options{})), 1)
 }
 
-func TestPlanOfAReplacementNamesAllThatIsDone(t *testing.T) {
+func TestPlanOfAreplacementNamesAllThatIsDone(t *testing.T) {
 	s := capturedWeb()
-	r := replace.Replacement{
+	r := replacement{
 		Snapshot: s, Name: "web", Start: true, Pause: true, Spec: &runconfig.Spec{},
 		Volumes: []runconfig.PlacedVolume{
 			{NewVolume: runconfig.NewVolume{Create: volume.CreateOptions{Name: "data"}, Archive: &labels.Archive{}}, Exists: true},
 			{NewVolume: runconfig.NewVolume{Create: volume.CreateOptions{Name: "kept"}}, Exists: true},
 		},
 	}
-	r.FindProblems(runconfig.Surroundings{}, nil, replace.Options{}, nil)
-	assert.Equal(t, r.Steps(replace.Options{}).String(),
+	r.findProblems(runconfig.Surroundings{}, nil, Options{}, nil)
+	assert.Equal(t, r.steps(Options{}).String(),
 		"leave out kept (the snapshot does not hold its content; the volume is kept as it is)\n"+
 			"create snapshot web (to go back to)\nrestore volume data\ncreate container web (from "+s.Ref()+")\nstart container web\npause container web\n")
-	assert.Assert(t, !strings.Contains(r.Steps(replace.Options{NoSafety: true}).String(), "create snapshot"))
+	assert.Assert(t, !strings.Contains(r.steps(Options{NoSafety: true}).String(), "create snapshot"))
 	r.Volumes[0].Exists = false
-	assert.Assert(t, !strings.Contains(r.Steps(replace.Options{}).String(), "create snapshot"))
+	assert.Assert(t, !strings.Contains(r.steps(Options{}).String(), "create snapshot"))
 }

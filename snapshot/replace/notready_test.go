@@ -1,16 +1,12 @@
-package snapshot
+package replace
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
-
-	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 // started is a container in some state, with a healthcheck if health is not nil.
@@ -57,38 +53,13 @@ func TestAssess(t *testing.T) {
 		},
 		"no check yet": {c: started(running, 0, health(container.Starting)), over: true, reason: "did not become healthy within 2m0s"},
 	} {
-		ready, reason := replace.Assess(tc.c, 2*time.Minute, tc.over)
+		ready, reason := assess(tc.c, 2*time.Minute, tc.over)
 		assert.Equal(t, ready, tc.ready, name)
 		assert.Equal(t, reason, tc.reason, name)
 	}
 }
 
 // TestReplaceShowsTheLogOfWhatFailed has the new container end at once.
-func TestReplaceShowsTheLogOfWhatFailed(t *testing.T) {
-	docker := withTwo(t)
-	docker.OnStart = func(c *enginetest.FakeContainer) {
-		if c.Name == "web" && c.Files == "one" {
-			c.End(docker.Clock)
-			c.ExitCode = 3
-			for n := range 30 {
-				c.Log += fmt.Sprintf("line %d\n", n)
-			}
-			c.Log += "no such table\r\n"
-		}
-	}
-	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
-	assert.ErrorContains(t, err, "container web did not stay up: its command ended with status 3\nthe last lines of its log:\n  line 11\n")
-	assert.ErrorContains(t, err, "  line 29\n  no such table\neverything was put back: container web")
-	assert.Equal(t, strings.Count(err.Error(), "\n  "), replace.ShownLines)
-	assert.Equal(t, docker.Data(), "two")
-
-	o := replaceOptions()
-	o.Wait = false // nobody judges
-	_, err = engineOf(docker).Replace(t.Context(), o, nil)
-	assert.NilError(t, err)
-	assert.Equal(t, docker.FindContainer("web").State, "exited")
-}
-
 func TestCut(t *testing.T) {
-	assert.Equal(t, replace.Cut(strings.Repeat("ä", 400)), strings.Repeat("ä", 250)+" …")
+	assert.Equal(t, cut(strings.Repeat("ä", 400)), strings.Repeat("ä", 250)+" …")
 }

@@ -1,0 +1,144 @@
+package pending
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// soundJournal is one with a value for everything.
+func soundJournal() Journal {
+	id := strings.Repeat("ab", 32)
+	j := Journal{
+		Name: "web", Old: id, OldName: "web", Aside: "web-replaced-ababab", Running: true, Policy: "always", Timeout: 10,
+		Snapshot: "20260131-120000-000001", Safety: "20260131-120100-0000ff",
+		Volumes: []string{"data", "nfs"}, Found: []string{"nfs"}, Made: []string{"gone"}, Holds: []string{"data"},
+		Others: []Other{{ID: strings.Repeat("cd", 32), Name: "reader", Timeout: 3}},
+	}
+	j.Worker = j.WorkerName(j.Safety)
+	return j
+}
+
+// journalText is the journal as a worker bears it.
+func journalText(j Journal) string {
+	text, err := json.Marshal(j)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// journalLabels are those of a worker with that journal.
+func journalLabels(text string) map[string]string {
+	journal := volumebackup.JournalLabels("v1")
+	journal[LabelJournal] = text
+	return journal
+}
+
+func TestJournalComesBackAsItWasWritten(t *testing.T) {
+	j := soundJournal()
+	read, err := ReadJournal(journalLabels(journalText(j)))
+	assert.NilError(t, err)
+	assert.DeepEqual(t, journalText(read), journalText(j))
+}
+
+// Who rolls back removes and renames what the journal names, so it may only name what a
+// restore in place can have made or touched.
+func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
+	id := strings.Repeat("ef", 32)
+	for name, spoil := range map[string]func(*Journal){
+		"a stranger as worker":             func(j *Journal) { j.Worker = "precious" },
+		"a worker of another lock":         func(j *Journal) { j.Worker = volumebackup.LockName(id) + "-0000ff" },
+		"a worker of another operation":    func(j *Journal) { j.Worker = volumebackup.LockName(j.Old) + "-abcdef" },
+		"a name as ID":                     func(j *Journal) { j.Old = "precious" },
+		"the beginning of an ID":           func(j *Journal) { j.Old = j.Old[:12] },
+		"another name aside":               func(j *Journal) { j.Aside = "precious" },
+		"no name":                          func(j *Journal) { j.Name = "" },
+		"a path as name":                   func(j *Journal) { j.Name = "../x" },
+		"a long name":                      func(j *Journal) { j.Name = strings.Repeat("x", maxJournalName+1) },
+		"no snapshot":                      func(j *Journal) { j.Snapshot = "" },
+		"a name as safety snapshot":        func(j *Journal) { j.Safety = "latest" },
+		"a policy that is none":            func(j *Journal) { j.Policy = "sometimes" },
+		"a negative timeout":               func(j *Journal) { j.Timeout = -1 },
+		"a path as volume":                 func(j *Journal) { j.Volumes = []string{"/etc", "nfs"} },
+		"a volume without a name":          func(j *Journal) { j.Made = []string{""} },
+		"a volume with control characters": func(j *Journal) { j.Holds = []string{"a\x1b[2J"} },
+		"a volume that was there as made":  func(j *Journal) { j.Made = []string{"data"} },
+		"storage of a volume not written":  func(j *Journal) { j.Found = []string{"other"} },
+		"a name as another's ID":           func(j *Journal) { j.Others[0].ID = "reader" },
+		"itself as another":                func(j *Journal) { j.Others[0].ID = j.Old },
+		"many volumes":                     func(j *Journal) { j.Holds = make([]string, maxJournalItems+1) },
+		"a container that was gone": func(j *Journal) {
+			j.Old = ""
+			j.Worker = j.WorkerName(j.Safety)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := soundJournal()
+			spoil(&j)
+			_, err := ReadJournal(journalLabels(journalText(j)))
+			assert.ErrorContains(t, err, "read journal")
+			assert.Assert(t, j.Check() != nil)
+		})
+	}
+	sound := journalText(soundJournal())
+	for name, text := range map[string]string{
+		"a field that nobody knows": strings.Replace(sound, `{"name"`, `{"later":1,"name"`, 1),
+		"a field of another that":   strings.Replace(sound, `{"id"`, `{"later":1,"id"`, 1),
+		"something after it":        sound + "{}",
+		"nothing":                   "",
+		"too much":                  sound + strings.Repeat(" ", maxJournal),
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Assert(t, name != "a field" || text != sound)
+			_, err := ReadJournal(journalLabels(text))
+			assert.ErrorContains(t, err, "read journal")
+		})
+	}
+}
+
+func TestAJournalOfAnotherVersionIsRefused(t *testing.T) {
+	for name, version := range map[string]map[string]string{
+		"later": {"cua.snapshot.worker.journal": "2"}, "none": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			worker := map[string]string{LabelJournal: journalText(soundJournal()), "cua.snapshot.worker.frozen": `["a"]`}
+			maps.Copy(worker, version)
+			_, err := ReadJournal(worker)
+			assert.ErrorContains(t, err, "this plugin understands only version 1")
+			_, err = volumebackup.FrozenBy(worker)
+			assert.ErrorContains(t, err, "this plugin understands only version 1")
+		})
+	}
+}
+
+func TestAJournalOnAnotherWorkerIsRefused(t *testing.T) {
+	var w Worker
+	w.Labels, w.Names = journalLabels(journalText(soundJournal())), []string{"/" + volumebackup.LockName("0123456789ab")}
+	_, err := JournalOf(w)
+	assert.ErrorContains(t, err, "does not lock container")
+}
+
+func FuzzReadJournal(f *testing.F) {
+	f.Add(journalText(soundJournal()))
+	f.Add(journalText(Journal{Name: "gone", Snapshot: "20260131-120000-000001"}))
+	f.Add(`{"name":"web","old":"x","worker":"precious","volumes":["data"]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		j, err := ReadJournal(journalLabels(text))
+		if err != nil {
+			return
+		}
+		again, err := ReadJournal(journalLabels(journalText(j)))
+		assert.NilError(t, err)
+		assert.DeepEqual(t, journalText(again), journalText(j))
+		if j.Old != "" {
+			assert.Assert(t, strings.HasPrefix(j.Aside, j.OldName+"-replaced-"))
+		}
+		assert.Assert(t, strings.HasPrefix(j.Worker, "cua-snapshot-"))
+	})
+}
