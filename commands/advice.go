@@ -122,6 +122,7 @@ var solutions = map[snapshot.ProblemKind]string{
 	snapshot.ProblemNoSpace:      "make room there first",
 	snapshot.ProblemNotHeld:      "leave it out of --volume",
 	snapshot.ProblemRenamed:      "use --name to say which of the two to replace",
+	snapshot.ProblemDead:         "remove it with docker rm, then try again",
 	snapshot.ProblemHostAccess:   "if you trust it, use --allow", // and what it is
 }
 

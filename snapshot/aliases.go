@@ -30,6 +30,7 @@ const OpStartContainer = plan.OpStartContainer
 const OpStopContainer = plan.OpStopContainer
 const ProblemAddressTaken = plan.ProblemAddressTaken
 const ProblemArchive = plan.ProblemArchive
+const ProblemDead = plan.ProblemDead
 const ProblemDependent = plan.ProblemDependent
 const ProblemHostAccess = plan.ProblemHostAccess
 const ProblemNameTaken = plan.ProblemNameTaken

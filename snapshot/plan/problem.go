@@ -31,6 +31,7 @@ const (
 	ProblemNoSpace      ProblemKind = "no-space"       // Subject: volume that has no room for what it held
 	ProblemNotHeld      ProblemKind = "not-held"       // Subject: volume that was named
 	ProblemRenamed      ProblemKind = "renamed"        // Subject: what the captured container is called now
+	ProblemDead         ProblemKind = "dead"           // Subject: container that the engine could not remove to the end
 	ProblemHostAccess   ProblemKind = "host-access"    // Subject: what it asks for
 )
 

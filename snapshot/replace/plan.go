@@ -167,7 +167,7 @@ func (r *replacement) findProblems(around runconfig.Surroundings, others []plan.
 		delete(around.NoVolume, v.Create.Name) // it will be made
 	}
 	r.mountAnonymous()
-	problems := append(slices.Clone(others), r.unknownVolumes(o.ReadOnly)...)
+	problems := append(append(slices.Clone(others), r.dead()...), r.unknownVolumes(o.ReadOnly)...)
 	for i := range r.Volumes {
 		r.Volumes[i].Keep(o.ReadOnly)
 	}
@@ -190,6 +190,16 @@ func (r *replacement) findProblems(around runconfig.Surroundings, others []plan.
 		problems = append(problems, around.ForeignProblemsInPlace(r.Spec, r.Volumes, r.Old, o.RestoreOptions, reserved...)...)
 	}
 	r.problems = problems
+}
+
+// dead finds out whether the engine could not remove the old container to the end. Then it
+// can do nothing any more but be removed, so there is nothing to go back to.
+func (r *replacement) dead() []plan.Problem {
+	if r.Old == nil || !r.Old.State.Dead {
+		return nil
+	}
+	name := dockerop.ContainerName(*r.Old)
+	return []plan.Problem{{Kind: plan.ProblemDead, Subject: name, Text: fmt.Sprintf("container %s is dead: the engine could not remove it to the end", name)}}
 }
 
 // kept are the volumes that are left as they are.

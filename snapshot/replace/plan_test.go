@@ -1,12 +1,16 @@
 package replace
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
@@ -32,4 +36,18 @@ func TestOnlyThoseThatAreNeededAreStartedBefore(t *testing.T) {
 	assert.DeepEqual(t, r.peers(), r.Others[:2])
 	r.Spec.Host.IpcMode = ""
 	assert.Equal(t, len(r.peers()), 0)
+}
+
+func TestADeadContainerIsNotReplaced(t *testing.T) {
+	docker := enginetest.New()
+	docker.WithVolumes()
+	web := docker.Run(t, "web")
+	s := snapshotOf(t, docker, capture.Options{Container: "web"})
+	web.State = "dead"
+	before := docker.World()
+	_, err := replacerOf(docker).Replace(t.Context(), Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: string(s.ID)}}, nil)
+	problems, ok := errors.AsType[*plan.ProblemsError](err)
+	assert.Assert(t, ok, "%v", err)
+	assert.Equal(t, problems.Problems[0].Kind, plan.ProblemDead)
+	assert.Equal(t, docker.World(), before)
 }
