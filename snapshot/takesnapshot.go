@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 

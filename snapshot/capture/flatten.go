@@ -7,10 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
@@ -18,6 +14,9 @@ import (
 	"github.com/docker/docker/api/types/network"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // MaxLayers is how many layers a snapshot's image may have before it is made

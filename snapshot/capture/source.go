@@ -4,17 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 )
 
 // Source is everything that was observed about a container before its snapshot.

@@ -9,13 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // Namespace is the part of every snapshot's repository before the container.

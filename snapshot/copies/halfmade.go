@@ -11,16 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 

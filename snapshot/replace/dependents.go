@@ -3,13 +3,13 @@ package replace
 import (
 	"context"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // dependents are containers that live in a namespace of the old one. They hold
