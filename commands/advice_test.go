@@ -101,7 +101,7 @@ func TestConnectionErrorsAreToldByTheClient(t *testing.T) {
 }
 
 func TestEveryKindOfProblemHasASolution(t *testing.T) {
-	source, err := os.ReadFile("../snapshot/errors.go")
+	source, err := os.ReadFile("../snapshot/plan/problem.go")
 	assert.NilError(t, err)
 	kinds := regexp.MustCompile(`Problem\w+ +ProblemKind = "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1)
 	assert.Equal(t, len(kinds), len(solutions))
