@@ -10,6 +10,7 @@ import (
 
 	"github.com/containerd/errdefs"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
@@ -51,7 +52,7 @@ func (s *session) list(ctx context.Context, r *protocol.ListRequest, e *emitter)
 	return protocol.Result{List: &result}, nil
 }
 
-func sendEntries(ctx context.Context, m *store.ManifestReader, e *emitter) error {
+func sendEntries(ctx context.Context, m *store.Manifest, e *emitter) error {
 	var batch []protocol.Entry
 	size := 0
 	send := func() {
@@ -60,7 +61,7 @@ func sendEntries(ctx context.Context, m *store.ManifestReader, e *emitter) error
 		}
 		batch, size = nil, 0
 	}
-	err := m.Each(func(entry *store.Entry) error {
+	err := m.Each(func(entry *manifest.Entry) error {
 		batch = append(batch, shown(entry))
 		size += len(entry.Path) + len(entry.Target) + 128
 		if size >= listBatch {
@@ -76,7 +77,7 @@ func sendEntries(ctx context.Context, m *store.ManifestReader, e *emitter) error
 }
 
 // shown is an entry as people see it.
-func shown(e *store.Entry) protocol.Entry {
+func shown(e *manifest.Entry) protocol.Entry {
 	out := protocol.Entry{
 		Path: protocol.Path(e.Path), Kind: string(rune(e.Kind)), Mode: e.Mode, UID: e.UID, GID: e.GID, Size: e.Size,
 		Modified: time.Unix(e.Modified.Sec, int64(e.Modified.Nsec)).UTC(), Target: protocol.Path(e.Target),
@@ -205,7 +206,7 @@ func (s *session) remove(ctx context.Context, r *protocol.RemoveRequest) (protoc
 }
 
 func parseClaim(c protocol.Claim) (store.Claim, error) {
-	claim := store.Claim{Snapshot: c.Snapshot, Container: c.Container, ContainerName: c.ContainerName, Roots: map[int]store.Sum{}}
+	claim := store.Claim{Snapshot: c.Snapshot, Container: c.Container, ContainerName: c.ContainerName, Roots: map[int]manifest.Sum{}}
 	for n, text := range c.Roots {
 		root, err := parseRoot(text)
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
 // check says whether a restore can be done, as far as that shows without comparing.
@@ -79,11 +79,11 @@ var changes = map[archive.ChangeKind]protocol.Change{
 }
 
 // parseRoot reads the root of an archive; none if it is empty.
-func parseRoot(root string) (*store.Sum, error) {
+func parseRoot(root string) (*manifest.Sum, error) {
 	if root == "" {
 		return nil, nil //nolint:nilnil // no root is no error
 	}
-	var sum store.Sum
+	var sum manifest.Sum
 	decoded, err := hex.DecodeString(root)
 	if err != nil || len(decoded) != len(sum) {
 		return nil, fmt.Errorf("root %q of archive: %w", root, errdefs.ErrInvalidArgument)

@@ -1,6 +1,4 @@
-//go:build linux
-
-package store
+package manifest
 
 import (
 	"encoding/binary"
@@ -11,7 +9,7 @@ import (
 
 var errTruncated = errors.New("record is cut short")
 
-// decoder reads the fields of a record. The first error stays; what is read after it is zero.
+// decoder reads the fields of a record. It keeps the first error; every field after that is zero.
 type decoder struct {
 	rest []byte
 	err  error
@@ -138,8 +136,8 @@ func (d *decoder) xattrs(e *Entry) {
 	}
 }
 
-// extents only reads; check looks at what it means. A sum that overflows is negative, and
-// so comes before its predecessor.
+// extents only reads; check looks at what it means. An offset that overflows is negative, so check finds it before
+// its predecessor.
 func (d *decoder) extents(e *Entry) {
 	e.Size = int64(d.number(maxOffset))
 	n := d.count(2)
@@ -202,16 +200,16 @@ func decodeLocator(locator []byte, e *Entry, packs []PackID) error {
 
 func (d *decoder) cached(e *Entry) {
 	flags := d.octet()
-	if flags > flagUnsettled|flagPrints {
+	if flags > flagUnsettled|flagFingerprints {
 		d.fail(fmt.Errorf("flags %#x are unknown", flags))
 	}
 	e.Cached.Unsettled = flags&flagUnsettled != 0
-	if flags&flagPrints == 0 {
+	if flags&flagFingerprints == 0 {
 		return
 	}
 	for i := range e.Pieces {
 		if b := d.bytes(8); b != nil {
-			e.Pieces[i].Print = binary.BigEndian.Uint64(b)
+			e.Pieces[i].Fingerprint = Fingerprint(binary.BigEndian.Uint64(b))
 		}
 	}
 }

@@ -1,6 +1,4 @@
-//go:build linux
-
-package store
+package manifest
 
 import (
 	"crypto/sha256"
@@ -8,33 +6,24 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
 
 const (
-	manifestHeader = "cua-manifest 1\n"
-	manifestMagic  = "cuaman1\n"
-	footerLength   = 2*sha256.Size + 3*8 + 4 + len(manifestMagic)
-
 	// bodyBuffer is how much of the body is hashed and compressed at a time.
 	bodyBuffer = 128 << 10
 
-	// bodyWindow bounds what a reader of manifests needs.
+	// bodyWindow bounds the memory that a reader of manifests needs.
 	bodyWindow = 1 << 20
 )
 
-// Summary says what a manifest describes.
-type Summary struct {
-	Root    Sum
-	Entries int64
-	Bytes   int64 // sizes of all files
-}
-
-// ManifestWriter encodes a manifest. Entries come in the order of the format.
-type ManifestWriter struct {
+// Writer encodes a manifest. Entries come in the order of the format.
+type Writer struct {
 	out     io.Writer
-	packs   *packTable
+	packs   *PackTable
 	places  map[PackID]uint64
 	names   []byte // the packs, encoded
 	zip     *zstd.Encoder
@@ -48,7 +37,8 @@ type ManifestWriter struct {
 	locator []byte
 }
 
-func newManifestWriter(out io.Writer, packs *packTable) (*ManifestWriter, error) {
+// NewWriter begins a manifest. packs knows the packs that its entries name.
+func NewWriter(out io.Writer, packs *PackTable) (*Writer, error) {
 	if _, err := io.WriteString(out, manifestHeader); err != nil {
 		return nil, fmt.Errorf("write manifest: %w", err)
 	}
@@ -57,15 +47,14 @@ func newManifestWriter(out io.Writer, packs *packTable) (*ManifestWriter, error)
 	if err != nil {
 		return nil, fmt.Errorf("compress manifest: %w", err)
 	}
-	return &ManifestWriter{
+	return &Writer{
 		out: out, packs: packs, places: map[PackID]uint64{}, zip: zip, sum: sha256.New(),
 		body: make([]byte, 0, 2*bodyBuffer),
 	}, nil
 }
 
-// Append adds an entry. One that the format cannot hold is refused with ErrUnfit, and
-// changes nothing.
-func (w *ManifestWriter) Append(e *Entry) error {
+// Append adds an entry. It refuses one that the format cannot hold with ErrUnfit, and then changes nothing.
+func (w *Writer) Append(e *Entry) error {
 	err := check(e)
 	if err == nil && e.Path != "" {
 		err = checkPath(e.Path)
@@ -94,7 +83,7 @@ func (w *ManifestWriter) Append(e *Entry) error {
 	return w.flush()
 }
 
-func (w *ManifestWriter) flush() error {
+func (w *Writer) flush() error {
 	w.sum.Write(w.body)
 	w.length += uint64(len(w.body))
 	if _, err := w.zip.Write(w.body); err != nil {
@@ -105,7 +94,7 @@ func (w *ManifestWriter) flush() error {
 }
 
 // place adds a pack to the table when it first occurs.
-func (w *ManifestWriter) place(id PackID) uint64 {
+func (w *Writer) place(id PackID) uint64 {
 	if id == 0 {
 		return 0
 	}
@@ -113,13 +102,16 @@ func (w *ManifestWriter) place(id PackID) uint64 {
 	if !ok {
 		at = uint64(len(w.places)) + 1
 		w.places[id] = at
-		w.names = appendText(w.names, w.packs.name(id))
+		w.names = appendText(w.names, w.packs.Name(id))
 	}
 	return at
 }
 
-// finish writes what is pending and the footer. It does not sync.
-func (w *ManifestWriter) finish() (Summary, error) {
+// Packs lists the packs that the entries so far refer to.
+func (w *Writer) Packs() []PackID { return slices.Collect(maps.Keys(w.places)) }
+
+// Finish writes what is left of the body, the packs and the footer.
+func (w *Writer) Finish() (Summary, error) {
 	if err := w.flush(); err != nil {
 		return Summary{}, err
 	}
@@ -134,36 +126,4 @@ func (w *ManifestWriter) finish() (Summary, error) {
 		return Summary{}, fmt.Errorf("write manifest: %w", err)
 	}
 	return w.summary, nil
-}
-
-// footer is the end of a manifest.
-type footer struct {
-	Summary
-	checksum Sum
-	body     uint64
-	packs    uint32
-}
-
-func (f *footer) append(b []byte) []byte {
-	b = append(b, f.Root[:]...)
-	b = append(b, f.checksum[:]...)
-	b = binary.BigEndian.AppendUint64(b, uint64(f.Entries))
-	b = binary.BigEndian.AppendUint64(b, uint64(f.Bytes))
-	b = binary.BigEndian.AppendUint64(b, f.body)
-	b = binary.BigEndian.AppendUint32(b, f.packs)
-	return append(b, manifestMagic...)
-}
-
-func parseFooter(b []byte) (footer, error) {
-	var f footer
-	if len(b) != footerLength || string(b[footerLength-len(manifestMagic):]) != manifestMagic {
-		return f, fmt.Errorf("the footer is not one")
-	}
-	b = b[copy(f.Root[:], b):]
-	b = b[copy(f.checksum[:], b):]
-	f.Entries = int64(binary.BigEndian.Uint64(b))
-	f.Bytes = int64(binary.BigEndian.Uint64(b[8:]))
-	f.body = binary.BigEndian.Uint64(b[16:])
-	f.packs = binary.BigEndian.Uint32(b[24:])
-	return f, nil
 }

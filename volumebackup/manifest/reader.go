@@ -1,6 +1,4 @@
-//go:build linux
-
-package store
+package manifest
 
 import (
 	"bufio"
@@ -15,25 +13,21 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ManifestReader decodes a manifest, and believes nothing in it: at the end it
-// has checked order, checksum, counts and root.
-type ManifestReader struct {
-	name    string
+// Reader decodes a manifest, and believes nothing in it: at the end it has checked order, checksum, counts and
+// root.
+type Reader struct {
 	footer  footer
 	packs   []PackID
-	lost    []*DamagedError // of a head: packs that are not taken into account
 	table   []byte
 	zip     *zstd.Decoder
 	in      *bufio.Reader
 	sum     hash.Hash
 	seen    countingReader
-	tree    merkle
+	tree    *merkle // nil: the caller does not rely on the root
 	order   order
 	summary Summary
-	cache   bool // what it says is only compared with: the checksum is enough, nobody relies on the root
 	content bytes.Buffer
 	locator bytes.Buffer
-	close   func()
 }
 
 // countingReader counts and hashes what it hands on.
@@ -50,16 +44,26 @@ func (r *countingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// newManifestReader reads a manifest of size bytes. Its name is for errors.
-func newManifestReader(in io.ReaderAt, size int64, name string, packs *packTable) (*ManifestReader, error) {
-	r := &ManifestReader{name: name, sum: sha256.New(), close: func() {}}
+// NewReader opens a manifest of size bytes, and enters the packs that it names into packs.
+func NewReader(in io.ReaderAt, size int64, packs *PackTable) (*Reader, error) {
+	return newReader(in, size, packs, &merkle{})
+}
+
+// NewCacheReader opens a manifest whose entries are only compared with a volume. Its checksum is enough for that:
+// the root, which takes another SHA-256 of everything, is not checked.
+func NewCacheReader(in io.ReaderAt, size int64, packs *PackTable) (*Reader, error) {
+	return newReader(in, size, packs, nil)
+}
+
+func newReader(in io.ReaderAt, size int64, packs *PackTable, tree *merkle) (*Reader, error) {
+	r := &Reader{sum: sha256.New(), tree: tree}
 	if err := r.open(in, size, packs); err != nil {
-		return nil, r.damaged(err)
+		return nil, err
 	}
 	return r, nil
 }
 
-func (r *ManifestReader) open(in io.ReaderAt, size int64, packs *packTable) error {
+func (r *Reader) open(in io.ReaderAt, size int64, packs *PackTable) error {
 	header := make([]byte, len(manifestHeader))
 	if _, err := in.ReadAt(header, 0); err != nil {
 		return err
@@ -99,7 +103,7 @@ func (r *ManifestReader) open(in io.ReaderAt, size int64, packs *packTable) erro
 	return nil
 }
 
-func parsePacks(table []byte, packs *packTable) ([]PackID, error) {
+func parsePacks(table []byte, packs *PackTable) ([]PackID, error) {
 	d := decoder{rest: table}
 	var ids []PackID
 	for d.err == nil && len(d.rest) > 0 {
@@ -107,72 +111,45 @@ func parsePacks(table []byte, packs *packTable) ([]PackID, error) {
 		if d.err != nil {
 			break
 		}
-		if err := checkPackName(name); err != nil {
+		if err := CheckPackName(name); err != nil {
 			return nil, err
 		}
-		ids = append(ids, packs.id(name))
+		ids = append(ids, packs.ID(name))
 	}
 	return ids, d.err
 }
 
 // Packs lists the packs that the manifest refers to.
-func (r *ManifestReader) Packs() []PackID { return r.packs }
+func (r *Reader) Packs() []PackID { return r.packs }
 
-// LostPacks tells of the packs that a head names and that are not what they were.
-func (r *ManifestReader) LostPacks() []*DamagedError { return r.lost }
+// DropPack makes the reader ignore a pack: a piece in it has no location, and its file is unsettled.
+func (r *Reader) DropPack(id PackID) {
+	for i := range r.packs {
+		if r.packs[i] == id {
+			r.packs[i] = 0
+		}
+	}
+}
 
-// Summary is what the footer says; it is only known to be true after the last entry.
-func (r *ManifestReader) Summary() Summary { return r.footer.Summary }
+// Summary is what the footer says. Only after the last entry it is known to be true.
+func (r *Reader) Summary() Summary { return r.footer.Summary }
 
-// Next returns the next entry, and io.EOF after the last one if everything was
-// as it should be.
-func (r *ManifestReader) Next() (*Entry, error) {
+// Next returns the next entry. After the last one it returns io.EOF if the whole manifest was as it should be.
+func (r *Reader) Next() (*Entry, error) {
 	content, err := r.field(&r.content)
 	if errors.Is(err, io.EOF) {
 		if err := r.finish(); err != nil {
-			return nil, r.damaged(err)
+			return nil, err
 		}
 		return nil, io.EOF
 	}
 	if err != nil {
-		return nil, r.damaged(err)
+		return nil, err
 	}
-	e, err := r.entry(content)
-	if err != nil {
-		return nil, r.damaged(err)
-	}
-	return e, nil
+	return r.entry(content)
 }
 
-// Each hands every entry that is left to visit, whose error ends it. Without one,
-// everything was as it should be.
-func (r *ManifestReader) Each(visit func(*Entry) error) error {
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := visit(e); err != nil {
-			return err
-		}
-	}
-}
-
-// eachLocation hands every place in a pack that the rest of the manifest names to
-// visit.
-func (r *ManifestReader) eachLocation(visit func(Location)) error {
-	return r.Each(func(e *Entry) error {
-		for i := range e.Pieces {
-			visit(e.Pieces[i].At)
-		}
-		return nil
-	})
-}
-
-func (r *ManifestReader) entry(content []byte) (*Entry, error) {
+func (r *Reader) entry(content []byte) (*Entry, error) {
 	e, err := decodeContent(content)
 	if err != nil {
 		return nil, err
@@ -180,7 +157,7 @@ func (r *ManifestReader) entry(content []byte) (*Entry, error) {
 	if err := r.order.check(e); err != nil {
 		return nil, err
 	}
-	if !r.cache {
+	if r.tree != nil {
 		r.tree.add(content)
 	}
 	r.summary.Entries++
@@ -201,7 +178,7 @@ func (r *ManifestReader) entry(content []byte) (*Entry, error) {
 }
 
 // field reads a length and as many bytes. They are valid until the next call with the same buffer.
-func (r *ManifestReader) field(buffer *bytes.Buffer) ([]byte, error) {
+func (r *Reader) field(buffer *bytes.Buffer) ([]byte, error) {
 	n, err := binary.ReadUvarint(r.in)
 	if err != nil {
 		return nil, err
@@ -225,9 +202,9 @@ func (r *ManifestReader) field(buffer *bytes.Buffer) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-func (r *ManifestReader) finish() error {
+func (r *Reader) finish() error {
 	r.summary.Root = r.footer.Root
-	if !r.cache {
+	if r.tree != nil {
 		r.summary.Root = r.tree.root()
 	}
 	r.sum.Write(r.table)
@@ -244,17 +221,8 @@ func (r *ManifestReader) finish() error {
 	return nil
 }
 
-func (r *ManifestReader) damaged(err error) error {
-	return &DamagedError{Pack: r.name, Offset: -1, Reason: err.Error()}
-}
-
-// Close frees what the reader holds.
-func (r *ManifestReader) Close() {
-	if r.zip != nil {
-		r.zip.Close()
-	}
-	r.close()
-}
+// Close frees the memory of the decompressor. It does not close what is read from.
+func (r *Reader) Close() { r.zip.Close() }
 
 // noEOF keeps the end of a file from looking like the end of the entries.
 func noEOF(err error) error {

@@ -1,6 +1,4 @@
-//go:build linux
-
-package store
+package manifest
 
 import (
 	"encoding/binary"
@@ -76,10 +74,10 @@ func appendLocator(b []byte, e *Entry, place func(PackID) uint64) []byte {
 	return appendCached(b, e)
 }
 
-// What the last byte of a locator's fixed part says.
+// The flags of a locator.
 const (
-	flagUnsettled = 1
-	flagPrints    = 2
+	flagUnsettled    = 1
+	flagFingerprints = 2
 )
 
 func appendCached(b []byte, e *Entry) []byte {
@@ -87,12 +85,12 @@ func appendCached(b []byte, e *Entry) []byte {
 	if e.Cached.Unsettled {
 		flags |= flagUnsettled
 	}
-	if !slices.ContainsFunc(e.Pieces, func(p Piece) bool { return p.Print != 0 }) {
+	if !slices.ContainsFunc(e.Pieces, func(p Piece) bool { return p.Fingerprint != 0 }) {
 		return append(b, flags)
 	}
-	b = append(b, flags|flagPrints)
+	b = append(b, flags|flagFingerprints)
 	for i := range e.Pieces {
-		b = binary.BigEndian.AppendUint64(b, e.Pieces[i].Print)
+		b = binary.BigEndian.AppendUint64(b, uint64(e.Pieces[i].Fingerprint))
 	}
 	return b
 }

@@ -1,6 +1,4 @@
-//go:build linux
-
-package store
+package manifest
 
 import "crypto/sha256"
 

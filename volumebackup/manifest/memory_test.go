@@ -1,6 +1,4 @@
-//go:build linux
-
-package store
+package manifest
 
 import (
 	"bytes"
@@ -52,16 +50,16 @@ func TestHostileRecordsTakeLittleMemory(t *testing.T) {
 		assert.Assert(t, used < 1<<20, "%s: %d bytes", name, used)
 
 		var out bytes.Buffer
-		w, err := newManifestWriter(&out, newPackTable())
+		w, err := NewWriter(&out, NewPackTable())
 		assert.NilError(t, err)
 		assert.NilError(t, w.Append(&Entry{Kind: Directory}))
 		w.body = binary.AppendUvarint(w.body, uint64(len(record)))
 		w.body = append(w.body, record...)
-		_, err = w.finish()
+		_, err = w.Finish()
 		assert.NilError(t, err)
 		assert.Assert(t, out.Len() < 1<<20, "in the store it is small: %d", out.Len())
 		used = allocatedBy(func() {
-			_, err = decode(out.Bytes(), newPackTable())
+			_, err = decode(out.Bytes(), NewPackTable())
 			assert.ErrorContains(t, err, name)
 		})
 		assert.Assert(t, used < 7*maxRecord, "%s: %d bytes", name, used)
@@ -71,7 +69,7 @@ func TestHostileRecordsTakeLittleMemory(t *testing.T) {
 // TestPathsOfFilesWithSeveralNamesAreNotKept reads a manifest of a few hundred kB in which they take 130 MB.
 func TestPathsOfFilesWithSeveralNamesAreNotKept(t *testing.T) {
 	var out bytes.Buffer
-	w, err := newManifestWriter(&out, newPackTable())
+	w, err := NewWriter(&out, NewPackTable())
 	assert.NilError(t, err)
 	assert.NilError(t, w.Append(&Entry{Kind: Directory}))
 	dir := ""
@@ -84,9 +82,9 @@ func TestPathsOfFilesWithSeveralNamesAreNotKept(t *testing.T) {
 	for i := range count {
 		assert.NilError(t, w.Append(&Entry{Path: dir + fmt.Sprintf("%06d", i), Kind: FIFO, Shared: true}))
 	}
-	_, err = w.finish()
+	_, err = w.Finish()
 	assert.NilError(t, err)
-	r, err := newManifestReader(bytes.NewReader(out.Bytes()), int64(out.Len()), "test", newPackTable())
+	r, err := NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()), NewPackTable())
 	assert.NilError(t, err)
 	defer r.Close()
 	entries := 0
@@ -161,7 +159,7 @@ func TestWhatIsWrittenCanBeRead(t *testing.T) {
 			}
 			slices.SortFunc(test.e.Xattrs, func(a, b Xattr) int { return strings.Compare(a.Name, b.Name) })
 			var out bytes.Buffer
-			w, err := newManifestWriter(&out, newPackTable())
+			w, err := NewWriter(&out, NewPackTable())
 			assert.NilError(t, err)
 			assert.NilError(t, w.Append(&Entry{Kind: Directory}))
 			err = w.Append(test.e)
@@ -171,9 +169,9 @@ func TestWhatIsWrittenCanBeRead(t *testing.T) {
 				assert.NilError(t, err)
 			}
 			assert.NilError(t, w.Append(&Entry{Path: "zz", Kind: FIFO})) // goes on in any case
-			_, err = w.finish()
+			_, err = w.Finish()
 			assert.NilError(t, err)
-			entries, err := decode(out.Bytes(), newPackTable())
+			entries, err := decode(out.Bytes(), NewPackTable())
 			assert.NilError(t, err)
 			if test.fits {
 				assert.Equal(t, len(entries), 3)

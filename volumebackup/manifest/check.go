@@ -1,19 +1,16 @@
-//go:build linux
-
-package store
+package manifest
 
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 )
 
 // ErrUnfit means that the format cannot hold an entry.
 var ErrUnfit = errors.New("an archive cannot hold it")
 
-// check makes sure that an entry is within the limits of the format. What is written and what
-// is read go through it alike, so that everything that was written can be read.
+// check makes sure that an entry is within the limits of the format. Reader and Writer both call it, so that
+// everything that was written can be read.
 func check(e *Entry) error {
 	if e.Kind == HardLink {
 		return nil // order.check knows what it may point to
@@ -64,12 +61,6 @@ func checkXattrs(xattrs []Xattr) error {
 	return nil
 }
 
-// pieceLimit and holeLimit are how many of them a file of that size can have.
-func pieceLimit(size int64) int { return limit(size, minPiece, MaxPieces) }
-func holeLimit(size int64) int  { return limit(size, minHole, MaxHoles) }
-
-func limit(size, each int64, most int) int { return int(min(size/each+2, int64(most))) }
-
 func checkExtents(e *Entry) error {
 	if e.Size < 0 || len(e.Holes) > holeLimit(e.Size) || len(e.Pieces) > pieceLimit(e.Size) {
 		return fmt.Errorf("%d holes and %d pieces in %d bytes", len(e.Holes), len(e.Pieces), e.Size)
@@ -113,35 +104,3 @@ func checkCoverage(e *Entry) error {
 	}
 	return nil
 }
-
-// The limits of the format.
-const (
-	MaxPath      = 65535
-	maxComponent = 255
-	maxNsec      = 999_999_999
-	maxTarget    = 65535
-
-	// A list of names is up to 64 KiB long in the kernel. How long the values of all of
-	// them may be together is the filesystem's affair.
-	maxXattrs     = 16384
-	maxXattr      = 64 << 10
-	maxXattrBytes = 16 << 20
-
-	// MaxPieces and MaxHoles are how many of them a file can have.
-	MaxPieces = 1 << 20
-	MaxHoles  = 1 << 20
-
-	// MaxPiece is the longest piece. On an average the pieces of a file are at least minPiece
-	// long, and a hole and what comes before it minHole.
-	MaxPiece = 16 << 20
-	minPiece = 64 << 10
-	minHole  = 512
-
-	// What a reader has to keep in memory at a time: a record, the names of packs, and
-	// hashes of the paths of files with several names.
-	maxRecord    = 96 << 20
-	maxPackNames = 4 << 20
-	maxShared    = 8 << 20
-
-	maxOffset = math.MaxInt64
-)
