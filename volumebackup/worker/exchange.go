@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"io"
 	"sync"
 	"time"
 
@@ -18,8 +19,10 @@ const (
 	maxWarnings = 1000
 )
 
-// emitter sends what happens during one request.
-type emitter struct {
+// exchange is what a handler has besides the arguments of its request: it tells the client what happens, and reads
+// and writes the bytes that go along.
+type exchange struct {
+	bytes    io.ReadWriter // from the client and to it
 	emit     func(protocol.Event)
 	interval time.Duration // of progress
 	counter  archive.Counter
@@ -29,7 +32,7 @@ type emitter struct {
 }
 
 // Warn implements archive.Reporter.
-func (e *emitter) Warn(mount int, path, message string) {
+func (e *exchange) Warn(mount int, path, message string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.warnings++; e.warnings > maxWarnings {
@@ -41,12 +44,12 @@ func (e *emitter) Warn(mount int, path, message string) {
 }
 
 // waiting tells that the request waits for others who use the store.
-func (e *emitter) waiting() {
+func (e *exchange) waiting() {
 	e.emit(protocol.Event{Type: protocol.TypeProgress, Progress: &protocol.Progress{Phase: "waiting: another operation uses the store"}})
 }
 
-// showProgress sends how far the request is, until it is stopped.
-func (e *emitter) showProgress(phase string) (stop func()) {
+// showProgress sends how far the request is, until stop is called.
+func (e *exchange) showProgress(phase string) (stop func()) {
 	done := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -72,8 +75,8 @@ func (e *emitter) showProgress(phase string) (stop func()) {
 	}
 }
 
-// progress is how far the request is. A total that was too low is put right.
-func (e *emitter) progress(phase string) protocol.Progress {
+// progress is how far the request is. If the total was too low, progress raises it.
+func (e *exchange) progress(phase string) protocol.Progress {
 	now := protocol.Progress{Phase: phase, Files: e.counter.Files.Load(), Bytes: e.counter.Bytes.Load(), Total: e.counter.Total.Load()}
 	if now.Total != 0 {
 		now.Total = max(now.Total, now.Bytes)
