@@ -28,11 +28,11 @@ func (e *Engine) Create(ctx context.Context, o capture.Options, p plan.Progress)
 	}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	ahead := e.docker.AskAhead(asking)
+	early := e.docker.AskInfoEarly(asking)
 	moved := 0
 	for attempt := 1; ; attempt++ {
 		p.Status("inspect", "reading configuration of "+o.Container)
-		from, err := e.observeSettled(ctx, o, ahead, p)
+		from, err := e.observeSettled(ctx, o, early, p)
 		var created capture.Created
 		if err == nil {
 			created, err = e.capture.Take(ctx, from, when, o, p)
@@ -73,7 +73,7 @@ func (e *Engine) settleMoved(ctx context.Context, failure error) (again bool, er
 // observeSettled observes a container of which, and of whose volumes, no restore in
 // place is under way, or was interrupted. It looks for one while it observes: there
 // hardly ever is, and then it observes again.
-func (e *Engine) observeSettled(ctx context.Context, o capture.Options, ahead dockerop.Ahead, p plan.Progress) (capture.Source, error) {
+func (e *Engine) observeSettled(ctx context.Context, o capture.Options, early dockerop.EarlyInfo, p plan.Progress) (capture.Source, error) {
 	tried, looked := replace.Leftovers{}, false
 	for {
 		var workers []pending.Worker
@@ -85,7 +85,7 @@ func (e *Engine) observeSettled(ctx context.Context, o capture.Options, ahead do
 			return err
 		})
 		calls.Go(func() error {
-			from, failed = e.capture.Observe(callsCtx, o, ahead)
+			from, failed = e.capture.Observe(callsCtx, o, early)
 			return nil // what is pending may be the reason
 		})
 		if err := calls.Wait(); err != nil {

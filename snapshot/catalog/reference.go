@@ -140,7 +140,7 @@ func (cat *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot,
 	}
 	found := make([]Snapshot, len(images))
 	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(dockerop.SideBySide)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
 	for i, summary := range images {
 		calls.Go(func() error {
 			img, err := cat.docker.ImageInspect(ctx, summary.ID)

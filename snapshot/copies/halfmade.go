@@ -50,7 +50,7 @@ func (cp *Copier) removeOwnVolume(ctx context.Context, name, operation string) e
 // somebody else uses, the engine would have handed out theirs.
 func (cp *Copier) checkOwnVolumes(ctx context.Context, names []string, operation string) error {
 	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(dockerop.SideBySide)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
 	for _, name := range names {
 		calls.Go(func() error {
 			v, err := cp.docker.VolumeInspect(ctx, name)

@@ -22,7 +22,7 @@ func (rp *Replacer) dependents(ctx context.Context, old *container.InspectRespon
 	containers := without(around.Containers, old)
 	found := make([]*plan.Problem, len(containers))
 	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(dockerop.SideBySide)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
 	for i, c := range containers {
 		calls.Go(func() error {
 			dependent, _, err := rp.docker.ContainerInspectWithRaw(ctx, c.ID, false)

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// waitPoll is how often a container's state is looked at.
+// waitPoll is the time between two calls of done.
 const waitPoll = 50 * time.Millisecond
 
-// Poll calls done until it says so, or fails, or ctx ends.
+// Poll calls done until it returns true or an error, or ctx ends. It returns done's error, or the
+// cause of ctx's end.
 func Poll(ctx context.Context, done func() (bool, error)) error {
 	tick := time.NewTicker(waitPoll)
 	defer tick.Stop()

@@ -9,8 +9,9 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
-// Stop ends a container. One that is gone is as good, one that stands still is
-// thawed first: a frozen process cannot answer its stop signal.
+// Stop stops a container; timeout is in seconds, nil for the container's own. A paused container is
+// thawed first, because a frozen process cannot react to its stop signal. Stop succeeds if the
+// container is gone.
 func (e *Engine) Stop(ctx context.Context, id string, paused bool, timeout *int) error {
 	if paused {
 		if _, err := e.unpause(ctx, id); err != nil {
@@ -24,6 +25,7 @@ func (e *Engine) Stop(ctx context.Context, id string, paused bool, timeout *int)
 	return err
 }
 
+// SetRestartPolicy changes the restart policy of a container.
 func (e *Engine) SetRestartPolicy(ctx context.Context, id string, policy container.RestartPolicy) error {
 	_, err := e.ContainerUpdate(ctx, id, container.UpdateConfig{RestartPolicy: policy})
 	if err != nil {
@@ -32,8 +34,9 @@ func (e *Engine) SetRestartPolicy(ctx context.Context, id string, policy contain
 	return nil
 }
 
-// StartAgain starts a container that ran before. After a crash an engine may find
-// in its way what is left of that, which it then clears away.
+// StartAgain starts a container that ran before. After a crash an engine may fail with "already
+// exists", because something of the earlier run is left. It clears that away, so StartAgain tries
+// until [CleanupTimeout].
 func (e *Engine) StartAgain(ctx context.Context, id string) error {
 	ctx, cancel := Cleanup(ctx)
 	defer cancel()

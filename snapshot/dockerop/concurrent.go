@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// SideBySide is how many calls about things of one kind are made at once.
-const SideBySide = 8
+// MaxConcurrentCalls is how many calls about things of one kind are made at once.
+const MaxConcurrentCalls = 8
 
-// Absent asks for each name and returns those that were not found.
+// Absent calls ask with each name, several at once, and returns the names that were not found.
 func Absent(ctx context.Context, names []string, ask func(context.Context, string) error) (map[string]bool, error) {
 	found := make([]error, len(names))
 	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(SideBySide)
+	calls.SetLimit(MaxConcurrentCalls)
 	for i, name := range names {
 		calls.Go(func() error {
 			found[i] = ask(ctx, name)
