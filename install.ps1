@@ -1,9 +1,9 @@
-# install.ps1: puts the Docker CLI plugin "docker snapshot" in place on Windows. It takes the program from the release that it
-# lies in, which "./install.sh --release DIR" makes.
+# install.ps1: installs the Docker CLI plugin "docker snapshot" on Windows, from the release that it lies in.
+# "./install.sh --release DIR" makes a release.
 #
 #   ./install.ps1               for you: $env:DOCKER_CONFIG\cli-plugins, or .docker\cli-plugins in your home folder
 #   ./install.ps1 -System       for everybody, as administrator: Docker\cli-plugins in the program folder
-#   ./install.ps1 -Uninstall    removes it again; with -System, for everybody
+#   ./install.ps1 -Uninstall    removes it; with -System, for everybody
 #
 # Where Windows does not run scripts: powershell -ExecutionPolicy Bypass -File install.ps1
 param([switch]$System, [switch]$Uninstall)
@@ -18,9 +18,9 @@ $plugin = Join-Path $folder 'docker-snapshot.exe'
 if ($Uninstall) {
     if (-not (Test-Path -LiteralPath $plugin)) { throw "there is no $plugin" }
     Remove-Item -LiteralPath $plugin
-    Write-Output "Removed $plugin. On each engine that you used it with these stay, and your snapshots with them:"
+    Write-Output "Removed $plugin. On each engine that you used it with, these stay, and your snapshots with them:"
     Write-Output '  images cua-snapshot/*, volumes cua-snapshots and cua-snapshot-key, and stores that you named yourself'
-    Write-Output '"docker snapshot recover --purge" removes them for good: install it again to use that. Or by hand:'
+    Write-Output 'To remove them for good, install it again and run "docker snapshot recover --purge". Or by hand:'
     Write-Output "  docker image rm --force `$(docker image ls --quiet --filter 'reference=cua-snapshot/*')"
     Write-Output '  docker volume rm cua-snapshots cua-snapshot-key'
     exit

@@ -1,24 +1,20 @@
 #!/bin/sh
-# install.sh: puts the Docker CLI plugin "docker snapshot" in place. It takes the program for this system from a release,
-# if it lies in one, and otherwise builds it with Go.
+# install.sh: installs the Docker CLI plugin "docker snapshot". In the folder of a release it takes the program for this
+# system from there; in a checkout it builds the program, which needs Go.
 #
-#   ./install.sh                 for you: $DOCKER_CONFIG/cli-plugins, or ~/.docker/cli-plugins
-#   ./install.sh --system        for everybody: /usr/local/lib/docker/cli-plugins
-#   ./install.sh --uninstall     removes it again; with --system, for everybody. What it has made on engines stays:
-#                                "docker snapshot recover --purge" removes that, and must come first
+#   ./install.sh                 for you: into $DOCKER_CONFIG/cli-plugins, or ~/.docker/cli-plugins
+#   ./install.sh --system        for everybody: into /usr/local/lib/docker/cli-plugins
+#   ./install.sh --uninstall     removes it; with --system, for everybody. What it made on engines stays. To remove
+#                                that, too, run "docker snapshot recover --purge" first
 #   ./install.sh --release DIR [OS/ARCHITECTURE…]
-#                                makes a release there: programs for all systems, or for these, with their checksums
-#   ./install.sh --workers       only makes what "go build -tags workers" builds in: workers for Linux engines
-#   ./install.sh --demo          shows it at work on a container of its own, and leaves nothing behind
-#
-# The demonstration uses the engine that docker talks to. Where none answers, on Debian and Ubuntu as root,
-# it installs the distribution's and starts a private one for as long as it takes.
+#                                makes a release in DIR: the programs for all systems, or for these, with checksums
+#   ./install.sh --workers       only builds the workers for Linux engines that "go build -tags workers" embeds
 set -eu
 
 config=${DOCKER_CONFIG:-${HOME:?}/.docker}
 case $config in
 /*) ;;
-*) config=$PWD/$config && export DOCKER_CONFIG="$config" ;; # it is meant from here
+*) config=$PWD/$config && export DOCKER_CONFIG="$config" ;; # it is relative to where the user is
 esac
 here=$PWD
 cd "$(dirname "$0")"
@@ -40,8 +36,8 @@ need_go() {
 	command -v go >/dev/null || die "Go is missing. Install Go $(sed -n 's/^go //p' go.mod) or newer and put its bin folder into PATH."
 }
 
-# build_workers builds what reads and writes volumes on engines, whose machines may be of another architecture, or
-# of another system than this one.
+# build_workers builds the programs that read and write volumes on engines. An engine's machine may have another
+# architecture, or another system, than this one.
 build_workers() {
 	for architecture in amd64 arm64; do
 		worker=volumebackup/workers/linux-$architecture
@@ -54,7 +50,7 @@ build_workers() {
 	done
 }
 
-# compile FILE builds the plugin there, for the system of GOOS and GOARCH, or for this one.
+# compile FILE builds the plugin as FILE, for GOOS and GOARCH if they are set, else for this system.
 compile() {
 	version=$(git describe --tags --always --dirty 2>/dev/null || echo unversioned)
 	CGO_ENABLED=0 go build -trimpath -tags workers -o "$1" \
@@ -63,7 +59,7 @@ compile() {
 
 sums() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
 
-# release DIR [OS/ARCHITECTURE…] makes a folder that can be given to people without Go.
+# release DIR [OS/ARCHITECTURE…] makes a folder that people without Go can install from.
 release() {
 	case $1 in
 	/*) into=$1 ;;
@@ -83,7 +79,7 @@ release() {
 	(cd "$into" && sums docker-snapshot-* >SHA256SUMS)
 }
 
-# released prints what the program for this system is called in a release.
+# released prints the name of this system's program in a release.
 released() {
 	os=$(uname -s | tr '[:upper:]' '[:lower:]')
 	case $(uname -m) in
@@ -93,7 +89,7 @@ released() {
 	esac
 }
 
-# make_plugin FILE puts the plugin there: the one of the release that this script lies in, or one that it builds.
+# make_plugin FILE writes the plugin to FILE: from the release that this script lies in, or else it builds it.
 make_plugin() {
 	if [ -e SHA256SUMS ]; then
 		program=$(released)
@@ -108,7 +104,7 @@ make_plugin() {
 	compile "$1"
 }
 
-# install_into DIR replaces the plugin there in one step: a docker that starts meanwhile finds the old one or the new one.
+# install_into DIR replaces the plugin in DIR in one step: a docker that starts meanwhile finds the old one or the new one.
 install_into() {
 	mkdir -p "$1"
 	new=$1/.docker-snapshot.$$
@@ -130,150 +126,11 @@ install_plugin() {
 uninstall_plugin() {
 	[ -e "$1/docker-snapshot" ] || die "there is no $1/docker-snapshot"
 	rm -f "$1/docker-snapshot"
-	say "Removed $1/docker-snapshot. On each engine that you used it with these stay, and your snapshots with them:"
+	say "Removed $1/docker-snapshot. On each engine that you used it with, these stay, and your snapshots with them:"
 	say "  images cua-snapshot/*, volumes cua-snapshots and cua-snapshot-key, and stores that you named yourself"
-	say "\"docker snapshot recover --purge\" removes them for good: install it again to use that. Or by hand:"
+	say "To remove them for good, install it again and run \"docker snapshot recover --purge\". Or by hand:"
 	say "  docker image rm --force \$(docker image ls --quiet --filter 'reference=cua-snapshot/*')"
 	say "  docker volume rm cua-snapshots cua-snapshot-key"
-}
-
-# engine_answers tells whether docker reaches an engine that understands it.
-engine_answers() { command -v docker >/dev/null && docker version >/dev/null 2>&1; }
-
-# find_engine sees that docker reaches an engine.
-find_engine() {
-	engine_answers && return
-	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-		command -v docker >/dev/null || die "the Docker CLI is missing, and an engine. Install Docker; or, on Debian or Ubuntu, run this as root."
-		die "no engine answers. Start Docker; or, on Debian or Ubuntu, run this as root and it will bring its own."
-	fi
-	unset DOCKER_CONTEXT
-	say "No engine answers: starting a private one."
-	DOCKER_HOST=$(e2e/engine.sh start debian)
-	export DOCKER_HOST
-	private=yes
-}
-
-present() { docker image inspect "$1" >/dev/null 2>&1; }
-
-# find_image NAME sees that the engine has the image; those that this brings are removed in the end.
-find_image() {
-	present "$1" && return
-	brought="$brought $1"
-	case $1 in
-	test/*) e2e/image.sh "${1#test/}" ;;
-	*) docker pull --quiet "$1" >/dev/null 2>&1 ;;
-	esac
-}
-
-# find_postgres finds PostgreSQL: what the engine has, what it can pull, or what can be made of Debian's package.
-find_postgres() {
-	for image in postgres postgres:alpine test/postgres; do present "$image" && return; done
-	image=postgres:alpine
-	[ -z "$private" ] && find_image "$image" && return
-	image=test/postgres
-	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null && [ "$(docker version --format '{{.Server.Os}}')" = linux ] || return
-	say "Making an image of PostgreSQL. This takes a minute or two, the first time."
-	find_image "$image"
-}
-
-find_busybox() {
-	image=busybox
-	present busybox || { [ -z "$private" ] && find_image busybox; } || {
-		brought="$brought busybox test/app"
-		e2e/image.sh busybox
-	}
-}
-
-tell() { printf '\n%s\n' "$*"; }
-
-# show prints a command as one would type it, and runs it. Some are meant to fail.
-show() {
-	tell "\$ $1"
-	eval "$1" || true
-}
-
-# workers lists the images that the plugin makes of itself.
-workers() { docker image ls --quiet --no-trunc cua-snapshot/worker 2>/dev/null; }
-
-clean_up() {
-	trap '' INT TERM
-	if engine_answers; then
-		volumes=$(docker inspect --format '{{range .Mounts}}{{println .Name}}{{end}}' "$name" 2>/dev/null) || true
-		docker rm --force "$name" >/dev/null 2>&1 || true
-		for snapshot in $(docker snapshot ls --quiet "$name" 2>/dev/null); do
-			docker snapshot rm "$snapshot" >/dev/null || true
-		done
-		for volume in $volumes "$name-store"; do
-			docker volume rm "$volume" >/dev/null 2>&1 || true
-		done
-		for image in $brought $(workers | grep -vxF "$known_workers"); do
-			docker image rm "$image" >/dev/null 2>&1 || true
-		done
-	fi
-	[ -z "$private" ] || e2e/engine.sh stop
-	rm -rf "$scratch"
-}
-
-# wait_until COMMAND waits for a minute at most.
-wait_until() {
-	tries=60
-	until eval "$1" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || die "this did not happen: $1"
-		sleep 1
-	done
-}
-
-# story RUN READY FILL LOSE LOOK is what happens to a container; each is a command, and the last one prints 42.
-story() {
-	tell "A container with something to lose, in a volume:"
-	show "$1"
-	wait_until "$2"
-	show "$3"
-	show "docker snapshot create --message 'before the accident' $name before"
-	show "$4"
-	show "$5"
-	tell "And back, in place:"
-	show "docker snapshot ls $name"
-	show "docker snapshot restore --replace --force $name:before"
-	wait_until "$2"
-	show "$5"
-	eval "$5" | grep -q 42 || die "the demonstration did not work"
-}
-
-demo() {
-	name=demo-$$ private='' brought='' known_workers=none
-	# A configuration and a store of its own: nothing is installed, and the contexts are those that you have.
-	scratch=$(mktemp -d)
-	export DOCKER_CONFIG="$scratch" DOCKER_SNAPSHOT_STORE="$name-store"
-	for file in config.json contexts; do
-		[ ! -e "$config/$file" ] || cp -R "$config/$file" "$DOCKER_CONFIG/"
-	done
-	trap clean_up EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	find_engine
-	known_workers=$(workers | grep . || echo none)
-	mkdir "$DOCKER_CONFIG/cli-plugins"
-	make_plugin "$DOCKER_CONFIG/cli-plugins/docker-snapshot"
-
-	if find_postgres; then
-		psql="docker exec $name psql --username postgres"
-		story "docker run --detach --name $name --stop-signal SIGINT --env POSTGRES_HOST_AUTH_METHOD=trust $image" \
-			"docker exec $name pg_isready --host 127.0.0.1" \
-			"$psql --command 'create table orders as select * from generate_series(1, 42) as id'" \
-			"$psql --command 'drop table orders'" \
-			"$psql --command 'select count(*) from orders'"
-	else
-		say "PostgreSQL is out of reach here: this will be a small demonstration."
-		find_busybox
-		story "docker run --detach --name $name --volume /data $image sh -c 'trap exit TERM; while :; do sleep 1; done'" true \
-			"docker exec $name sh -c 'echo 42 orders >/data/orders'" \
-			"docker exec $name rm /data/orders" \
-			"docker exec $name cat /data/orders"
-	fi
-	tell "That was all, and it is cleaned up now. To install the plugin: ./install.sh"
 }
 
 if [ "${1-}" = --release ]; then
@@ -288,7 +145,6 @@ for argument; do
 	--system) target=$system ;;
 	--uninstall) verb=uninstall_plugin ;;
 	--workers) verb=build_workers ;;
-	--demo) verb=demo ;;
 	*) usage ;;
 	esac
 done

@@ -27,16 +27,16 @@ const (
 // for, but not all of it.
 var errIncomplete = errors.New("incomplete")
 
-// ErrOutputGone is what a command ends with when nobody reads its output any more, as
-// in docker snapshot inspect --files db | head. That is no failure to speak of.
+// ErrOutputGone ends a command whose output nobody reads any more, as in
+// docker snapshot inspect --files db | head. It is not worth a message.
 var ErrOutputGone = errors.New("nobody reads the output")
 
-// StatusOutputGone is the exit status then: as if SIGPIPE had ended the program, which is
-// how docker's own commands end.
+// StatusOutputGone is the exit status of such a command. It is the same as if SIGPIPE had
+// ended the program, which is how docker's own commands end.
 const StatusOutputGone = statusSignal + 13
 
 // onlyOutputGone tells whether a command failed for no other reason than that nobody reads
-// its output, and stopped what it did because of that.
+// its output. What was cancelled because of that is no other reason.
 func onlyOutputGone(err error) bool {
 	if !errors.Is(err, ErrOutputGone) {
 		return false
@@ -108,8 +108,8 @@ type signals struct {
 }
 
 // watchSignals returns a context that the first signal ends. A second later the
-// signals have their usual effect again, so another one kills. SIGPIPE is among
-// them: who reads our output may go away at any time, too.
+// signals have their usual effect again, so another one kills. SIGPIPE is one of
+// them, because whoever reads our output may go away at any time.
 func watchSignals(parent context.Context) (context.Context, *signals) {
 	ctx, cancel := context.WithCancel(parent)
 	s := &signals{received: make(chan os.Signal, 1), first: make(chan syscall.Signal, 1)}
@@ -140,8 +140,9 @@ func watchSignals(parent context.Context) (context.Context, *signals) {
 	return ctx, s
 }
 
-// await waits for a signal, until all is over. A SIGPIPE that does not come of our own
-// output comes of a broken connection, which is an error of whoever writes to it.
+// await waits for a signal, until over is closed. It ignores a SIGPIPE that is not about
+// our own output: a broken connection causes that, and whoever writes to the connection
+// gets the error.
 func (s *signals) await(over <-chan struct{}) bool {
 	for {
 		select {

@@ -92,7 +92,7 @@ func TestWhenNobodyReadsTheOutput(t *testing.T) {
 			eng.created = snapshot.Created{Snapshot: firstSnapshot()}
 			d := f.deps()
 			d.out = terminal{streams.NewOut(closedPipe{})}
-			d.engine = func() (engine, error) { return eng, nil }
+			d.engine = func(volumeOptions) (engine, error) { return eng, nil }
 			root := newRoot(d)
 			root.SilenceErrors, root.SilenceUsage = true, true
 			root.SetArgs(strings.Fields(args))

@@ -53,10 +53,10 @@ func advice(err error) string {
 		if pinned.Replaced {
 			return fmt.Sprintf("Use another name, or remove it first: docker snapshot rm --force %s", pinned.ID)
 		}
-		return "Use --force to remove it all the same"
+		return "Use --force to remove it anyway"
 	}
 	if unknown, ok := errors.AsType[*snapshot.UnknownJournalError](err); ok {
-		return "If it is not a worker that you know of, remove it: docker rm " + unknown.Worker
+		return "If you know of no operation that it belongs to, remove it: docker rm " + unknown.Worker
 	}
 	if _, ok := errors.AsType[*snapshot.InterruptedError](err); ok {
 		return "Put that right first: docker snapshot recover"
@@ -77,12 +77,13 @@ func advice(err error) string {
 		return fmt.Sprintf("Was volume %s removed (docker volume prune)? Use the --store that holds this snapshot", none.Store)
 	}
 	if other, ok := errors.AsType[*volumebackup.JournalVersionError](err); ok {
-		return fmt.Sprintf("Docker snapshot %s left it behind: recover it with that version, or with a newer one", cmp.Or(plainVersion(other.Plugin), "of another version"))
+		return fmt.Sprintf("docker snapshot %s wrote it: recover with that version, or with a newer one", cmp.Or(plainVersion(other.Plugin), "of another version"))
 	}
 	return ""
 }
 
-// plainVersion is a version that somebody else has written, if it reads like one.
+// plainVersion returns a version that was read from a label, or nothing if it does not
+// look like one: anybody can write labels.
 func plainVersion(text string) string {
 	if len(text) > maxVersion || !plainWord.MatchString(text) {
 		return ""
@@ -92,8 +93,8 @@ func plainVersion(text string) string {
 
 const maxVersion = 100
 
-// connectionError returns the client's own account of why it cannot reach the
-// engine. It says all there is to say; what we wanted there does not matter.
+// connectionError returns the Docker client's own error if it cannot reach the engine.
+// That says enough: what we wanted from the engine does not matter.
 func connectionError(err error) error {
 	for inner := err; inner != nil && client.IsErrConnectionFailed(inner); inner = errors.Unwrap(inner) {
 		err = inner
@@ -116,7 +117,7 @@ var solutions = map[snapshot.ProblemKind]string{
 	snapshot.ProblemAddressTaken: "free it, or use --network to join without it",
 	snapshot.ProblemUnsaved:      "use --no-safety if that may be lost",
 	snapshot.ProblemOneShot:      "leave out --no-safety",
-	snapshot.ProblemOtherOneShot: "stop it yourself, if it may go",
+	snapshot.ProblemOtherOneShot: "stop it yourself, if it may be removed",
 	snapshot.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), or the --store that holds this one",
 	snapshot.ProblemNoArchive:    "was that volume removed (docker volume prune)? Use another snapshot, or the --store that holds this one",
 	snapshot.ProblemNoSpace:      "make room there first",
@@ -140,4 +141,34 @@ func explainProblems(e *snapshot.ProblemsError) string {
 		}
 	}
 	return b.String()
+}
+
+// withGuard adds to an error that the guard goes on with what is left to do.
+func withGuard(err error) error {
+	if unfinished(err) == "" {
+		return err
+	}
+	return errors.Join(err, fmt.Errorf("this is tried again in the background for %.0f minutes", guardPatience.Minutes()))
+}
+
+// withRecovery adds to an error what to type if the restore in place that it is about has
+// left something to do.
+func (d deps) withRecovery(err error) error {
+	container := unfinished(err)
+	if container == "" {
+		return err
+	}
+	return errors.Join(err, errors.New("When the cause is removed, type: "+d.commandLine("recover", container)))
+}
+
+// unfinished is the container whose restore in place has left something to do, or
+// nothing.
+func unfinished(err error) string {
+	if stuck, ok := errors.AsType[*snapshot.UndoError](err); ok {
+		return stuck.Container
+	}
+	if stopped, ok := errors.AsType[*snapshot.NotStartedError](err); ok {
+		return stopped.Container
+	}
+	return ""
 }

@@ -42,7 +42,7 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 			"pinned, to be replaced", &snapshot.PinnedError{ID: firstID, Replaced: true},
 			"snapshot " + string(firstID) + " is pinned\nUse another name, or remove it first: docker snapshot rm --force " + string(firstID),
 		},
-		{"pinned", &snapshot.PinnedError{ID: firstID}, "snapshot " + string(firstID) + " is pinned\nUse --force to remove it all the same"},
+		{"pinned", &snapshot.PinnedError{ID: firstID}, "snapshot " + string(firstID) + " is pinned\nUse --force to remove it anyway"},
 		{
 			"store is full", fmt.Errorf("read volumes: %w", &volumebackup.FullError{Store: "mine", Err: errors.New("write /store/tmp/x: no space left on device")}),
 			"read volumes: store mine is full\nFree space with docker snapshot rm",
@@ -59,16 +59,16 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		{
 			"a journal of another version", fmt.Errorf("check: %w", &volumebackup.JournalVersionError{Version: "2", Plugin: "v9.1.0"}),
 			"check: read journal: it is of version \"2\", and this plugin understands only version 1\n" +
-				"Docker snapshot v9.1.0 left it behind: recover it with that version, or with a newer one",
+				"docker snapshot v9.1.0 wrote it: recover with that version, or with a newer one",
 		},
 		{
 			"a journal of nobody knows what", &volumebackup.JournalVersionError{Plugin: "\x1b[2J"},
 			"read journal: it is of version \"\", and this plugin understands only version 1\n" +
-				"Docker snapshot of another version left it behind: recover it with that version, or with a newer one",
+				"docker snapshot of another version wrote it: recover with that version, or with a newer one",
 		},
 		{
 			"several", errors.Join(errors.New("one"), &snapshot.PinnedError{ID: firstID}),
-			"one\nsnapshot " + string(firstID) + " is pinned\nUse --force to remove it all the same",
+			"one\nsnapshot " + string(firstID) + " is pinned\nUse --force to remove it anyway",
 		},
 		{
 			"problems", &snapshot.ProblemsError{Problems: []snapshot.Problem{
@@ -101,7 +101,7 @@ func TestConnectionErrorsAreToldByTheClient(t *testing.T) {
 }
 
 func TestEveryKindOfProblemHasASolution(t *testing.T) {
-	source, err := os.ReadFile("../snapshot/errors.go")
+	source, err := os.ReadFile("../snapshot/plan/problem.go")
 	assert.NilError(t, err)
 	kinds := regexp.MustCompile(`Problem\w+ +ProblemKind = "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1)
 	assert.Equal(t, len(kinds), len(solutions))

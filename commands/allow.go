@@ -10,8 +10,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// allowed is what --allow takes: KIND or KIND=VALUE, several of them separated by
-// commas. One that has a comma in it is quoted as in CSV.
+// allowed is a pflag.Value for --allow: KIND or KIND=VALUE, or several of them separated
+// by commas. One that has a comma in it is quoted as in CSV.
 type allowed struct{ list *[]snapshot.Access }
 
 func (a allowed) String() string {
@@ -56,7 +56,7 @@ func completeAllow(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
 }
 
-// allowWord is the word after --allow that gives what a snapshot asks for.
+// allowWord is the word after --allow that allows what a snapshot asks for.
 func allowWord(access string) string {
 	if strings.ContainsAny(access, ",\"\r\n") || strings.HasPrefix(access, " ") {
 		var b strings.Builder

@@ -10,7 +10,7 @@ import (
 // suggestDistance is how many letters may differ for a command to be suggested.
 const suggestDistance = 2
 
-// checkArguments has wrong arguments, and words that are no command, end with the
+// checkArguments makes wrong arguments, and words that are no command, end with the
 // status of wrong options.
 func checkArguments(root *cobra.Command) {
 	root.SuggestionsMinimumDistance = suggestDistance

@@ -19,7 +19,7 @@ const idsFormat formatter.Format = "{{.ID}}"
 // maxDescription is how many characters of a description a table shows.
 const maxDescription = 45
 
-// checkListFormat finds templates that do not parse before the engine is asked.
+// checkListFormat refuses a template that does not parse, before the engine is asked.
 func checkListFormat(format string) error {
 	_, err := templates.Parse(strings.TrimPrefix(format, formatter.TableFormatKey))
 	return err
@@ -94,13 +94,13 @@ type row struct {
 	now time.Time
 }
 
-// MarshalJSON has what is printed of a snapshot, without what only tables show.
+// MarshalJSON leaves out what only tables show.
 func (r *row) MarshalJSON() ([]byte, error) { return json.Marshal(r.listed) }
 
 // CreatedSince is how long ago the snapshot was taken.
 func (r *row) CreatedSince() string { return units.HumanDuration(r.now.Sub(r.s.Created)) + " ago" }
 
-// ExpiresIn is how long it takes until the snapshot's time is over, or how long ago that was.
+// ExpiresIn says when the snapshot expires, or how long ago it did.
 func (r *row) ExpiresIn() string {
 	switch left := r.s.Expires.Sub(r.now); {
 	case r.s.Expires.IsZero():
@@ -112,8 +112,8 @@ func (r *row) ExpiresIn() string {
 	}
 }
 
-// VolumeCount is how many volumes the snapshot holds, of how many if that is not all,
-// and whether what they held is gone.
+// VolumeCount is the number of volumes whose content the snapshot holds: "2", or "1 of 2"
+// if it does not hold all. It ends in ", gone" if the store is gone.
 func (r *row) VolumeCount() string {
 	all := map[string]bool{}
 	for _, m := range r.s.Mounts {
@@ -134,8 +134,7 @@ func (r *row) VolumeCount() string {
 // Label is one label of the container.
 func (r *row) Label(name string) string { return r.Labels[name] }
 
-// fit makes every text one that the line of a table can hold, and shortens those that
-// are long, unless they are to be shown whole.
+// fit makes every text fit the line of a table, and shortens long ones if it is asked to.
 func (r *row) fit(shorten bool) {
 	for _, text := range []*string{
 		&r.Name, &r.Container, &r.ContainerImage, &r.Description, &r.RunID, &r.StepID, &r.Group, &r.Platform,

@@ -13,14 +13,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// completion lists what there is to choose from; args are those in front of the word.
+// completion lists what there is to choose from; args are the arguments before the word.
 type completion func(ctx context.Context, eng engine, args []string, prefix string) ([]snapshot.Candidate, error)
 
-// complete makes a completion one that cobra takes: none twice, each with what it stands
-// for. Without an engine it offers nothing.
+// complete makes a completion into one of cobra's. It offers no word that is an argument
+// already, and says what each stands for. Without an engine it offers nothing.
 func (c completion) complete(d deps) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		eng, err := d.engine()
+		eng, err := d.engine(defaultVolumes())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -86,7 +86,7 @@ func completeSnapshots(d deps, limit int) cobra.CompletionFunc {
 	return upTo(limit, complete)
 }
 
-// completeVolumes completes a volume: one of the container that was named already.
+// completeVolumes completes a volume of the container that was named already.
 func completeVolumes(d deps) cobra.CompletionFunc {
 	return completion(func(ctx context.Context, eng engine, args []string, _ string) ([]snapshot.Candidate, error) {
 		return eng.VolumeNames(ctx, strings.Join(args[:min(len(args), 1)], ""))
@@ -150,8 +150,8 @@ func completeFilter(d deps) cobra.CompletionFunc {
 	}
 }
 
-// completeFlags gives every option that takes a value a completion, so that no
-// shell offers file names for one: no option of ours takes any.
+// completeFlags gives a completion to every option that takes a value. Otherwise shells
+// would offer file names, which no option of ours takes.
 func completeFlags(root *cobra.Command, d deps) {
 	known := map[string]cobra.CompletionFunc{
 		"filter":  completeFilter(d),

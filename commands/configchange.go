@@ -7,8 +7,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// describeConfig says what a restore in place changes of the configuration, each kind in a line; what
-// several environment variables do is one.
+// describeConfig says what a restore in place changes in the configuration: a line for each
+// change, and one for all environment variables.
 func describeConfig(changes []snapshot.ConfigChange) []string {
 	var lines, variables []string
 	for _, c := range changes {
@@ -29,7 +29,7 @@ func describeConfig(changes []snapshot.ConfigChange) []string {
 	return lines
 }
 
-// becomes is what there is instead of what there was.
+// becomes describes the new value, and the one that it replaces.
 func becomes(c snapshot.ConfigChange, prefix, none string) string {
 	switch c.Verb {
 	case "add":

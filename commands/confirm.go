@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// errDeclined ends a command whose question was answered with no.
+// errDeclined ends a command if the user does not answer its question with yes.
 var errDeclined = errors.New("cancelled: nothing was changed")
 
 // confirm says on stderr what is going to be done, and asks for a yes.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/docker/cli/cli"
@@ -17,31 +16,27 @@ import (
 )
 
 type createOptions struct {
-	volumes  *volumeOptions
 	engine   snapshot.CreateOptions
-	meta     []string
-	trigger  string
-	expires  string
-	pause    string
+	volumes  volumeOptions
 	progress progressOptions
 	printer  printer
 }
 
 func newCreateCommand(d deps) *cobra.Command {
-	o := createOptions{volumes: d.volumes}
+	var o createOptions
 	cmd := &cobra.Command{
 		Use:   "create [OPTIONS] CONTAINER [NAME]",
 		Short: "Take a snapshot of a container",
 		Long: `Take a snapshot of a container and print its ID.
 
-The container may be running, paused or stopped, and is afterwards what it was
-before. NAME is 1 to 128 letters, digits, '_', '.' and '-', and is unique among the
-snapshots of the container. CONTAINER may be a service of the Compose project in
-the current directory, if that has one container.
+The container may be running, paused or stopped. Afterwards it is so again. NAME is
+1 to 128 letters, digits, '_', '.' and '-', and is unique among the snapshots of the
+container. CONTAINER may be a service of the Compose project in the current
+directory, if the service has one container.
 
-What a bind mount shows belongs to the host: the snapshot has its path, not its
-content. A line says so for each, unless -q is given or the container has the
-label cua.snapshot.policy.binds=known.`,
+The content of a bind mount belongs to the host: the snapshot has only its path. A
+line says so for each bind mount, unless -q is given or the container has the label
+cua.snapshot.policy.binds=known.`,
 		Example: `  docker snapshot create web
   docker snapshot create web before-upgrade -m "before the upgrade to 2.0"
   docker snapshot create --trigger before_action --run-id 42 --expires 2w web`,
@@ -49,76 +44,49 @@ label cua.snapshot.policy.binds=known.`,
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeContainers(d),
 		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			if err := o.parse(args, d.clock.now()); err != nil {
+			if err := o.parse(args); err != nil {
 				return usageError(cmd, err)
 			}
 			return o.printer.failed(d.out, runCreate(ctx, d, o, args))
 		}),
 	}
-	o.addFlags(cmd.Flags())
+	o.addFlags(cmd.Flags(), d.clock)
 	return cmd
 }
 
-func (o *createOptions) addFlags(flags *pflag.FlagSet) {
+func (o *createOptions) addFlags(flags *pflag.FlagSet, clock clock) {
 	flags.StringVarP(&o.engine.Description, "message", "m", "", "Describe the snapshot")
-	flags.Var(opts.NewListOptsRef(&o.engine.Tags, nil), "tag", "Add a tag, to filter by")
-	flags.Var(opts.NewListOptsRef(&o.meta, nil), "meta", "Add a key=value pair of your own")
-	flags.Var(checked{&o.trigger, choicesOf(labels.Triggers()...).check}, "trigger", "Say why it is taken (default manual)")
+	flags.Var(opts.NewListOptsRef(&o.engine.Tags, checkTag), "tag", "Add a tag, to filter by")
+	flags.Var(keyed(&o.engine.Meta, parseMeta), "meta", "Add a key=value pair of your own")
+	flags.Var(checked(&o.engine.Trigger, choicesOf(labels.Triggers()...).check), "trigger", "Say why it is taken (default manual)")
 	flags.StringVar(&o.engine.RunID, "run-id", "", "Name the run that it belongs to")
 	flags.StringVar(&o.engine.StepID, "step-id", "", "Name the step of the run")
 	flags.StringVar(&o.engine.Group, "group", "", "Name the group of snapshots that it belongs to")
-	flags.StringVar(&o.expires, "expires", "", "Let it expire after a duration (36h, 2w) or at a time (RFC 3339, or a date)")
+	flags.Var(parsed(&o.engine.Expires, "string", func(text string) (time.Time, error) { return parseExpiry(text, clock.now()) }),
+		"expires", "Let it expire after a duration (36h, 2w) or at a time (RFC 3339, or a date)")
 	flags.BoolVar(&o.engine.Pinned, "pin", false, "Protect it from being removed without --force")
-	flags.BoolVar(&o.engine.Reuse, "reuse", false, "Replace the snapshot of that name, once the new one is whole")
-	flags.Var(checked{&o.pause, checkPause}, "pause", "Pause 'all' containers that write to its volumes, the 'target' only, or 'none' (default all)")
+	flags.BoolVar(&o.engine.Reuse, "reuse", false, "Replace the snapshot of that name, once the new one is complete")
+	flags.Var(parsed(&o.engine.Pause, "string", parsePause), "pause", "Pause 'all' containers that write to its volumes, the 'target' only, or 'none' (default all)")
 	flags.BoolVar(&o.engine.NoPause, "no-pause", false, "The same as --pause=none: what is captured may be torn")
 	flags.BoolVar(&o.engine.Volumes.None, "no-volumes", false, "Leave out the content of all volumes")
-	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Only, nil), "volume", "Of the volumes, capture only this one")
+	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Only, nil), "volume", "Capture the content of this volume only")
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Exclude, nil), "exclude-volume", "Leave out the content of this volume")
 	o.volumes.addMakingFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
 }
 
-// pauses are the values of --pause. docker commit had it for years as a switch, of
-// which --pause=true and --pause=false are left; the bare --pause would not know
-// whether the next word is its value.
-var pauses = map[string]snapshot.Pause{
-	"all": snapshot.PauseAll, "target": snapshot.PauseTarget, "none": snapshot.PauseNone,
-	"true": snapshot.PauseAll, "false": snapshot.PauseNone,
-}
-
-var pauseChoices = choicesOf(snapshot.PauseAll, snapshot.PauseTarget, snapshot.PauseNone)
-
-func checkPause(word string) error {
-	if _, known := pauses[word]; known {
-		return nil
-	}
-	return pauseChoices.check(word)
-}
-
-// parse completes the engine's options. It needs no engine.
-func (o *createOptions) parse(args []string, now time.Time) (err error) {
+// parse takes the arguments, and checks what the options say together.
+func (o *createOptions) parse(args []string) error {
 	o.engine.Container = args[0]
 	if len(args) > 1 {
 		o.engine.Name = args[1]
 	}
-	o.engine.Trigger = labels.Trigger(o.trigger)
-	o.engine.Pause = pauses[o.pause]
 	if o.engine.NoPause && o.engine.Pause != "" && o.engine.Pause != snapshot.PauseNone {
-		return fmt.Errorf("conflicting options: --no-pause and --pause=%s", o.pause)
+		return fmt.Errorf("conflicting options: --no-pause and --pause=%s", o.engine.Pause)
 	}
 	if o.engine.Volumes.None && len(o.engine.Volumes.Only) > 0 {
 		return errors.New("conflicting options: --no-volumes and --volume")
-	}
-	if o.engine.Meta, err = parseMeta(o.meta); err != nil {
-		return err
-	}
-	if slices.Contains(o.engine.Tags, "") {
-		return errors.New("invalid --tag: it is empty")
-	}
-	if o.engine.Expires, err = parseExpiry(o.expires, now); err != nil {
-		return fmt.Errorf("invalid --expires: %w", err)
 	}
 	return nil
 }
@@ -133,7 +101,7 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 		}
 	}
 	var warned warningList
-	s, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Created, error) {
+	s, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Created, error) {
 		return withService(ctx, d, eng, o.engine.Container, func(container string) (snapshot.Created, error) {
 			o.engine.Container = container
 			return eng.Create(ctx, o.engine, warned.from(p))
@@ -149,8 +117,8 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 	if err := o.printer.print(d.out, string(s.ID), r); err != nil {
 		return err
 	}
-	if s.SweepDue { // nobody waits for that: the result is out
-		_, _ = call(d, o.progress, func(eng engine, p snapshot.Progress) (struct{}, error) {
+	if s.SweepDue { // only now that the result is out, for nobody waits for that
+		_, _ = call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (struct{}, error) {
 			eng.Sweep(ctx, p)
 			return struct{}{}, nil
 		})

@@ -206,11 +206,10 @@ func newFixture() *fixture {
 
 func (f *fixture) deps() deps {
 	return deps{
-		in:      streams.NewIn(io.NopCloser(strings.NewReader(f.stdin))),
-		volumes: &volumeOptions{},
-		out:     terminal{streams.NewOut(&f.stdout)},
-		err:     terminal{streams.NewOut(&f.stderr)},
-		engine: func() (engine, error) {
+		in:  streams.NewIn(io.NopCloser(strings.NewReader(f.stdin))),
+		out: terminal{streams.NewOut(&f.stdout)},
+		err: terminal{streams.NewOut(&f.stderr)},
+		engine: func(volumeOptions) (engine, error) {
 			if f.connect != nil {
 				return nil, f.connect
 			}

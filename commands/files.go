@@ -15,14 +15,14 @@ import (
 )
 
 // runFiles lists the entries of a snapshot's volumes, or of one of them.
-func runFiles(ctx context.Context, d deps, how printer, args []string) error {
+func runFiles(ctx context.Context, d deps, o inspectOptions, args []string) error {
 	if len(args) > 2 {
 		return errors.New("--files takes one snapshot, and at most one volume")
 	}
 	if err := checkSnapshot(args[0]); err != nil {
 		return err
 	}
-	eng, err := d.engine()
+	eng, err := d.engine(o.volumes)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func runFiles(ctx context.Context, d deps, how printer, args []string) error {
 			continue
 		}
 		listed[m.Archive.Index] = true
-		if err := listFiles(ctx, d, eng, how, s, m); err != nil {
+		if err := listFiles(ctx, d, eng, o.printer, s, m); err != nil {
 			return err
 		}
 	}
@@ -47,7 +47,7 @@ func runFiles(ctx context.Context, d deps, how printer, args []string) error {
 }
 
 func listFiles(ctx context.Context, d deps, eng engine, how printer, s snapshot.Snapshot, m labels.Mount) error {
-	if how.format == "" {
+	if !how.formats() {
 		if err := writeLine(d.out, fmt.Sprintf("%s (%s)", m.Name, m.Destination)); err != nil {
 			return err
 		}
@@ -61,9 +61,9 @@ func listFiles(ctx context.Context, d deps, eng engine, how printer, s snapshot.
 	return errors.Join(err, failed)
 }
 
-// printFile prints one of maybe millions of entries.
+// printFile prints one entry. There may be millions, so it makes only what is printed.
 func (p printer) printFile(out io.Writer, m labels.Mount, e volumebackup.Entry) error {
-	if p.format == "" {
+	if !p.formats() {
 		return writeLine(out, fileLine(e))
 	}
 	return p.print(out, "", newFile(m, e))
@@ -92,7 +92,7 @@ func newFile(m labels.Mount, e volumebackup.Entry) file {
 	}
 }
 
-// pathText is a path as it is, or as Go writes it if it is not UTF-8 or begins with a quote.
+// pathText is a path as it is. One that is not UTF-8, or begins with a quote, is quoted as in Go.
 func pathText(path encoding.TextMarshaler) string {
 	text, _ := path.MarshalText() // a path always can
 	return string(text)
@@ -122,7 +122,7 @@ func fileLine(e volumebackup.Entry) string {
 	return line
 }
 
-// quoted is a path as it is, or as Go writes it where it would break the line.
+// quoted is a path as it is. One that would break the line is quoted as in Go.
 func quoted(path string) string {
 	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
 		return quoted

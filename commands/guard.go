@@ -16,20 +16,20 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// guardName is the hidden command that watches over what a killed client leaves.
+// guardName is the hidden command that puts right what a killed client leaves.
 const guardName = "guard"
 
 // allDone is what a guard is told when there is nothing left to guard.
 const allDone = "done"
 
-// socketVariable is where the CLI says how it tells a plugin to end. The guard
-// has to outlive both.
+// socketVariable names the socket over which the CLI tells a plugin to end. The guard
+// does not get it, because it has to outlive both.
 const socketVariable = "DOCKER_CLI_PLUGIN_SOCKET"
 
-// newGuard returns what starts a guard: a process of this program, in a session
-// of its own, that puts everything right if its input ends before it is told that
-// all is done. So it covers what this process cannot: being killed. global are
-// docker's own options, which lead to the same engine.
+// newGuard returns a function that starts a guard: another process of this program, in a
+// session of its own. The guard puts everything right if its input ends before this
+// process has told it that all is done. So it covers what this process cannot: being
+// killed. global are docker's own options, with which the guard reaches the same engine.
 func newGuard(global []string) snapshot.Guard {
 	return func(ctx context.Context, w snapshot.Watched) (release func(), err error) {
 		program, err := os.Executable()
@@ -59,17 +59,17 @@ func guardArgs(w snapshot.Watched) []string {
 	if w.Replaced == "" {
 		return w.Frozen
 	}
-	// Not how long the user wants to wait: it must outlast the orphaned worker.
+	// The user's --lock-timeout is not for the guard: it has to outlast the orphaned worker.
 	return []string{"--replaced", w.Replaced}
 }
 
 type guardOptions struct {
-	volumes  *volumeOptions
+	volumes  volumeOptions
 	replaced string
 }
 
 func newGuardCommand(d deps) *cobra.Command {
-	o := guardOptions{volumes: d.volumes}
+	var o guardOptions
 	cmd := &cobra.Command{
 		Use:                   guardName + " [OPTIONS] [CONTAINER…]",
 		Short:                 "Put right what a killed client leaves, when the standard input ends",
@@ -93,7 +93,7 @@ func runGuard(ctx context.Context, d deps, input io.Reader, o guardOptions, cont
 		return nil
 	}
 	return d.untilDone(func() error {
-		eng, err := d.engine()
+		eng, err := d.engine(o.volumes)
 		if err != nil {
 			return err
 		}
@@ -104,16 +104,16 @@ func runGuard(ctx context.Context, d deps, input io.Reader, o guardOptions, cont
 	})
 }
 
-// How long a guard goes on trying, and the pauses in between, which grow: the engine
-// may be out of reach, as it was for the client, or something stands in the way.
+// How long a guard goes on trying, and how long it pauses in between. The pauses grow. The
+// engine may be out of reach, as it was for the client, or something is in the way.
 const (
 	guardPatience   = 15 * time.Minute
 	guardFirstPause = time.Second
 	guardMostPause  = 30 * time.Second
 )
 
-// untilDone tries until there is no error any more, or patience ends. It returns the
-// last error.
+// untilDone tries until there is no error any more, or guardPatience is over. It returns
+// the last error.
 func (d deps) untilDone(try func() error) error {
 	deadline := d.clock.now().Add(guardPatience)
 	for pause := guardFirstPause; ; pause = min(2*pause, guardMostPause) {

@@ -62,7 +62,7 @@ func TestGuardActsUnlessItIsToldThatAllIsDone(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			eng := &guardedEngine{}
-			d := deps{engine: func() (engine, error) { return eng, nil }, clock: clock{now: time.Now}}
+			d := deps{engine: func(volumeOptions) (engine, error) { return eng, nil }, clock: clock{now: time.Now}}
 			assert.NilError(t, runGuard(t.Context(), d, strings.NewReader(tc.input), guardOptions{replaced: tc.replaced}, []string{"a", "b"}))
 			assert.DeepEqual(t, eng.thawed, tc.thawed)
 			assert.Equal(t, eng.settled, tc.settled)
@@ -77,7 +77,7 @@ func TestGuardGoesOnUntilItIsDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fast, waited := hurriedClock()
 			eng, unreachable := &guardedEngine{away: 6}, 2
-			d := deps{clock: fast, engine: func() (engine, error) {
+			d := deps{clock: fast, engine: func(volumeOptions) (engine, error) {
 				if unreachable--; unreachable >= 0 {
 					return nil, errAway
 				}

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/docker/cli/cli"
 	"github.com/docker/cli/cli/command/inspect"
-	"github.com/docker/cli/templates"
 	"github.com/spf13/cobra"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -17,8 +17,9 @@ import (
 )
 
 type inspectOptions struct {
-	format string
-	files  bool
+	files   bool
+	volumes volumeOptions
+	printer printer
 }
 
 func newInspectCommand(d deps) *cobra.Command {
@@ -30,9 +31,9 @@ func newInspectCommand(d deps) *cobra.Command {
 run configuration, and for each mount whether its data is in the snapshot, or
 why not.
 
-With --files it lists what the volumes of one snapshot hold, or only the VOLUME
-that is named behind it, by its name or by where it is mounted. With --format it
-prints each file by itself.`,
+With --files it lists the files in the volumes of one snapshot. A second argument
+names one VOLUME, by its name or by where it is mounted, to list only that. With
+--format it prints each file by itself.`,
 		Example: `  docker snapshot inspect web:before-upgrade
   docker snapshot inspect --format '{{json .Config.Env}}' web:latest
   docker snapshot inspect --files db:latest db-data`,
@@ -41,33 +42,24 @@ prints each file by itself.`,
 		ValidArgsFunction:     completeSnapshots(d, 0),
 		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			if o.files {
-				how := printer{o.format}
-				return how.failed(d.out, runFiles(ctx, d, how, args))
+				return o.printer.failed(d.out, runFiles(ctx, d, o, args))
 			}
 			return runInspect(ctx, d, o, args)
 		}),
 	}
-	d.volumes.addFindingFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.files, "files", false, "List the files of its volumes, or of the VOLUME named behind the snapshot")
-	cmd.Flags().VarP(checked{&o.format, checkTemplate}, "format", "f", "Format the output: 'json', or a Go template")
+	o.volumes.addFindingFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.files, "files", false, "List the files of its volumes, or of the VOLUME named after the snapshot")
+	cmd.Flags().VarP(o.printer.option(), "format", "f", "Format the output: 'json', or a Go template")
 	return cmd
-}
-
-func checkTemplate(format string) error {
-	_, err := templates.Parse(format)
-	return err
 }
 
 // runInspect prints what it finds, and then fails for what it did not find.
 func runInspect(ctx context.Context, d deps, o inspectOptions, words []string) error {
-	eng, err := d.engine()
+	eng, err := d.engine(o.volumes)
 	if err != nil {
 		return err
 	}
-	inspector, err := inspect.NewTemplateInspectorFromString(d.out, o.format)
-	if err != nil {
-		return err
-	}
+	inspector := o.printer.inspector(d.out)
 	var failures []error
 	for _, word := range words {
 		failures = append(failures, inspectOne(ctx, d, eng, inspector, word))
@@ -76,6 +68,17 @@ func runInspect(ctx context.Context, d deps, o inspectOptions, words []string) e
 		return fmt.Errorf("write result: %w", err)
 	}
 	return errors.Join(failures...)
+}
+
+// inspector prints as docker inspect does: all that it was given in one list.
+func (p printer) inspector(out io.Writer) inspect.Inspector {
+	switch {
+	case p.template != nil:
+		return inspect.NewTemplateInspector(out, p.template)
+	case p.formats():
+		return inspect.NewJSONInspector(out)
+	}
+	return inspect.NewIndentedInspector(out)
 }
 
 func inspectOne(ctx context.Context, d deps, eng engine, inspector inspect.Inspector, word string) error {
@@ -181,7 +184,7 @@ func newAttachmentDetails(a labels.Attachment) attachmentDetails {
 	return attachmentDetails{Name: a.Name, Size: byteSize(a.Bytes), SHA256: a.SHA256, MediaType: a.MediaType}
 }
 
-// decoded makes the engine's JSON fit for templates. Numbers stay as written.
+// decoded decodes the engine's JSON for templates. Numbers stay as written.
 func decoded(raw json.RawMessage) any {
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(raw))

@@ -18,7 +18,6 @@ import (
 type listOptions struct {
 	engine  snapshot.ListOptions
 	filters []string
-	sort    string
 	quiet   bool
 	format  string
 	noTrunc bool
@@ -34,12 +33,14 @@ func newListCommand(d deps) *cobra.Command {
 		Short:   "List snapshots",
 		Long: `List the snapshots on the engine, or those of one container, newest first.
 
-PINNED, EXPIRES and DESCRIPTION are columns if a snapshot in the list has such a
-thing. A terminal that is too narrow does without DESCRIPTION, then TRIGGER, VOLUMES,
-SIZE, EXPIRES, PINNED, CONTAINER, CREATED and NAME; --no-trunc shows all.
+The columns PINNED, EXPIRES and DESCRIPTION appear if a snapshot in the list has a
+value for them. On a terminal that is too narrow, columns disappear in this order:
+DESCRIPTION, TRIGGER, VOLUMES, SIZE, EXPIRES, PINNED, CONTAINER, CREATED, NAME.
+--no-trunc shows all.
 
 SIZE is what taking the snapshot added on the engine: its writable layer, and what
-its volumes added to the store. What it shares with others counts there.
+its volumes added to the store. What it shares with an earlier snapshot is counted
+there.
 
 Filters are key=value. Those with the same key are alternatives; every key that
 occurs must match. The keys:
@@ -70,20 +71,19 @@ occurs must match. The keys:
 func (o *listOptions) addFlags(flags *pflag.FlagSet) {
 	flags.VarP(opts.NewListOptsRef(&o.filters, nil), "filter", "f", "Show only snapshots that match key=value")
 	flags.StringVar(&o.engine.Search, "search", "", "Show only those with this text in name or description")
-	flags.Var(checked{&o.sort, sortOrders.check}, "sort", "Sort by 'created', 'size' or 'name' (default created)")
+	flags.Var(checked(&o.engine.Sort, sortOrders.check), "sort", "Sort by 'created', 'size' or 'name' (default created)")
 	flags.BoolVarP(&o.engine.Reverse, "reverse", "r", false, "Reverse the order")
 	flags.IntVarP(&o.engine.Last, "last", "n", 0, "Show only the first n of that order")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Show IDs only")
-	flags.Var(checked{&o.format, checkListFormat}, "format", "Format the list: 'table', 'table TEMPLATE', 'json', or a Go template")
+	flags.Var(checked(&o.format, checkListFormat), "format", "Format the list: 'table', 'table TEMPLATE', 'json', or a Go template")
 	flags.BoolVar(&o.noTrunc, "no-trunc", false, "Show long texts and IDs whole")
 }
 
-// parse completes the engine's options. It needs no engine.
+// parse reads the filters, and checks the rest.
 func (o *listOptions) parse(d deps) (err error) {
 	if o.engine.Last < 0 {
 		return errors.New("invalid --last: it is negative")
 	}
-	o.engine.Sort = snapshot.Sort(o.sort)
 	o.engine.Filter, err = snapshot.ParseFilter(o.filters, d.clock.now())
 	return err
 }
@@ -102,7 +102,7 @@ func runList(ctx context.Context, d deps, o listOptions, args []string) error {
 			return err
 		}
 	}
-	list, err := call(d, progressOptions{}, func(eng engine, p snapshot.Progress) ([]snapshot.Snapshot, error) {
+	list, err := call(d, defaultVolumes(), progressOptions{}, func(eng engine, p snapshot.Progress) ([]snapshot.Snapshot, error) {
 		return withService(ctx, d, eng, o.engine.Container, func(container string) ([]snapshot.Snapshot, error) {
 			o.engine.Container = container
 			return eng.List(ctx, o.engine, p)
@@ -122,8 +122,8 @@ func runList(ctx context.Context, d deps, o listOptions, args []string) error {
 	return nil
 }
 
-// write writes the list. Only the table that has no template of its own leaves columns
-// out for which there is no room.
+// write writes the list. The table without a template leaves out columns for which there
+// is no room.
 func (o *listOptions) write(text *bytes.Buffer, list []snapshot.Snapshot, d deps, format formatter.Format) error {
 	if format == formatter.TableFormatKey {
 		width := 0

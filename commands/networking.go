@@ -8,21 +8,27 @@ import (
 	"github.com/docker/go-connections/nat"
 )
 
-// parsePublish reads what --publish takes, in both of the forms of docker run:
-// 127.0.0.1:8080:80/tcp, and target=80,published=8080,protocol=tcp.
-func parsePublish(specs []string) (nat.PortMap, error) {
-	short := make([]string, len(specs))
-	for i, spec := range specs {
-		var err error
-		if short[i], err = shortPort(spec); err != nil {
-			return nil, err
-		}
+// addPort adds to bindings what one --publish says, in either of the forms of docker
+// run: 127.0.0.1:8080:80/tcp, or target=80,published=8080,protocol=tcp.
+func addPort(bindings *nat.PortMap, spec string) error {
+	short, err := shortPort(spec)
+	if err != nil {
+		return err
 	}
-	_, bindings, err := nat.ParsePortSpecs(short)
-	return bindings, err
+	mappings, err := nat.ParsePortSpec(short)
+	if err != nil {
+		return err
+	}
+	if *bindings == nil {
+		*bindings = nat.PortMap{}
+	}
+	for _, m := range mappings {
+		(*bindings)[m.Port] = append((*bindings)[m.Port], m.Binding)
+	}
+	return nil
 }
 
-// shortPort turns the long form into the short one.
+// shortPort turns the long form of a port into the short one.
 func shortPort(spec string) (string, error) {
 	if !strings.Contains(spec, "=") {
 		return spec, nil
@@ -41,8 +47,8 @@ func shortPort(spec string) (string, error) {
 	return fields["published"] + ":" + fields["target"] + "/" + fields["protocol"], nil
 }
 
-// checkNetworks refuses networks that cannot be joined together: all but the
-// bridge and those that users made stand alone.
+// checkNetworks refuses networks that a container cannot be in together: only the
+// bridge and networks that users made go with others.
 func checkNetworks(names []string) error {
 	for _, name := range names {
 		mode := container.NetworkMode(name)

@@ -2,35 +2,43 @@ package commands
 
 import (
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/docker/cli/opts"
+	"github.com/docker/go-units"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// parseMeta reads key=value pairs.
-func parseMeta(pairs []string) (map[string]string, error) {
-	if len(pairs) == 0 {
-		return nil, nil
+// parseMeta reads key=value.
+func parseMeta(pair string) (key, value string, err error) {
+	key, value, _ = strings.Cut(pair, "=")
+	if value == "" {
+		return "", "", errors.New("use key=value")
 	}
-	meta := make(map[string]string, len(pairs))
-	for _, pair := range pairs {
-		key, value, _ := strings.Cut(pair, "=")
-		if value == "" {
-			return nil, fmt.Errorf("invalid --meta %q: use key=value", pair)
-		}
-		if err := labels.CheckMetaKey(key); err != nil {
-			return nil, fmt.Errorf("invalid --meta %q: %w", pair, err)
-		}
-		meta[key] = value
+	return key, value, labels.CheckMetaKey(key)
+}
+
+// parseLabel reads KEY or KEY=VALUE.
+func parseLabel(label string) (key, value string, err error) {
+	label, err = opts.ValidateLabel(label)
+	key, value, _ = strings.Cut(label, "=")
+	return key, value, err
+}
+
+// checkTag refuses the empty tag, by which nobody could filter.
+func checkTag(tag string) (string, error) {
+	if tag == "" {
+		return "", errors.New("it is empty")
 	}
-	return meta, nil
+	return tag, nil
 }
 
 // parseExpiry reads a moment in the future: a duration from now, an RFC 3339
-// time, or a date, which begins at midnight where the user is. Nothing is never.
+// time, or a date, which begins at midnight where the user is. No text means never.
 func parseExpiry(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -42,17 +50,70 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	if err != nil {
 		duration, notDuration := snapshot.ParseDuration(text)
 		if notDuration != nil {
-			return time.Time{}, fmt.Errorf("%q is neither a duration (36h, 2w) nor a time (RFC 3339, or a date)", text)
+			return time.Time{}, errors.New("it is neither a duration (36h, 2w) nor a time (RFC 3339, or a date)")
 		}
 		when = now.Add(duration)
 	}
 	if !when.After(now) {
-		return time.Time{}, fmt.Errorf("%q is not in the future", text)
+		return time.Time{}, errors.New("it is not in the future")
 	}
 	return when.UTC(), nil
 }
 
-// checkContainer refuses what cannot be a container before the engine is asked.
+// pauses are the values of --pause. For years docker commit has had it as a switch,
+// of which --pause=true and --pause=false are left. There is no bare --pause: it would
+// not know whether the next word is its value.
+var pauses = map[string]snapshot.Pause{
+	"all": snapshot.PauseAll, "target": snapshot.PauseTarget, "none": snapshot.PauseNone,
+	"true": snapshot.PauseAll, "false": snapshot.PauseNone,
+}
+
+var pauseChoices = choicesOf(snapshot.PauseAll, snapshot.PauseTarget, snapshot.PauseNone)
+
+func parsePause(word string) (snapshot.Pause, error) {
+	if pause, known := pauses[word]; known {
+		return pause, nil
+	}
+	return "", pauseChoices.check(word)
+}
+
+// errNegative refuses a limit below 0.
+var errNegative = errors.New("it is negative; 0 means no limit")
+
+// parseMemory reads a number of bytes, such as 64m.
+func parseMemory(text string) (*int64, error) {
+	bytes, err := units.RAMInBytes(text)
+	if err == nil && bytes < 0 {
+		err = errNegative
+	}
+	return &bytes, err
+}
+
+// parseCPUs reads a number of CPUs, such as 1.5, into billionths of one.
+func parseCPUs(text string) (*int64, error) {
+	nano, err := opts.ParseCPUs(text)
+	if err == nil && nano < 0 {
+		err = errNegative
+	}
+	return &nano, err
+}
+
+// stopTimeoutUnset leaves the time to stop to the container's own setting.
+const stopTimeoutUnset = -1
+
+// parseStopTimeout reads a number of seconds.
+func parseStopTimeout(text string) (*int, error) {
+	seconds, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, errors.New("use a number of seconds")
+	}
+	if seconds == stopTimeoutUnset {
+		return nil, nil
+	}
+	return &seconds, nil
+}
+
+// checkContainer refuses a word that cannot be a container, before the engine is asked.
 func checkContainer(word string) error {
 	if word == "" {
 		return errors.New("container name cannot be empty")
@@ -60,7 +121,7 @@ func checkContainer(word string) error {
 	return nil
 }
 
-// checkSnapshot does the same for the word that means a snapshot.
+// checkSnapshot refuses a word that cannot be a snapshot.
 func checkSnapshot(word string) error {
 	if word == "" {
 		return errors.New("snapshot name cannot be empty")

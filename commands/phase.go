@@ -25,8 +25,8 @@ func (p *phase) update(e snapshot.Event, now time.Time) {
 	}
 }
 
-// describe is the phase in one line: its text, what of it is done, how fast, and
-// how long it will take, as far as that is known.
+// describe is the phase in one line: its text, how much of it is done, how fast, and how
+// long it will take, as far as that is known.
 func (p *phase) describe(now time.Time) string {
 	text := p.event.Text
 	switch {

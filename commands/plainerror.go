@@ -8,9 +8,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// interruption is the text of an error that a command ended with after a signal. What was
-// only cut short by it needs no words: an operation puts back what it changed, and its
-// error says what that was, or what it could not put back.
+// interruption is the text of the error of a command that a signal ended. It leaves out
+// the errors that only say that something was cancelled: an operation rolls back what it
+// changed, and an error of its own says what it has put back, or could not.
 func interruption(err error) string {
 	if rest := withoutCancelled(err); rest != nil {
 		return "interrupted: " + explain(rest)
@@ -24,7 +24,7 @@ func withoutCancelled(err error) error {
 		return err
 	}
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		switch inner := inner.(type) { //nolint:errorlint // one link of the chain is looked at after the other
+		switch inner := inner.(type) { //nolint:errorlint // this walks the chain link by link
 		case *snapshot.UndoError, *snapshot.NotStartedError:
 			return err
 		case interface{ Unwrap() []error }:
@@ -38,11 +38,11 @@ func withoutCancelled(err error) error {
 	return nil
 }
 
-// requests are what Go's HTTP client puts before an error.
+// requests matches what Go's HTTP client puts before an error.
 var requests = regexp.MustCompile(`(?:error during connect: )?\b[A-Z][a-z]+ "(?:https?|unix|npipe|ssh|tcp)://[^"]*": `)
 
-// failedRequests are what it says of a connection that broke, or was given up, in words
-// that mean something to people.
+// failedRequests matches what the client says of a connection that broke, or was given
+// up. text says the same in words that mean something to people.
 var failedRequests = []struct {
 	is   *regexp.Regexp
 	text string
@@ -53,7 +53,7 @@ var failedRequests = []struct {
 	{requests, "the connection to the engine broke: "},
 }
 
-// plain says in people's words what Go says of a request that failed.
+// plain replaces what Go says of a failed request by words for people.
 func plain(text string) string {
 	for _, failed := range failedRequests {
 		text = failed.is.ReplaceAllLiteralString(text, failed.text)

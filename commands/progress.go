@@ -49,19 +49,19 @@ type progressOptions struct {
 }
 
 func (o *progressOptions) addFlags(flags *pflag.FlagSet) {
-	flags.Var(checked{&o.mode, progressModes.check}, "progress", "Show progress as 'auto', 'tty', 'plain', 'quiet' or 'json'")
+	flags.Var(checked(&o.mode, progressModes.check), "progress", "Show progress as 'auto', 'tty', 'plain', 'quiet' or 'json'")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Show no progress and no notes, only warnings")
 }
 
-// call dials the engine and has f use it, with progress shown until f returns.
-func call[T any](d deps, o progressOptions, f func(engine, snapshot.Progress) (T, error)) (T, error) {
+// call dials the engine and calls f with it. Progress is shown until f returns.
+func call[T any](d deps, volumes volumeOptions, o progressOptions, f func(engine, snapshot.Progress) (T, error)) (T, error) {
 	var none T
 	show, err := d.progress(o)
 	if err != nil {
 		return none, err
 	}
 	defer show.close()
-	eng, err := d.engine()
+	eng, err := d.engine(volumes)
 	if err != nil {
 		return none, err
 	}
@@ -144,8 +144,8 @@ type progressLine struct {
 
 func (j *jsonDisplay) close() {}
 
-// liveDisplay shows the phase that is going on, from when it has lasted for a
-// while, and again at every interval. Phases that are done sooner leave no trace.
+// liveDisplay shows the current phase once it has lasted for a while, and again at
+// every interval. Phases that end sooner leave no trace.
 type liveDisplay struct {
 	mu       sync.Mutex
 	out      io.Writer
@@ -154,7 +154,7 @@ type liveDisplay struct {
 	interval time.Duration
 	phase    phase
 	number   int         // of the phase; a timer of an earlier one may still fire
-	stop     func() bool // ends the timer for the next look; nil between phases
+	stop     func() bool // ends the timer for the next look; nil: no phase is going on
 }
 
 // line is where a liveDisplay writes to.
@@ -188,7 +188,7 @@ func (l *liveDisplay) show(e snapshot.Event) {
 	l.look(patience)
 }
 
-// look draws the phase once the time is over, and again and again until it ends.
+// look draws the phase after a while, and then at every interval until it ends.
 func (l *liveDisplay) look(after time.Duration) {
 	number := l.number
 	l.stop = l.clock.after(after, func() {

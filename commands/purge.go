@@ -19,40 +19,40 @@ type purgeResult struct {
 	Size      byteSize `json:"size"`
 }
 
-// found is what a purge would remove.
-type found struct {
+// purgePlan is what a purge would remove, and what it would keep.
+type purgePlan struct {
 	all  []snapshot.Purgeable
 	kept []string // stores that users have made
 }
 
-// runPurge removes everything that this program has made on the engine, but containers
+// runPurge removes everything that this program has made on the engine, except containers
 // and their volumes.
 func runPurge(ctx context.Context, d deps, o recoverOptions) error {
 	if !o.force && !d.in.IsTerminal() {
 		return errors.New("--purge asks for confirmation; without a terminal, add --force")
 	}
-	f, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (f found, err error) {
-		f.all, f.kept, err = eng.FindPurgeable(ctx, p)
-		return f, err
+	plan, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (plan purgePlan, err error) {
+		plan.all, plan.kept, err = eng.FindPurgeable(ctx, p)
+		return plan, err
 	})
 	if err != nil {
 		return err
 	}
-	if len(f.kept) > 0 {
-		if err := writeLine(d.err, "These stores were made by somebody else, and stay with what is in them: "+strings.Join(f.kept, ", ")); err != nil {
+	if len(plan.kept) > 0 {
+		if err := writeLine(d.err, "These stores were made by somebody else. They stay, with their content: "+strings.Join(plan.kept, ", ")); err != nil {
 			return err
 		}
 	}
-	if len(f.all) == 0 {
+	if len(plan.all) == 0 {
 		return writeLine(d.err, "There is nothing to remove.")
 	}
 	if !o.force {
-		if err := d.confirm(ctx, describePurge(f.all)); err != nil {
+		if err := d.confirm(ctx, describePurge(plan.all)); err != nil {
 			return err
 		}
 	}
-	removed, err := call(d, o.progress, func(eng engine, p snapshot.Progress) ([]snapshot.Purgeable, error) {
-		return eng.Purge(ctx, f.all, p)
+	removed, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) ([]snapshot.Purgeable, error) {
+		return eng.Purge(ctx, plan.all, p)
 	})
 	for _, one := range removed {
 		r := purgeResult{Status: statusRemoved, Timestamp: rfc3339(d.clock.now()), Kind: string(one.Kind), Object: one.Name, Size: byteSize(one.Size)}
@@ -63,7 +63,7 @@ func runPurge(ctx context.Context, d deps, o recoverOptions) error {
 	return err
 }
 
-// purgeWords are the kinds as people call them.
+// purgeWords are the words that people have for each kind.
 var purgeWords = map[snapshot.PurgeKind]struct{ one, many string }{
 	snapshot.PurgeSnapshot:    {"snapshot", "snapshots"},
 	snapshot.PurgeTag:         {"tag", "tags of images that were snapshots"},
@@ -73,7 +73,7 @@ var purgeWords = map[snapshot.PurgeKind]struct{ one, many string }{
 	snapshot.PurgeWorkerImage: {"worker image", "worker images"},
 }
 
-// describePurge says what goes, and how much.
+// describePurge says what will be removed, and how much space it takes.
 func describePurge(all []snapshot.Purgeable) string {
 	names, total := map[snapshot.PurgeKind][]string{}, int64(0)
 	var containers, pinned []string
@@ -114,5 +114,5 @@ func describePurge(all []snapshot.Purgeable) string {
 		lines = append(lines, "  - the engine's key, by which its own snapshots are known: "+names[snapshot.PurgeKey][0])
 	}
 	return strings.Join(append(lines,
-		fmt.Sprintf("In all this is %s. Containers, also restored ones, and their volumes stay.", size(total))), "\n")
+		fmt.Sprintf("This is %s in all. Containers and their volumes stay, restored ones too.", size(total))), "\n")
 }

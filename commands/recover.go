@@ -11,7 +11,7 @@ import (
 )
 
 type recoverOptions struct {
-	volumes  *volumeOptions
+	volumes  volumeOptions
 	progress progressOptions
 	printer  printer
 	purge    bool
@@ -27,19 +27,19 @@ type recoverResult struct {
 }
 
 func newRecoverCommand(d deps) *cobra.Command {
-	o := recoverOptions{volumes: d.volumes}
+	var o recoverOptions
 	cmd := &cobra.Command{
 		Use:   "recover [OPTIONS] [CONTAINER]",
 		Short: "Put right what an interrupted operation left",
-		Long: `Put right what an interrupted operation left: containers that stand still, and a
-restore in place that was not finished. The next create or restore of the same
+		Long: `Put right what an interrupted operation left: containers that are still frozen, and
+a restore in place that was not finished. The next create or restore of the same
 container does so by itself. Operations that are under way are left alone.
 
-With --purge it removes from the engine, after a question, everything that this
-plugin has made there: all snapshots, pinned ones too, all stores with what volumes
-held, the images of workers, and the engine's key. Containers and their volumes
-stay, also those that a restore has made. It refuses while an operation is under
-way, or was interrupted.`,
+With --purge it asks, and then removes from the engine everything that this plugin
+has made there: all snapshots, pinned ones too; all stores, with the content of
+volumes in them; the images of workers; and the engine's key. Containers and their
+volumes stay, also those that a restore has made. It refuses while an operation is
+under way, or was interrupted.`,
 		Example: `  docker snapshot recover
   docker snapshot recover web
   docker snapshot recover --purge`,
@@ -58,7 +58,7 @@ way, or was interrupted.`,
 			return o.printer.failed(d.out, runRecover(ctx, d, o, args))
 		}),
 	}
-	cmd.Flags().BoolVar(&o.purge, "purge", false, "Remove everything that this plugin has made on the engine, but containers and their volumes")
+	cmd.Flags().BoolVar(&o.purge, "purge", false, "Remove everything that this plugin has made on the engine, except containers and their volumes")
 	cmd.Flags().BoolVarP(&o.force, "force", "f", false, "Do not ask before a purge")
 	cmd.Flags().BoolVarP(&o.force, "yes", "y", false, "The same as --force")
 	o.volumes.addLockFlag(cmd.Flags())
@@ -67,13 +67,13 @@ way, or was interrupted.`,
 	return cmd
 }
 
-// runRecover prints what it has put right; also when something else failed.
+// runRecover prints what was put right, even if something else failed.
 func runRecover(ctx context.Context, d deps, o recoverOptions, args []string) error {
 	var name string
 	if len(args) > 0 {
 		name = args[0]
 	}
-	done, err := call(d, o.progress, func(eng engine, p snapshot.Progress) ([]snapshot.Recovery, error) {
+	done, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) ([]snapshot.Recovery, error) {
 		done, err := eng.Recover(ctx, name, p)
 		if err != nil || len(done) > 0 || name == "" {
 			return done, err
@@ -91,7 +91,7 @@ func runRecover(ctx context.Context, d deps, o recoverOptions, args []string) er
 		}
 	}
 	if ctx.Err() != nil {
-		err = errors.Join(err, errors.New("what is left to put right waits for the next docker snapshot recover"))
+		err = errors.Join(err, errors.New("the next docker snapshot recover does the rest"))
 	}
 	if err != nil {
 		return d.withRecovery(err)

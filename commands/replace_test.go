@@ -33,7 +33,7 @@ func runReplacing(t *testing.T, eng *replacingEngine, global []string, args ...s
 	f := newFixture()
 	d := f.deps()
 	d.global = global
-	d.engine = func() (engine, error) { return eng, nil }
+	d.engine = func(volumeOptions) (engine, error) { return eng, nil }
 	root := newRoot(d)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetArgs(args)

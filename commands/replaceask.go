@@ -12,15 +12,15 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// askToReplace looks what a restore in place would do, says it, and asks. It returns
-// what it has found out. Without a terminal nobody can answer, so nothing is looked at.
+// askToReplace finds out what a restore in place would do, tells the user, and asks. It
+// returns what it found out. Without a terminal it fails at once: nobody could answer.
 func (o *restoreOptions) askToReplace(ctx context.Context, d deps) (snapshot.Replaced, error) {
 	if !d.in.IsTerminal() {
 		return snapshot.Replaced{}, errors.New("--replace asks for confirmation; without a terminal, add --force")
 	}
-	options := o.replace.engineOptions(o.engine)
+	options := o.engine
 	options.DryRun = true
-	planned, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
+	planned, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
 		return withSnapshot(ctx, d, eng, options.Snapshot, func(word string) (snapshot.Replaced, error) {
 			options.Snapshot = word
 			return planReplace(ctx, eng, options, p)
@@ -32,8 +32,8 @@ func (o *restoreOptions) askToReplace(ctx context.Context, d deps) (snapshot.Rep
 	return planned, d.confirm(ctx, describeReplace(planned, d.clock.now()))
 }
 
-// planReplace finds out what a restore in place would do. One that is pending is settled
-// first: that needs no question, for the next command does it in any case.
+// planReplace finds out what a restore in place would do. It first recovers a pending one:
+// that needs no question, because any next command would do so.
 func planReplace(ctx context.Context, eng engine, options snapshot.ReplaceOptions, p snapshot.Progress) (snapshot.Replaced, error) {
 	for {
 		planned, err := eng.Replace(ctx, options, p)
@@ -47,7 +47,7 @@ func planReplace(ctx context.Context, eng engine, options snapshot.ReplaceOption
 	}
 }
 
-// describeReplace is what a restore in place would do, in a few sentences.
+// describeReplace says in a few sentences what a restore in place would do.
 func describeReplace(r snapshot.Replaced, now time.Time) string {
 	acts := []string{describeContainer(r)}
 	var kept []string
@@ -112,7 +112,7 @@ func enumerate(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// withoutNotes drops the notes of what is reported.
+// withoutNotes drops the notes among the events.
 func withoutNotes(p snapshot.Progress) snapshot.Progress {
 	return func(e snapshot.Event) {
 		if e.Level != snapshot.LevelNote {

@@ -82,7 +82,7 @@ func TestReplaceSaysWhatItWillDoBeforeItAsks(t *testing.T) {
 			d.in = streams.NewIn(io.NopCloser(strings.NewReader(tc.answer)))
 			d.in.SetIsTerminal(tc.terminal)
 			eng := &previewingEngine{preview: previewed(), pending: tc.pending}
-			d.engine = func() (engine, error) { return eng, nil }
+			d.engine = func(volumeOptions) (engine, error) { return eng, nil }
 			root := newRoot(d)
 			root.SilenceErrors, root.SilenceUsage = true, true
 			root.SetArgs(append([]string{"restore", "--replace", "web:latest"}, tc.args...))

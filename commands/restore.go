@@ -15,21 +15,17 @@ import (
 )
 
 type restoreOptions struct {
-	store          *volumeOptions
-	replace        replaceOptions
-	engine         snapshot.RestoreOptions
+	engine         snapshot.ReplaceOptions // a copy only needs the RestoreOptions in it
+	replace        bool
+	force          bool // without it, a restore in place asks
 	start, noStart bool
-	publish        []string
-	env, labels    opts.ListOpts
-	memory         opts.MemBytes
-	cpus           opts.NanoCPUs
-	volumes, binds string
+	volumes        volumeOptions
 	progress       progressOptions
 	printer        printer
 }
 
 func newRestoreCommand(d deps) *cobra.Command {
-	o := restoreOptions{store: d.volumes, env: opts.NewListOpts(opts.ValidateEnv), labels: opts.NewListOpts(opts.ValidateLabel)}
+	var o restoreOptions
 	cmd := &cobra.Command{
 		Use:   "restore [OPTIONS] SNAPSHOT",
 		Short: "Bring a snapshot back, as a new container or in place",
@@ -59,7 +55,7 @@ by its service in the Compose project of the current directory.`,
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeSnapshots(d, 1),
 		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			if err := errors.Join(o.parse(args, cmd.Flags()), o.replace.parse(cmd.Flags())); err != nil {
+			if err := errors.Join(o.parse(args), o.checkTogether(cmd.Flags())); err != nil {
 				return usageError(cmd, err)
 			}
 			return o.printer.failed(d.out, runRestore(ctx, d, o))
@@ -73,21 +69,21 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.engine.Name, "name", "", "Name the new container (default: that of the original and 6 hex digits)")
 	flags.BoolVar(&o.start, "start", false, "Start it, also if the original was not running")
 	flags.BoolVar(&o.noStart, "no-start", false, "Do not start it")
-	flags.VarP(opts.NewListOptsRef(&o.publish, nil), "publish", "p", "Publish a port as docker run does, instead of as captured")
+	flags.VarP(repeated(func(spec string) error { return addPort(&o.engine.Publish, spec) }), "publish", "p", "Publish a port as docker run does, instead of as captured")
 	flags.BoolVarP(&o.engine.PublishAll, "publish-all", "P", false, "Publish every exposed port to a free host port")
-	flags.VarP(&o.env, "env", "e", "Set an environment variable")
-	flags.VarP(&o.labels, "label", "l", "Set a label")
+	flags.VarP(opts.NewListOptsRef(&o.engine.Env, opts.ValidateEnv), "env", "e", "Set an environment variable")
+	flags.VarP(keyed(&o.engine.Labels, parseLabel), "label", "l", "Set a label")
 	flags.Var(opts.NewListOptsRef(&o.engine.Networks, nil), "network", "Join this network, instead of those that were captured")
-	flags.VarP(&o.memory, "memory", "m", "Memory limit; 0: none")
-	flags.Var(&o.cpus, "cpus", "Number of CPUs; 0: all")
-	flags.Var(checked{&o.volumes, volumeChoices.check}, "volumes", "Give it 'new' volumes with the captured content, the original's 'shared' ones, or empty ones: 'none' (default new)")
-	flags.Var(checked{&o.binds, bindChoices.check}, "binds", "Give it the original's bind mounts read-only ('ro'), as they were ('shared'), or 'none' of them (default ro)")
+	flags.VarP(parsed(&o.engine.Memory, "bytes", parseMemory), "memory", "m", "Memory limit; 0: none")
+	flags.Var(parsed(&o.engine.NanoCPUs, "decimal", parseCPUs), "cpus", "Number of CPUs; 0: all")
+	flags.Var(checked(&o.engine.Volumes, volumeChoices.check), "volumes", "Give it 'new' volumes with the captured content, the original's 'shared' ones, or empty ones: 'none' (default new)")
+	flags.Var(checked(&o.engine.Binds, bindChoices.check), "binds", "Give it the original's bind mounts read-only ('ro'), as they were ('shared'), or 'none' of them (default ro)")
 	flags.Var(allowed{&o.engine.Allow}, "allow", "Let a snapshot that is not from this engine have what it asks for, such as bind=/srv or privileged")
 	flags.BoolVar(&o.engine.AllowHostAccess, "allow-host-access", false, "Let a snapshot that is not from this engine have everything that it asks for")
 	flags.BoolVar(&o.engine.SkipMissing, "skip-missing", false, "Leave out networks, bind mounts, devices and runtimes that the engine does not have")
 	flags.BoolVar(&o.engine.DryRun, "dry-run", false, "Show what would be done, and do nothing")
-	o.replace.addFlags(flags)
-	o.store.addFindingFlags(flags)
+	o.addReplaceFlags(flags)
+	o.volumes.addFindingFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
 }
@@ -96,8 +92,8 @@ var bindChoices = choicesOf(snapshot.BindsReadOnly, snapshot.BindsShared, snapsh
 
 var volumeChoices = choicesOf(snapshot.VolumesNew, snapshot.VolumesShared, snapshot.VolumesNone)
 
-// parse completes the engine's options. It needs no engine.
-func (o *restoreOptions) parse(args []string, flags *pflag.FlagSet) error {
+// parse takes the argument, and checks what the options say together.
+func (o *restoreOptions) parse(args []string) error {
 	o.engine.Snapshot = args[0]
 	switch {
 	case o.start && o.noStart:
@@ -107,42 +103,21 @@ func (o *restoreOptions) parse(args []string, flags *pflag.FlagSet) error {
 	case o.noStart:
 		o.engine.Start = snapshot.StartNever
 	}
-	bindings, err := parsePublish(o.publish)
-	if err != nil {
-		return fmt.Errorf("invalid --publish: %w", err)
-	}
-	o.engine.Publish = bindings
-	if err := checkNetworks(o.engine.Networks); err != nil {
-		return err
-	}
-	o.engine.Env = o.env.GetSlice()
-	o.engine.Labels = opts.ConvertKVStringsToMap(o.labels.GetSlice())
-	if flags.Changed("memory") {
-		o.engine.Memory = new(o.memory.Value())
-	}
-	if flags.Changed("cpus") {
-		o.engine.NanoCPUs = new(o.cpus.Value())
-	}
-	if o.memory.Value() < 0 || o.cpus.Value() < 0 {
-		return errors.New("invalid --memory or --cpus: it cannot be negative; 0 means no limit")
-	}
-	o.engine.Volumes = snapshot.CopyVolumes(o.volumes)
-	o.engine.Binds = snapshot.CopyBinds(o.binds)
-	return nil
+	return checkNetworks(o.engine.Networks)
 }
 
 func runRestore(ctx context.Context, d deps, o restoreOptions) error {
 	if err := checkSnapshot(o.engine.Snapshot); err != nil {
 		return err
 	}
-	if o.replace.replace {
+	if o.replace {
 		return runReplace(ctx, d, o)
 	}
 	var warned warningList
-	restored, err := call(d, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Restored, error) {
+	restored, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Restored, error) {
 		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (snapshot.Restored, error) {
 			o.engine.Snapshot = word
-			return eng.Restore(ctx, o.engine, warned.from(p))
+			return eng.Restore(ctx, o.engine.RestoreOptions, warned.from(p))
 		})
 	})
 	if err != nil {
@@ -160,7 +135,7 @@ func (o *restoreOptions) print(d deps, restored snapshot.Restored, warnings []st
 	return o.printPlan(d, r, restored.Plan)
 }
 
-// printDone writes what was made, and reports what is missing in it.
+// printDone writes what was made, and fails if something is missing in it.
 func (o *restoreOptions) printDone(d deps, r restoreResult) error {
 	if err := o.printer.print(d.out, r.RestoredContainerID, r); err != nil {
 		return err
@@ -190,10 +165,10 @@ func newPlanStep(s snapshot.Step) planStep {
 	return planStep{Op: string(s.Op), Target: s.Target, Reason: s.Reason}
 }
 
-// printPlan writes what a dry run has found.
+// printPlan writes the plan that a dry run has made.
 func (o *restoreOptions) printPlan(d deps, r restoreResult, plan snapshot.Plan) error {
 	r.Status = statusPlanned
-	if o.printer.format != "" {
+	if o.printer.formats() {
 		return o.printer.print(d.out, "", r)
 	}
 	for _, step := range plan {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"text/template"
 	"time"
 
 	"github.com/docker/cli/cli/command/formatter"
@@ -64,7 +65,7 @@ type restoreResult struct {
 // removeResult is what rm prints.
 type removeResult struct{ outcome }
 
-// failure is what is printed for what failed.
+// failure is what is printed for an error.
 type failure struct {
 	Status string `json:"status"`
 	Error  string `json:"error"`
@@ -105,7 +106,7 @@ type configChange struct {
 
 func newCount(c snapshot.Count) count { return count{Entries: c.Entries, Size: byteSize(c.Bytes)} }
 
-// convert makes a list of another one. JSON shows it as a list, also if nothing is in it.
+// convert makes a list from another one. It is never nil, so JSON shows an empty one as [].
 func convert[From, To any](list []From, one func(From) To) []To {
 	converted := make([]To, len(list))
 	for i, from := range list {
@@ -133,32 +134,46 @@ func (w *warningList) from(p snapshot.Progress) snapshot.Progress {
 }
 
 // printer writes results: as one word each, as JSON lines or by a template.
-type printer struct{ format string }
+type printer struct {
+	format   string
+	template *template.Template // of format, unless that is empty or json
+}
+
+// parsePrinter reads what --format takes.
+func parsePrinter(format string) (printer, error) {
+	if format == "" || format == formatter.JSONFormatKey {
+		return printer{format: format}, nil
+	}
+	compiled, err := templates.Parse(format)
+	return printer{format, compiled}, err
+}
+
+// option is the option that fills a printer.
+func (p *printer) option() *option { return parsed(p, "string", parsePrinter) }
 
 func (p *printer) addFlag(flags *pflag.FlagSet) {
-	flags.Var(checked{&p.format, checkFormat}, "format", "Format the result: 'json', or a Go template")
+	flags.Var(p.option(), "format", "Format the result: 'json', or a Go template")
 }
+
+// formats tells whether results are asked for in a format, and not as words.
+func (p printer) formats() bool { return p.format != "" }
 
 // print writes a result; without --format only word.
 func (p printer) print(out io.Writer, word string, result any) error {
-	switch p.format {
-	case "":
-		return writeLine(out, word)
-	case formatter.JSONFormatKey:
+	switch {
+	case p.template != nil:
+		if err := p.template.Execute(out, result); err != nil {
+			return fmt.Errorf("execute template: %w", err)
+		}
+		return writeLine(out, "")
+	case p.formats():
 		return writeJSON(out, result)
 	}
-	tmpl, err := templates.Parse(p.format)
-	if err != nil {
-		return fmt.Errorf("parse template: %w", err)
-	}
-	if err := tmpl.Execute(out, result); err != nil {
-		return fmt.Errorf("execute template: %w", err)
-	}
-	return writeLine(out, "")
+	return writeLine(out, word)
 }
 
-// failed writes what JSON readers see of an error, and returns the error. A
-// result that is merely incomplete was printed, and says so itself.
+// failed writes an error for readers of JSON, and returns it. It does not write that a
+// result is incomplete: the result was printed, and says so itself.
 func (p printer) failed(out io.Writer, err error) error {
 	if err == nil || errors.Is(err, errIncomplete) || p.format != formatter.JSONFormatKey {
 		return err
@@ -170,14 +185,6 @@ func (p printer) failed(out io.Writer, err error) error {
 	return errors.Join(err, writeJSON(out, failure{Status: statusFailed, Error: text}))
 }
 
-func checkFormat(format string) error {
-	if format == "" || format == formatter.JSONFormatKey {
-		return nil
-	}
-	_, err := templates.Parse(format)
-	return err
-}
-
 func writeJSON(out io.Writer, v any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
@@ -187,7 +194,7 @@ func writeJSON(out io.Writer, v any) error {
 	return nil
 }
 
-// writeLine writes one line, whatever is in it.
+// writeLine writes text as one line, even if it has several.
 func writeLine(out io.Writer, line string) error {
 	if _, err := fmt.Fprintln(out, oneLine(line)); err != nil {
 		return fmt.Errorf("write result: %w", err)

@@ -11,23 +11,23 @@ import (
 )
 
 type removeOptions struct {
-	volumes  *volumeOptions
+	volumes  volumeOptions
 	force    bool
 	progress progressOptions
 	printer  printer
 }
 
 func newRemoveCommand(d deps) *cobra.Command {
-	o := removeOptions{volumes: d.volumes}
+	var o removeOptions
 	cmd := &cobra.Command{
 		Use:     "rm [OPTIONS] SNAPSHOT [SNAPSHOT...]",
 		Aliases: []string{"remove"},
 		Short:   "Remove one or more snapshots",
 		Long: `Remove one or more snapshots, and print the ID of each that was removed.
 
-A pinned snapshot is not removed without --force. Containers that were made from
-a snapshot, or restored in place, go on: they keep the layers that they use,
-which the engine frees when the last of them is removed.`,
+A pinned snapshot is only removed with --force. Containers that were made from a
+snapshot, or restored in place, stay as they are. They keep the layers that they
+use; the engine frees these when the last such container is removed.`,
 		Example: `  docker snapshot rm web:before-upgrade
   docker snapshot ls -q --filter expired=true | xargs -r docker snapshot rm`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -43,14 +43,14 @@ which the engine frees when the last of them is removed.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&o.force, "force", "f", false, "Remove pinned ones too, and do not fail for those that are gone, or if there are none")
+	flags.BoolVarP(&o.force, "force", "f", false, "Remove pinned ones too, and do not fail if one is gone, or if none is named")
 	o.volumes.addFindingFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
 	return cmd
 }
 
-// runRemove goes on after an error, so that one word too many does not keep the rest.
+// runRemove goes on after an error, so that one wrong word does not keep the rest.
 func runRemove(ctx context.Context, d deps, o removeOptions, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -60,7 +60,7 @@ func runRemove(ctx context.Context, d deps, o removeOptions, words []string) err
 		return o.printer.failed(d.out, err)
 	}
 	defer show.close()
-	eng, err := d.engine()
+	eng, err := d.engine(o.volumes)
 	if err != nil {
 		return o.printer.failed(d.out, err)
 	}
@@ -84,7 +84,8 @@ func runRemove(ctx context.Context, d deps, o removeOptions, words []string) err
 	return errors.Join(failures...)
 }
 
-// removeAll removes the snapshots at once, but those of words that cannot be any.
+// removeAll removes the snapshots that words mean. A word that means none is tried again as
+// the service of a container.
 func removeAll(ctx context.Context, d deps, eng engine, words []string, o removeOptions, p snapshot.Progress) []snapshot.Removal {
 	results := make([]snapshot.Removal, len(words))
 	var good []int
@@ -110,8 +111,8 @@ func removeThese(ctx context.Context, eng engine, results []snapshot.Removal, ch
 	}
 }
 
-// nameContainers puts the containers of services into the words that meant no snapshot, and
-// returns which these are.
+// nameContainers replaces a service by its container in the words that meant no snapshot. It
+// returns the indices of the words that it changed.
 func (d deps) nameContainers(ctx context.Context, eng engine, results []snapshot.Removal) (named []int) {
 	for i := range results {
 		r := &results[i]

@@ -29,7 +29,7 @@ func TestRemoveGoesOnAfterAnError(t *testing.T) {
 			"pinned",
 			[]string{"before", string(secondID)},
 			1, string(secondID) + "\n",
-			"snapshot " + string(firstID) + " is pinned\nUse --force to remove it all the same\n",
+			"snapshot " + string(firstID) + " is pinned\nUse --force to remove it anyway\n",
 		},
 		{"pinned, by force", []string{"--force", "before"}, 0, string(firstID) + "\n", ""},
 		{"empty", []string{""}, 1, "", "snapshot name cannot be empty\n"},

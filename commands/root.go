@@ -1,6 +1,6 @@
 // Package commands is the command line: each file turns the flags of one
-// command into a call of the engine, and its result into output. What it takes
-// to make or restore a snapshot is in package snapshot.
+// command into a call of the engine, and its result into output. Package snapshot
+// does the work.
 //
 // stdout carries the result and nothing else; progress and warnings go to
 // stderr.
@@ -43,7 +43,7 @@ type snapshots interface {
 	Entries(ctx context.Context, s snapshot.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error
 }
 
-// upkeep is the part about everything around them.
+// upkeep is the part that puts things right, and cleans up.
 type upkeep interface {
 	Sweep(ctx context.Context, p snapshot.Progress)
 	Recover(ctx context.Context, container string, p snapshot.Progress) ([]snapshot.Recovery, error)
@@ -53,7 +53,7 @@ type upkeep interface {
 	Thaw(ctx context.Context, containers []string) error
 }
 
-// surroundings is the part about what there is, mostly for completion.
+// surroundings is the part that lists what exists, mostly for completion.
 type surroundings interface {
 	Containers(ctx context.Context) ([]snapshot.Candidate, error)
 	VolumeNames(ctx context.Context, mountedBy string) ([]snapshot.Candidate, error)
@@ -69,9 +69,8 @@ var _ engine = (*snapshot.Engine)(nil)
 type deps struct {
 	in       *streams.In
 	out, err terminal
-	engine   func() (engine, error) // dials; --help must not
-	volumes  *volumeOptions         // of the command that runs
-	global   []string               // docker's own options, as they were given
+	engine   func(volumeOptions) (engine, error) // dials; --help must not
+	global   []string                            // docker's own options, as they were given
 	settings settings
 	// directory is the current one: Compose's project is known by it.
 	directory string
@@ -82,16 +81,15 @@ type deps struct {
 // NewRoot returns the command tree below "docker". version is the plugin's own;
 // global are docker's own options, as they were given.
 func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Command {
-	settings, volumes := newSettings(dockerCLI, os.LookupEnv), &volumeOptions{}
+	settings := newSettings(dockerCLI, os.LookupEnv)
 	directory, _ := os.Getwd() // without one there is no project in it
 	return newRoot(deps{
 		in:       dockerCLI.In(),
 		out:      terminal{dockerCLI.Out()},
 		err:      terminal{dockerCLI.Err()},
-		volumes:  volumes,
 		global:   global,
 		settings: settings,
-		engine: func() (engine, error) {
+		engine: func(volumes volumeOptions) (engine, error) {
 			config, err := volumes.config(settings)
 			if err != nil {
 				return nil, err
@@ -105,10 +103,9 @@ func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Comm
 	})
 }
 
-// connect returns the engine that the CLI's context points at. It is the only
-// place that asks the CLI for a client, because that ends the program if the
-// context cannot be resolved; so that is tried first, for a failure to be
-// reported like any other.
+// connect returns the engine that the CLI's context points at. Only it may ask the CLI
+// for a client: that ends the program if the context cannot be resolved. So connect
+// resolves the context first, and reports a failure like any other.
 func connect(dockerCLI command.Cli, global []string, volumes volumebackup.Config, isGiven bool) (engine, error) {
 	if _, err := dockerCLI.ContextStore().GetMetadata(dockerCLI.CurrentContext()); err != nil {
 		return nil, fmt.Errorf("unable to resolve docker endpoint: %w", err)
@@ -151,7 +148,7 @@ overrides them, and an option overrides both:
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if version {
-				return newVersions(d).print(d, "")
+				return newVersions(d).print(d, printer{})
 			}
 			return command.ShowHelp(d.err)(cmd, args)
 		},

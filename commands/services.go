@@ -16,8 +16,8 @@ import (
 // projectVariable names Compose's project, wherever its directory is.
 const projectVariable = "COMPOSE_PROJECT_NAME"
 
-// ofThisProject are those of the services that belong to the project that Compose would
-// take here: that of the variable, else that of the directory.
+// ofThisProject returns the services of the project that Compose would choose here: the one
+// that the variable names, else that of the directory.
 func (d deps) ofThisProject(services []snapshot.Service) []snapshot.Service {
 	project, named := d.settings.environment(projectVariable)
 	return slices.DeleteFunc(slices.Clone(services), func(s snapshot.Service) bool {
@@ -28,14 +28,14 @@ func (d deps) ofThisProject(services []snapshot.Service) []snapshot.Service {
 	})
 }
 
-// withService does something with a container. If there is none of that name, but a
-// service of this project with one container, it does it with that.
+// withService calls do with the name of a container. If there is no such container, but a
+// service of this project has the name and one container, it calls do with that.
 func withService[T any](ctx context.Context, d deps, eng engine, container string, do func(container string) (T, error)) (T, error) {
 	return retryAsService(ctx, d, eng, container, do, cerrdefs.IsNotFound)
 }
 
-// withSnapshot does the same with the word that means a snapshot: a container, alone or
-// with what is behind ':' or '@'.
+// withSnapshot does the same with a word that means a snapshot: the service stands for its
+// container, alone or in front of ':' or '@'.
 func withSnapshot[T any](ctx context.Context, d deps, eng engine, word string, do func(word string) (T, error)) (T, error) {
 	return retryAsService(ctx, d, eng, word, do, isNoSnapshot)
 }
@@ -58,9 +58,10 @@ func retryAsService[T any](ctx context.Context, d deps, eng engine, word string,
 	return done, errors.Join(err, other)
 }
 
-// containerOfService is a word with the container of a service of this project in place
-// of the service. It is empty if the word begins with the name of a container, or of no
-// service, or of one with other containers than one here; these are named in the error.
+// containerOfService replaces the service that a word begins with by its container. It
+// returns nothing if the word begins with the name of a container or of no service, or if
+// the service does not have exactly one container in this project. In the last case the
+// error names its containers.
 func (d deps) containerOfService(ctx context.Context, eng engine, word string) (meant string, other error) {
 	name, rest := word, ""
 	if at := strings.IndexAny(word, ":@"); at >= 0 {
@@ -71,7 +72,7 @@ func (d deps) containerOfService(ctx context.Context, eng engine, word string) (
 	}
 	services, err := eng.Services(ctx, name)
 	if err != nil || len(services) == 0 {
-		return "", nil //nolint:nilerr // what has failed before is the error to report
+		return "", nil //nolint:nilerr // the caller reports the error that it has already
 	}
 	containers, err := eng.Containers(ctx)
 	if err != nil || slices.ContainsFunc(containers, func(c snapshot.Candidate) bool { return c.Word == name }) {

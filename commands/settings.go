@@ -7,7 +7,7 @@ import (
 	"github.com/docker/cli/cli/command"
 )
 
-// setting is a default that users can change for good. There is one table of them.
+// setting is a default that users can change for good.
 type setting struct {
 	name  string // in config.json; upper-cased after DOCKER_SNAPSHOT_ in the environment
 	usage string
@@ -39,7 +39,7 @@ func settingsHelp() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// settings finds the values that the user has set.
+// settings finds the values that users have set.
 type settings struct {
 	environment func(variable string) (string, bool)
 	config      func(name string) (string, bool)

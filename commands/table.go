@@ -13,11 +13,11 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 )
 
-// column is one of the table that ls prints.
+// column is a column of the table that ls prints.
 type column struct {
 	field string
-	drop  int                          // a narrow terminal does without the highest first; 0: never
-	has   func(snapshot.Snapshot) bool // there is no such column unless a snapshot has something in it; nil: all have
+	drop  int                          // a narrow terminal drops the column with the highest first; 0: never
+	has   func(snapshot.Snapshot) bool // the column is there if this is true of one snapshot; nil: always
 }
 
 var columns = []column{
@@ -33,7 +33,7 @@ var columns = []column{
 	{field: "Description", drop: 9, has: func(s snapshot.Snapshot) bool { return s.Description != "" }},
 }
 
-// columnsFor are the columns that a table of these snapshots has.
+// columnsFor returns the columns of a table of these snapshots.
 func columnsFor(list []snapshot.Snapshot) []column {
 	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
 		return c.has != nil && !slices.ContainsFunc(list, c.has)
@@ -46,8 +46,8 @@ func tableFormat(shown []column) formatter.Format {
 	return formatter.Format(formatter.TableFormatKey + " " + strings.Join(fields, `\t`))
 }
 
-// writeTable writes the table that ls prints by itself, without the columns for which a
-// terminal of this width has no room. 0 is a width without end.
+// writeTable writes the table that ls prints without --format. It drops columns until the
+// table fits into width; 0: there is no limit.
 func writeTable(out *bytes.Buffer, list []snapshot.Snapshot, now time.Time, width int, shorten bool) error {
 	for shown := columnsFor(list); ; {
 		var text bytes.Buffer

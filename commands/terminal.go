@@ -17,8 +17,8 @@ import (
 // warning or fake a line. What it would act on is shown instead.
 type terminal struct{ *streams.Out }
 
-// Write writes text. Where it is JSON it stays the same JSON: the escapes are
-// JSON's own, and stand only where JSON has them in strings.
+// Write writes text. JSON stays the same JSON: the escapes are JSON's own, and what they
+// replace can only be in its strings.
 func (t terminal) Write(text []byte) (int, error) {
 	if _, err := t.Out.Write([]byte(safeText(string(text)))); err != nil {
 		if errors.Is(err, syscall.EPIPE) {
@@ -35,7 +35,7 @@ func (t terminal) width() int {
 	return int(width)
 }
 
-// writeControl writes what the terminal is to act on.
+// writeControl writes a sequence that the terminal should act on.
 func (t terminal) writeControl(sequence string) { _, _ = t.Out.Write([]byte(sequence)) }
 
 // safeText shows everything that a terminal would act on as \u001b, and what is
@@ -44,10 +44,10 @@ func safeText(text string) string {
 	return escape(text, func(r rune) bool { return r != '\n' && r != '\t' && acts(r) })
 }
 
-// oneLine does so with the ends of lines, too.
+// oneLine does the same, and also escapes line ends and tabs.
 func oneLine(text string) string { return escape(text, acts) }
 
-// indented has all lines but the first set in, so that none looks like one of ours.
+// indented indents all lines but the first, so that none looks like one of ours.
 func indented(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") }
 
 func escape(text string, unsafe func(rune) bool) string {
@@ -70,9 +70,8 @@ func escape(text string, unsafe func(rune) bool) string {
 	return b.String()
 }
 
-// acts tells whether terminals do anything else with a character than show it:
-// control characters (C0, DEL and C1), other ends of lines, and what changes the
-// direction of the text around it.
+// acts tells whether terminals do more with a character than show it: control characters
+// (C0, DEL and C1), other line ends, and what changes the direction of the text around it.
 func acts(r rune) bool {
 	switch {
 	case unicode.IsControl(r),

@@ -6,8 +6,6 @@ import (
 	"runtime"
 
 	"github.com/docker/cli/cli"
-	"github.com/docker/cli/cli/command/formatter"
-	"github.com/docker/cli/templates"
 	"github.com/spf13/cobra"
 )
 
@@ -19,7 +17,7 @@ type versions struct {
 }
 
 func newVersionCommand(d deps) *cobra.Command {
-	var format string
+	var how printer
 	cmd := &cobra.Command{
 		Use:   "version [OPTIONS]",
 		Short: "Show the version of this plugin",
@@ -29,10 +27,10 @@ func newVersionCommand(d deps) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		RunE: adapt(func(context.Context, *cobra.Command, []string) error {
-			return newVersions(d).print(d, format)
+			return newVersions(d).print(d, how)
 		}),
 	}
-	cmd.Flags().VarP(checked{&format, checkTemplate}, "format", "f", "Format the output: 'json', or a Go template")
+	cmd.Flags().VarP(how.option(), "format", "f", "Format the output: 'json', or a Go template")
 	return cmd
 }
 
@@ -40,19 +38,6 @@ func newVersions(d deps) versions {
 	return versions{d.version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 }
 
-func (v versions) print(d deps, format string) error {
-	switch format {
-	case "":
-		return writeLine(d.out, fmt.Sprintf("docker snapshot version %s (%s, %s)", v.Version, v.GoVersion, v.Platform))
-	case formatter.JSONFormatKey:
-		return writeJSON(d.out, v)
-	}
-	tmpl, err := templates.Parse(format)
-	if err != nil {
-		return fmt.Errorf("parse template: %w", err)
-	}
-	if err := tmpl.Execute(d.out, v); err != nil {
-		return fmt.Errorf("execute template: %w", err)
-	}
-	return writeLine(d.out, "")
+func (v versions) print(d deps, how printer) error {
+	return how.print(d.out, fmt.Sprintf("docker snapshot version %s (%s, %s)", v.Version, v.GoVersion, v.Platform), v)
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// usage ends a script that calls a command wrongly.
+// usage ends a script that calls a command in a wrong way.
 func usage(ts *testscript.TestScript, ok bool, text string) {
 	if !ok {
 		ts.Fatalf("usage: %s", text)
 	}
 }
 
-// eventually polls until done says yes, and tells whether it did within the limit. Scripts have no context.
+// eventually polls until done is true, and tells whether that was within the limit. Scripts have no context.
 func eventually(limit time.Duration, done func() bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -40,7 +40,7 @@ func eventually(limit time.Duration, done func() bool) bool {
 	return true
 }
 
-// docker asks the engine something, with the harness's own configuration.
+// docker runs a docker command with the harness's own configuration.
 func docker(args ...string) (string, error) {
 	out, _, err := dockerStreams(args...)
 	return strings.TrimSuffix(out, "\n"), err

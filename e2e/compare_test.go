@@ -27,7 +27,7 @@ func checkSame(t *testing.T, before, after map[string]string, allowed []string) 
 	}
 }
 
-// leaves are the values that docker inspect shows of a container, by JSON pointer. Null is nothing, and so is an empty list.
+// leaves are the values that docker inspect shows of a container, by JSON pointer. Null and an empty list count as nothing.
 func leaves(t *testing.T, container string) map[string]string {
 	t.Helper()
 	out, err := docker("container", "inspect", container)

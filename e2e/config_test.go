@@ -14,7 +14,7 @@ import (
 	"gotest.tools/v3/assert"
 )
 
-// alwaysDiffers is what docker inspect says differently of every copy: pointers, in which * stands for one step.
+// alwaysDiffers are JSON pointers to what is different in every copy; * stands for one step.
 var alwaysDiffers = []string{
 	"/Id", "/Name", "/Created", "/Image", "/Config/Image", "/ImageManifestDescriptor/*", "/GraphDriver/Data/*",
 	"/HostnamePath", "/HostsPath", "/LogPath", "/ResolvConfPath",
@@ -25,13 +25,13 @@ var alwaysDiffers = []string{
 	"/NetworkSettings/Networks/*/EndpointID", "/NetworkSettings/Networks/*/IPAddress", "/NetworkSettings/Networks/*/MacAddress",
 }
 
-// The hostname that follows from an ID, and the names by which networks know a container.
+// The hostname is made from the ID, and so are the names by which networks know a container.
 var (
 	ownHostname = "/Config/Hostname"
 	ownNames    = []string{"/NetworkSettings/Networks/*/Aliases/*", "/NetworkSettings/Networks/*/DNSNames/*"}
 )
 
-// configCase is a container whose configuration comes back. In its arguments $P is the prefix of all names.
+// configCase is a container whose configuration has to come back. In its arguments $P is the prefix of all names.
 type configCase struct {
 	name    string
 	only    string   // the engine that can do it; empty: both
@@ -252,7 +252,7 @@ func forEachConfig(t *testing.T, word string, test func(tc configCase, t *testin
 	}
 }
 
-// ownPrefix makes a prefix for names. What bears it is removed after the test.
+// ownPrefix makes a prefix for names. Everything that bears it is removed after the test.
 func ownPrefix(t *testing.T, word string) string {
 	t.Helper()
 	prefix := fmt.Sprintf("%s-%06x", word, rand.IntN(1<<24))
@@ -271,7 +271,7 @@ func (tc configCase) run(t *testing.T, prefix string) {
 	copied, plain := leaves(t, prefix+"-copy"), leaves(t, prefix+"-plain")
 
 	for _, pointer := range fill(tc.sets) {
-		// A test whose options do nothing would show nothing.
+		// If the options of a case did nothing, it would show nothing.
 		_, isPlain := plain[pointer]
 		assert.Check(t, !isPlain || original[pointer] != plain[pointer], "%s is as without options: %q", pointer, original[pointer])
 		_, isSet := original[pointer]
@@ -296,7 +296,8 @@ func checkTold(t *testing.T, told string, patterns []string, optional string) {
 	assert.Check(t, len(lines) == 0, "this, too, is said:\n%s", strings.Join(lines, ""))
 }
 
-// start makes the case's container. It returns what puts the prefix into words, and what calls docker with such words.
+// start makes the case's container. It returns a function that puts the prefix into words, and one that calls docker with
+// such words.
 func (tc configCase) start(t *testing.T, prefix string) (fill func([]string) []string, call func(...string)) {
 	t.Helper()
 	fill = func(args []string) []string {
@@ -316,7 +317,7 @@ func (tc configCase) start(t *testing.T, prefix string) (fill func([]string) []s
 	return fill, call
 }
 
-// testLog makes an error of what a sweep cannot remove.
+// testLog fails a test for what a sweep cannot remove.
 type testLog struct{ *testing.T }
 
 func (l testLog) Log(args ...any) { l.Error(args...) }

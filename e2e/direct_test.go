@@ -28,7 +28,7 @@ func makeFiles(t *testing.T, dir string) {
 	}
 }
 
-// changedSince says that writes have begun.
+// changedSince tells whether writes have begun.
 func changedSince(t *testing.T, dir string, since time.Time) bool {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(dir, "file-3"))
@@ -64,7 +64,7 @@ func directwriter(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// checkCrash restores a snapshot as a copy, which may be torn as after a crash.
+// checkCrash restores a snapshot as a copy, and checks that it holds what a crash would have left.
 func (v volumesTest) checkCrash(name string) {
 	v.Helper()
 	copied := v.prefix + "-copy"
@@ -74,8 +74,8 @@ func (v volumesTest) checkCrash(name string) {
 	v.removeWithVolumes(copied)
 }
 
-// A program writes past the page cache to a disk that takes two seconds for it. A snapshot taken meanwhile is as
-// after a crash. The next one, of the stopped container, is exact, and so is a restore in place.
+// A program writes past the page cache to a disk that takes two seconds for each write. A snapshot taken meanwhile holds what
+// a crash would have left. The next one, of the stopped container, is exact, and so is a restore in place.
 func TestDirectWritesInFlight(t *testing.T) {
 	t.Parallel()
 	t.Run("asynchronous", func(t *testing.T) {

@@ -1,36 +1,47 @@
-// Package e2e runs the plugin against a real engine, the one of DOCKER_HOST, as people do: docker snapshot ….
+// Package e2e runs the plugin against a real engine, the one of DOCKER_HOST, as people do: by typing docker snapshot ….
 //
-// Every testdata/*.txtar is a script that shows one behaviour; its language is that of
-// github.com/rogpeppe/go-internal/testscript, and these commands come on top:
+// Every testdata/*.txtar is a script that shows one behaviour. Its language is that of
+// github.com/rogpeppe/go-internal/testscript, with these commands in addition:
 //
 //	state CONTAINER STATE         wait up to 10 s for it to be created, running, paused, exited, dead or gone
 //	labels IMAGE KEY [VALUE]      print a label, or compare it; with ! it must be absent
 //	eventually [!] PROGRAM ARG…   repeat for up to 20 s until it succeeds, or fails
-//	status N PROGRAM ARG…         the exit status must be N
-//	same FILE1 FILE2              the same bytes, without the flood that cmp prints on large files
+//	status N PROGRAM ARG…         run it; its exit status must be N
+//	same FILE1 FILE2              compare bytes, without the flood that cmp prints for large files
 //	json FILE POINTER [VALUE]     print what an RFC 6901 pointer finds, or compare it; with ! it must be absent
-//	stdout2env NAME               put the last command's output into a variable, trimmed
-//	picture CONTAINER             print what a restore that is taken back must leave as it was: ID, state, networks, volumes
+//	stdout2env NAME               put the last command's output into a variable, without blanks around it
+//	picture CONTAINER             print what a restore that is rolled back must leave as it was: ID, state, networks, volumes
 //	sshd NAME                     start an SSH server that leads to the engine; NAME becomes its ssh:// address
 //	engine debian|moby NAME [FLAG…]
-//	    start another engine for this script, with these options of dockerd; NAME becomes its DOCKER_HOST
-//	compose                       make docker compose a command of the script's docker
+//	    start another engine for this script, with these flags of dockerd; NAME becomes its DOCKER_HOST
+//	compose                       add docker compose to the script's docker
 //
-// and these programs, which work under exec, status and eventually:
+// and these programs, for exec, status and eventually:
 //
 //	tty [-after REGEXP] [-event REGEXP] [-send TEXT] PROGRAM ARG…
-//	    run it on a pseudo terminal; once its output, or a line of docker events ("container pause
-//	    NAME"), matches, type the text, in which Go's escapes work: '\x03' is Ctrl-C
+//	    run it on a pseudo terminal; type the text as soon as its output, or a line of docker events
+//	    ("container pause NAME"), matches. Go's escapes work in the text: '\x03' is Ctrl-C
 //	interrupt [-after REGEXP] [-event REGEXP] [-delay DURATION] [-to process|group|children|family] SIGNAL PROGRAM ARG…
-//	    send it a signal at such a moment, or after a while; the exit status is the program's, 128 + N if a signal ended it
+//	    run it, and send it a signal at such a moment, or after a while; the exit status is the program's, or 128 + N if
+//	    signal N ended it
 //	when REGEXP PROGRAM ARG…
-//	    run it as soon as a line of docker events matches; with & after it, beside what follows
+//	    run it as soon as a line of docker events matches; with & after it, the script goes on meanwhile
 //
-// FILE may be stdout or stderr, as in cmp. The environment has $P, a prefix for the names of everything that the script
-// makes (what begins with it is removed in the end), $DOCKER_SNAPSHOT_STORE, a store of its own, $ENGINE, $SOCKET, the
-// engine's, $REPOSITORY, where this checkout is, $USER_HOME, where Go finds its caches, and $GOARCH, what this machine is.
-// Conditions: [debian], [moby], [userns], and [privileged] where the engine can start such a container.
+// FILE may be stdout or stderr, as in cmp. The environment of a script has:
 //
-// E2E_KEEP=1 leaves everything in place, E2E_UPDATE=1 rewrites the files that cmp compares with, and
-// E2E_POSTGRES_ROUNDS=N says how often PostgreSQL is snapshot and restored under load, instead of 20 times.
+//	$P                       a prefix for the names of everything that it makes; what begins with it is removed in the end
+//	$DOCKER_SNAPSHOT_STORE   a store of its own
+//	$ENGINE                  debian or moby
+//	$SOCKET                  the engine's socket
+//	$REPOSITORY              where this checkout is
+//	$USER_HOME               where Go finds its caches
+//	$GOARCH                  this machine's architecture
+//
+// The conditions are [debian], [moby], [userns] and, if the engine can start privileged containers, [privileged].
+//
+// These variables change a run of the tests:
+//
+//	E2E_KEEP=1               leave everything that the scripts made
+//	E2E_UPDATE=1             rewrite the files that cmp compares with
+//	E2E_POSTGRES_ROUNDS=N    capture and restore PostgreSQL under load so many times, instead of 20
 package e2e

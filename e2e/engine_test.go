@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// cmdEngine starts an engine beside the one under test, with the busybox images, and ends it with the script.
+// cmdEngine starts another engine, with the busybox images, and ends it with the script.
 func cmdEngine(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) >= 2, "engine debian|moby NAME [FLAG…]")
 	dir, err := os.MkdirTemp("", "e2e-")
@@ -34,13 +34,13 @@ func cmdEngine(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(images.Run())
 }
 
-// cmdCompose makes docker compose a command of the script's docker.
+// cmdCompose adds docker compose to the script's docker.
 func cmdCompose(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 0, "compose")
 	ts.Check(installCompose(ts.Getenv("DOCKER_CONFIG")))
 }
 
-// installCompose makes docker compose a command of the docker with that configuration.
+// installCompose adds docker compose to the docker of a configuration.
 func installCompose(config string) error {
 	folder, err := exec.Command("./engine.sh", "build", "compose").Output()
 	if err != nil {

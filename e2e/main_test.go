@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// suite is what runs when this binary is not one of its programs.
+// suite runs the tests. Otherwise this binary is one of the programs that scripts use.
 type suite struct{ m *testing.M }
 
 // Run makes what all scripts share, runs them, and returns the exit status.
@@ -69,7 +69,7 @@ func (suite) prepare() (err error) {
 	return build(filepath.Join(plugins, "docker-snapshot"), "..", "-ldflags", "-X github.com/cua-snapshot/docker-snapshot/plugin/metadata.version=e2e")
 }
 
-// build builds a program that needs nothing but the kernel.
+// build builds a program without libraries: it only needs the kernel.
 func build(file, folder string, flags ...string) error {
 	args := append([]string{"build", "-trimpath", "-o", file}, flags...)
 	command := exec.Command("go", append(args, folder)...)
@@ -80,7 +80,7 @@ func build(file, folder string, flags ...string) error {
 	return nil
 }
 
-// theEngine is the one that everything runs on.
+// theEngine is the engine that everything runs on.
 var theEngine engine
 
 type engine struct {
@@ -89,7 +89,7 @@ type engine struct {
 	privileged bool // can start privileged containers
 }
 
-// olderMajor is the version of an engine before 29: those have no containerd image store unless told to.
+// olderMajor matches the version of an engine before 29, which does not use the containerd image store by default.
 var olderMajor = regexp.MustCompile(`^2[0-8]\.`)
 
 // observe asks the engine who it is, and fails without one.
@@ -108,8 +108,8 @@ func (e *engine) observe() error {
 	return err
 }
 
-// canGivePrivileges tells whether privileged containers start. Debian's runc wants to give them every capability
-// that the kernel knows, newer ones give what there is to give.
+// canGivePrivileges tells whether privileged containers start. Debian's runc fails unless it can give them every
+// capability that the kernel knows; a newer one gives them those that it has.
 func canGivePrivileges(engine string) (bool, error) {
 	if engine != "debian" {
 		return true, nil

@@ -40,7 +40,7 @@ func program(run func(ctx context.Context, args []string) error) func() {
 	}
 }
 
-// watch copies what it is given and calls seen once, when that matches.
+// watch copies what is written to it, and calls seen once, when that matches.
 type watch struct {
 	to   io.Writer
 	when *regexp.Regexp // nil: never
@@ -112,7 +112,7 @@ func runTTY(ctx context.Context, args []string) error {
 	return command.Wait()
 }
 
-// start starts a program that heeds a signal, also where everybody was told to ignore it, as nohup(1) does.
+// start starts a program that does not ignore a signal, even if this process was told to, as nohup(1) does.
 func start(command *exec.Cmd, heeded os.Signal) error {
 	signal.Notify(make(chan os.Signal, 1), heeded)
 	defer signal.Reset(heeded)
@@ -215,7 +215,7 @@ func watchEvents(ctx context.Context, when *regexp.Regexp, seen func()) error {
 	return nil
 }
 
-// deliver signals a process, its group, the processes that it has started itself, or first those and then it.
+// deliver signals a process, its group, its children, or first its children and then the process.
 func deliver(sig syscall.Signal, pid int, to string) error {
 	switch to {
 	case "process":

@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// pictured is what a restore that is taken back leaves as it was.
+// pictured is what a restore that is rolled back leaves as it was.
 type pictured struct {
 	ID         string `json:"Id"`
 	Name       string
@@ -68,7 +68,7 @@ func takePicture(container string) (string, error) {
 	return text, nil
 }
 
-// describeTree lists every entry below a directory with all that a volume keeps of it.
+// describeTree lists every entry below a directory, with all attributes that a volume keeps.
 func describeTree(dir string) (string, error) {
 	list := exec.Command("sh", "-euc", `
 		find . -printf '%p %y %m %U %G %s %b %n %T@ %l\n' | sort

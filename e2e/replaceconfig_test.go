@@ -11,7 +11,7 @@ import (
 	"gotest.tools/v3/assert"
 )
 
-// differsInPlace is what docker inspect says differently of a container that was restored in place.
+// differsInPlace are JSON pointers to what is different in a container that was restored in place.
 var differsInPlace = []string{
 	"/Id", "/Created", "/Image", "/Config/Image", "/ImageManifestDescriptor/*", "/GraphDriver/Data/*",
 	"/HostnamePath", "/HostsPath", "/LogPath", "/ResolvConfPath",
@@ -20,15 +20,15 @@ var differsInPlace = []string{
 	"/NetworkSettings/SandboxID", "/NetworkSettings/SandboxKey", "/NetworkSettings/EndpointID", "/NetworkSettings/Networks/*/EndpointID",
 }
 
-// Addresses and ports that follow from nobody's choice.
+// Addresses and ports that nobody has chosen.
 var (
 	ownIP    = []string{"/NetworkSettings/IPAddress", "/NetworkSettings/Networks/*/IPAddress"}
 	ownMAC   = []string{"/NetworkSettings/MacAddress", "/NetworkSettings/Networks/*/MacAddress"}
 	ownPorts = []string{"/NetworkSettings/Ports/*/*/HostPort"}
 )
 
-// inPlace is what else may differ, by the name of the case. A volume without a name is mounted by the one that it has,
-// and one that was empty is not to be filled from the image.
+// inPlace is what else may differ, by the name of the case. An anonymous volume is mounted by its name now, and one that was
+// empty must not be filled from the image.
 var inPlace = map[string][]string{
 	"process":                      {"/State/Health/*", "/State/Health/Log/*/*"},
 	"mounts":                       words(`/HostConfig/Binds/* /Mounts/*/Mode /HostConfig/Mounts/0/VolumeOptions/DriverConfig`),
@@ -37,7 +37,7 @@ var inPlace = map[string][]string{
 	"network of another container": {"/HostConfig/PortBindings"}, // {}, or nothing
 	"what only new engines know":   words(`/State/Health/* /State/Health/Log/*/* /HostConfig/Mounts/0/VolumeOptions/DriverConfig`),
 	"two networks":                 {"/NetworkSettings/Networks/*/IPAMConfig"}, // {}, or nothing
-	// It is connected to the same, of which one has to be its first. Whether the address there was chosen nobody can tell.
+	// It is connected to the same networks, of which one has to be the first. Nobody can tell whether its address there was chosen.
 	"a network that was left":                     words(`/HostConfig/NetworkMode /NetworkSettings/Networks/*/IPAMConfig /NetworkSettings/Networks/*/DriverOpts /Config/MacAddress`),
 	"no network any more":                         words(`/HostConfig/NetworkMode /NetworkSettings/Networks /NetworkSettings/Networks/none/*`),
 	"everything of its image, nothing of its own": words(`/State/Health/* /State/Health/Log/*/* /HostConfig/Binds/0 /Mounts/*/Mode`, ownPorts...),

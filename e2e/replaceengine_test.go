@@ -52,7 +52,7 @@ func TestReplaceSurvivesTheEngine(t *testing.T) {
 			after, err := takePicture("web")
 			assert.NilError(t, err)
 			assert.Equal(t, after, before)
-			// The guard of the client that was cut off may still be looking; what it uses goes with it.
+			// The guard of the client that was cut off may still be at work; its worker goes with it.
 			var left string
 			alone := func() bool {
 				left = e.docker("ps", "--all", "--format", "{{.Names}}")
@@ -63,7 +63,7 @@ func TestReplaceSurvivesTheEngine(t *testing.T) {
 			assert.Assert(t, address != "", "it has no network")
 		})
 	}
-	// As if nothing had been.
+	// As if nothing had happened.
 	e.docker("snapshot", "restore", "--replace", "--force", "--settle", "0s", "web:one")
 	assert.Equal(t, e.docker("exec", "web", "cat", "/anonymous/file"), "one")
 }
@@ -91,7 +91,7 @@ func (e *ownEngine) makeImage(t *testing.T) {
 	assert.NilError(t, err, "%s", out)
 }
 
-// run calls engine.sh, without a terminal to hold on to.
+// run calls engine.sh without a terminal, so that the engine outlives it.
 func (e *ownEngine) run(t *testing.T, verb string, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), "./engine.sh", append([]string{verb, "--dir", e.dir}, args...)...)
@@ -111,7 +111,7 @@ func (e *ownEngine) docker(args ...string) string {
 	return out
 }
 
-// endDuring restores in place, and ends the engine when the restore says that it is at a certain phase.
+// endDuring restores in place, and ends the engine when the restore reports a certain phase.
 func (e *ownEngine) endDuring(t *testing.T, phase, verb string) {
 	t.Helper()
 	restore := exec.CommandContext(t.Context(), "docker", "snapshot", "restore", "--replace", "--force", "--progress", "json", "web:one")

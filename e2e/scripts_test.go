@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setup gives a script its own configuration and its own prefix, and sweeps up behind it.
+// setup gives a script its own configuration and its own prefix, and removes what the script made.
 func setup(ctx context.Context, env *testscript.Env) error {
 	// Who has no rights gets as far as the engine, and is refused there.
 	for _, dir := range []string{filepath.Dir(env.WorkDir), env.WorkDir} {
@@ -103,10 +103,10 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("unknown condition %q", name)
 }
 
-// now is the time as docker events takes it; the engine's clock is this one.
+// now is the time in the form that docker events takes. The engine has the same clock.
 func now() string { return time.Now().Format(time.RFC3339Nano) }
 
-// evidence says what a failed script leaves to look at.
+// evidence prints what helps to understand why a script failed.
 func evidence(ctx context.Context, prefix, start string) string {
 	var b strings.Builder
 	show := func(args ...string) {
@@ -122,7 +122,7 @@ func evidence(ctx context.Context, prefix, start string) string {
 	return b.String()
 }
 
-// sweep removes everything that bears the prefix; what cannot be removed is an error of the script.
+// sweep removes everything that bears the prefix. The script fails for what it cannot remove.
 func sweep(ctx context.Context, prefix string, t interface{ Log(args ...any) }) {
 	remove := func(names []string, command ...string) {
 		if len(names) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// sshdConfig lets the holder of one key in, to where docker speaks with the engine under test.
+// sshdConfig lets the holder of one key in, and leads to the engine under test.
 const sshdConfig = `ListenAddress %[2]s
 HostKey %[1]s/host
 AuthorizedKeysFile %[1]s/user.pub
@@ -29,7 +29,7 @@ StrictHostKeyChecking accept-new
 LogLevel ERROR
 `
 
-// cmdSSHD starts an SSH server of the script's own and puts first in PATH an ssh that knows the key for it.
+// cmdSSHD starts an SSH server for the script, and puts an ssh that has its key first in PATH.
 func cmdSSHD(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 1, "sshd NAME")
 	dir := ts.MkAbs("ssh")

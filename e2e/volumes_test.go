@@ -13,7 +13,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive/archivetest"
 )
 
-// volumesTest is a running container with volumes, at whose content the test looks from outside.
+// volumesTest is a running container with volumes. The test reads their content from outside.
 type volumesTest struct {
 	*testing.T
 	prefix string
@@ -37,7 +37,7 @@ func (v volumesTest) docker(args ...string) string {
 	return out
 }
 
-// directories are where a container's volumes are on this machine, by where they are mounted.
+// directories are the directories of a container's volumes on this machine, by where they are mounted.
 func (v volumesTest) directories(container string) map[string]string {
 	v.Helper()
 	found := map[string]string{}
@@ -64,7 +64,7 @@ func (v volumesTest) create(name string) {
 	v.docker("snapshot", "create", "--store", v.prefix+"-store", v.prefix+"-web", name)
 }
 
-// checkRestored finds in a copy exactly what was there when the snapshot was taken.
+// checkRestored checks that a copy holds exactly what was there when the snapshot was taken.
 func (v volumesTest) checkRestored(name string, want map[string][]string) {
 	v.Helper()
 	copied := v.prefix + "-copy"
@@ -97,8 +97,8 @@ func TestVolumesComeBackExactly(t *testing.T) {
 	archivetest.Equal(t, v.describe(v.prefix + "-web")["/0"], want["/0"])
 }
 
-// Random trees are changed at random between twelve snapshots. These are deleted in random order, and of those
-// that are left any one restores to what was there.
+// Random trees are changed at random between twelve snapshots. The snapshots are deleted in random order, and each that is
+// left restores what was there.
 func TestAnySnapshotOfRandomTreesRestores(t *testing.T) {
 	t.Parallel()
 	const volumes, depth = 4, 12

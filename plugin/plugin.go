@@ -33,8 +33,8 @@ func Run() {
 	cliplugin.Run(newRoot, metadata.Plugin(version))
 }
 
-// endQuietly has commands exit without a word when nobody reads their output any more. The
-// CLI's plugin package would print something for every error.
+// endQuietly makes commands exit without a word when nobody reads their output any more. The
+// CLI's plugin package would print a line for every error.
 func endQuietly(root *cobra.Command, exit func(status int)) {
 	for _, cmd := range root.Commands() {
 		run := cmd.RunE

@@ -12,158 +12,192 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-const LevelNote = plan.LevelNote
-const LevelStatus = plan.LevelStatus
-const LevelWarning = plan.LevelWarning
-const OpConnectNetwork = plan.OpConnectNetwork
-const OpCreateAnonymous = plan.OpCreateAnonymous
-const OpCreateContainer = plan.OpCreateContainer
-const OpCreateSnapshot = plan.OpCreateSnapshot
-const OpCreateVolume = plan.OpCreateVolume
-const OpLeaveOut = plan.OpLeaveOut
-const OpPauseContainer = plan.OpPauseContainer
-const OpRemoveContainer = plan.OpRemoveContainer
-const OpRenameContainer = plan.OpRenameContainer
-const OpReplacePort = plan.OpReplacePort
-const OpRestoreVolume = plan.OpRestoreVolume
-const OpStartContainer = plan.OpStartContainer
-const OpStopContainer = plan.OpStopContainer
-const ProblemAddressTaken = plan.ProblemAddressTaken
-const ProblemArchive = plan.ProblemArchive
-const ProblemDead = plan.ProblemDead
-const ProblemDependent = plan.ProblemDependent
-const ProblemHostAccess = plan.ProblemHostAccess
-const ProblemNameTaken = plan.ProblemNameTaken
-const ProblemNoArchive = plan.ProblemNoArchive
-const ProblemNoBindSource = plan.ProblemNoBindSource
-const ProblemNoContainer = plan.ProblemNoContainer
-const ProblemNoDevice = plan.ProblemNoDevice
-const ProblemNoNetwork = plan.ProblemNoNetwork
-const ProblemNoRuntime = plan.ProblemNoRuntime
-const ProblemNoSpace = plan.ProblemNoSpace
-const ProblemNoVolume = plan.ProblemNoVolume
-const ProblemNotHeld = plan.ProblemNotHeld
-const ProblemOneShot = plan.ProblemOneShot
-const ProblemOtherOneShot = plan.ProblemOtherOneShot
-const ProblemPortTaken = plan.ProblemPortTaken
-const ProblemRenamed = plan.ProblemRenamed
-const ProblemUnsaved = plan.ProblemUnsaved
-const ProblemVolumeInUse = plan.ProblemVolumeInUse
+const (
+	LevelNote           = plan.LevelNote
+	LevelStatus         = plan.LevelStatus
+	LevelWarning        = plan.LevelWarning
+	OpConnectNetwork    = plan.OpConnectNetwork
+	OpCreateAnonymous   = plan.OpCreateAnonymous
+	OpCreateContainer   = plan.OpCreateContainer
+	OpCreateSnapshot    = plan.OpCreateSnapshot
+	OpCreateVolume      = plan.OpCreateVolume
+	OpLeaveOut          = plan.OpLeaveOut
+	OpPauseContainer    = plan.OpPauseContainer
+	OpRemoveContainer   = plan.OpRemoveContainer
+	OpRenameContainer   = plan.OpRenameContainer
+	OpReplacePort       = plan.OpReplacePort
+	OpRestoreVolume     = plan.OpRestoreVolume
+	OpStartContainer    = plan.OpStartContainer
+	OpStopContainer     = plan.OpStopContainer
+	ProblemAddressTaken = plan.ProblemAddressTaken
+	ProblemArchive      = plan.ProblemArchive
+	ProblemDead         = plan.ProblemDead
+	ProblemDependent    = plan.ProblemDependent
+	ProblemHostAccess   = plan.ProblemHostAccess
+	ProblemNameTaken    = plan.ProblemNameTaken
+	ProblemNoArchive    = plan.ProblemNoArchive
+	ProblemNoBindSource = plan.ProblemNoBindSource
+	ProblemNoContainer  = plan.ProblemNoContainer
+	ProblemNoDevice     = plan.ProblemNoDevice
+	ProblemNoNetwork    = plan.ProblemNoNetwork
+	ProblemNoRuntime    = plan.ProblemNoRuntime
+	ProblemNoSpace      = plan.ProblemNoSpace
+	ProblemNoVolume     = plan.ProblemNoVolume
+	ProblemNotHeld      = plan.ProblemNotHeld
+	ProblemOneShot      = plan.ProblemOneShot
+	ProblemOtherOneShot = plan.ProblemOtherOneShot
+	ProblemPortTaken    = plan.ProblemPortTaken
+	ProblemRenamed      = plan.ProblemRenamed
+	ProblemUnsaved      = plan.ProblemUnsaved
+	ProblemVolumeInUse  = plan.ProblemVolumeInUse
+)
 
-type Event = plan.Event
-type Level = plan.Level
-type Op = plan.Op
-type Plan = plan.Plan
-type Problem = plan.Problem
-type ProblemKind = plan.ProblemKind
-type ProblemsError = plan.ProblemsError
-type Progress = plan.Progress
-type Step = plan.Step
-type Timing = plan.Timing
-type Timings = plan.Timings
+type (
+	Event         = plan.Event
+	Level         = plan.Level
+	Op            = plan.Op
+	Plan          = plan.Plan
+	Problem       = plan.Problem
+	ProblemKind   = plan.ProblemKind
+	ProblemsError = plan.ProblemsError
+	Progress      = plan.Progress
+	Step          = plan.Step
+	Timing        = plan.Timing
+	Timings       = plan.Timings
+)
 
-type Containers = dockerop.Containers
-type Docker = dockerop.Docker
-type FreezeError = dockerop.FreezeError
-type Host = dockerop.Host
-type Images = dockerop.Images
-type Lifecycle = dockerop.Lifecycle
+type (
+	Containers  = dockerop.Containers
+	Docker      = dockerop.Docker
+	FreezeError = dockerop.FreezeError
+	Host        = dockerop.Host
+	Images      = dockerop.Images
+	Lifecycle   = dockerop.Lifecycle
+)
 
-const SortCreated = catalog.SortCreated
-const SortName = catalog.SortName
-const SortSize = catalog.SortSize
+const (
+	SortCreated = catalog.SortCreated
+	SortName    = catalog.SortName
+	SortSize    = catalog.SortSize
+)
 
-type AmbiguousError = catalog.AmbiguousError
-type Candidate = catalog.Candidate
-type Filter = catalog.Filter
-type ListOptions = catalog.ListOptions
-type NameTakenError = catalog.NameTakenError
-type NotFoundError = catalog.NotFoundError
-type PinnedError = catalog.PinnedError
-type Service = catalog.Service
-type Snapshot = catalog.Snapshot
-type Sort = catalog.Sort
+type (
+	AmbiguousError = catalog.AmbiguousError
+	Candidate      = catalog.Candidate
+	Filter         = catalog.Filter
+	ListOptions    = catalog.ListOptions
+	NameTakenError = catalog.NameTakenError
+	NotFoundError  = catalog.NotFoundError
+	PinnedError    = catalog.PinnedError
+	Service        = catalog.Service
+	Snapshot       = catalog.Snapshot
+	Sort           = catalog.Sort
+)
 
-var FilterKeys = catalog.FilterKeys
-var ParseDuration = catalog.ParseDuration
-var ParseFilter = catalog.ParseFilter
-var Repository = catalog.Repository
+var (
+	FilterKeys    = catalog.FilterKeys
+	ParseDuration = catalog.ParseDuration
+	ParseFilter   = catalog.ParseFilter
+	Repository    = catalog.Repository
+)
 
-type VolumeBackup = archives.Backup
-type VolumeLock = archives.Lock
-type VolumeStore = archives.Store
-type VolumeWorker = archives.Worker
-type VolumeWorkers = archives.Workers
-type Volumes = archives.Service
+type (
+	VolumeBackup  = archives.Backup
+	VolumeLock    = archives.Lock
+	VolumeStore   = archives.Store
+	VolumeWorker  = archives.Worker
+	VolumeWorkers = archives.Workers
+	Volumes       = archives.Service
+)
 
 var Archives = archives.Of
 
-const AccessBind = runconfig.AccessBind
-const BindsNone = runconfig.BindsNone
-const BindsReadOnly = runconfig.BindsReadOnly
-const BindsShared = runconfig.BindsShared
-const ConfigEnvironment = runconfig.ConfigEnvironment
-const ConfigImage = runconfig.ConfigImage
-const ConfigMount = runconfig.ConfigMount
-const ConfigPort = runconfig.ConfigPort
-const StartAlways = runconfig.StartAlways
-const StartAsCaptured = runconfig.StartAsCaptured
-const StartNever = runconfig.StartNever
-const VolumesNew = runconfig.VolumesNew
-const VolumesNone = runconfig.VolumesNone
-const VolumesShared = runconfig.VolumesShared
+const (
+	AccessBind        = runconfig.AccessBind
+	BindsNone         = runconfig.BindsNone
+	BindsReadOnly     = runconfig.BindsReadOnly
+	BindsShared       = runconfig.BindsShared
+	ConfigEnvironment = runconfig.ConfigEnvironment
+	ConfigImage       = runconfig.ConfigImage
+	ConfigMount       = runconfig.ConfigMount
+	ConfigPort        = runconfig.ConfigPort
+	StartAlways       = runconfig.StartAlways
+	StartAsCaptured   = runconfig.StartAsCaptured
+	StartNever        = runconfig.StartNever
+	VolumesNew        = runconfig.VolumesNew
+	VolumesNone       = runconfig.VolumesNone
+	VolumesShared     = runconfig.VolumesShared
+)
 
-type Access = runconfig.Access
-type AccessKind = runconfig.AccessKind
-type AccessKindInfo = runconfig.AccessKindInfo
-type ConfigChange = runconfig.ConfigChange
-type CopyBinds = runconfig.CopyBinds
-type CopyVolumes = runconfig.CopyVolumes
-type RestoreOptions = runconfig.RestoreOptions
-type Start = runconfig.Start
+type (
+	Access         = runconfig.Access
+	AccessKind     = runconfig.AccessKind
+	AccessKindInfo = runconfig.AccessKindInfo
+	ConfigChange   = runconfig.ConfigChange
+	CopyBinds      = runconfig.CopyBinds
+	CopyVolumes    = runconfig.CopyVolumes
+	RestoreOptions = runconfig.RestoreOptions
+	Start          = runconfig.Start
+)
 
-var AccessKinds = runconfig.AccessKinds
-var CheckVolumeName = runconfig.CheckVolumeName
-var ParseAccess = runconfig.ParseAccess
+var (
+	AccessKinds     = runconfig.AccessKinds
+	CheckVolumeName = runconfig.CheckVolumeName
+	ParseAccess     = runconfig.ParseAccess
+)
 
-const PurgeKey = removal.PurgeKey
-const PurgeSnapshot = removal.PurgeSnapshot
-const PurgeStore = removal.PurgeStore
-const PurgeTag = removal.PurgeTag
-const PurgeWorker = removal.PurgeWorker
-const PurgeWorkerImage = removal.PurgeWorkerImage
+const (
+	PurgeKey         = removal.PurgeKey
+	PurgeSnapshot    = removal.PurgeSnapshot
+	PurgeStore       = removal.PurgeStore
+	PurgeTag         = removal.PurgeTag
+	PurgeWorker      = removal.PurgeWorker
+	PurgeWorkerImage = removal.PurgeWorkerImage
+)
 
-type InterruptedError = removal.InterruptedError
-type PurgeKind = removal.PurgeKind
-type Purgeable = removal.Purgeable
-type Removal = removal.Removal
-type RemoveOptions = removal.Options
+type (
+	InterruptedError = removal.InterruptedError
+	PurgeKind        = removal.PurgeKind
+	Purgeable        = removal.Purgeable
+	Removal          = removal.Removal
+	RemoveOptions    = removal.Options
+)
 
-type Guard = dockerop.Guard
-type Watched = dockerop.Watched
+type (
+	Guard   = dockerop.Guard
+	Watched = dockerop.Watched
+)
 
-const PauseAll = capture.PauseAll
-const PauseNone = capture.PauseNone
-const PauseTarget = capture.PauseTarget
+const (
+	PauseAll    = capture.PauseAll
+	PauseNone   = capture.PauseNone
+	PauseTarget = capture.PauseTarget
+)
 
-type CreateOptions = capture.Options
-type Created = capture.Created
-type LeftFrozenError = capture.LeftFrozenError
-type Pause = capture.Pause
-type VolumeChoice = capture.VolumeChoice
+type (
+	CreateOptions   = capture.Options
+	Created         = capture.Created
+	LeftFrozenError = capture.LeftFrozenError
+	Pause           = capture.Pause
+	VolumeChoice    = capture.VolumeChoice
+)
 
 type Restored = build.Restored
 
-const DefaultHealthTimeout = replace.DefaultHealthTimeout
-const DefaultSettle = replace.DefaultSettle
+const (
+	DefaultHealthTimeout = replace.DefaultHealthTimeout
+	DefaultSettle        = replace.DefaultSettle
+)
 
-type Count = replace.Count
-type NotReadyError = replace.NotReadyError
-type NotStartedError = replace.NotStartedError
-type PendingError = replace.PendingError
-type Recovery = replace.Recovery
-type ReplaceOptions = replace.Options
-type Replaced = replace.Result
-type UndoError = replace.UndoError
-type UnknownJournalError = replace.UnknownJournalError
-type VolumeChange = replace.VolumeChange
+type (
+	Count               = replace.Count
+	NotReadyError       = replace.NotReadyError
+	NotStartedError     = replace.NotStartedError
+	PendingError        = replace.PendingError
+	Recovery            = replace.Recovery
+	ReplaceOptions      = replace.Options
+	Replaced            = replace.Result
+	UndoError           = replace.UndoError
+	UnknownJournalError = replace.UnknownJournalError
+	VolumeChange        = replace.VolumeChange
+)

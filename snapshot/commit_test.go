@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
+	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
-
-	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
-	"gotest.tools/v3/assert"
 )
 
 // What one run was told is in no image: neither of one that says the same

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
+	"gotest.tools/v3/assert"
+
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
-
-	cerrdefs "github.com/containerd/errdefs"
-	"gotest.tools/v3/assert"
 )
 
 // latestIs is the ID of the snapshot that latest means.

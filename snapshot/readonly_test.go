@@ -7,13 +7,11 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
-
-	is "gotest.tools/v3/assert/cmp"
-
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -29,11 +28,11 @@ func (e *Engine) Create(ctx context.Context, o capture.Options, p plan.Progress)
 	}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	ahead := e.docker.AskAhead(asking)
+	early := e.docker.AskInfoEarly(asking)
 	moved := 0
 	for attempt := 1; ; attempt++ {
 		p.Status("inspect", "reading configuration of "+o.Container)
-		from, err := e.observeSettled(ctx, o, ahead, p)
+		from, err := e.observeSettled(ctx, o, early, p)
 		var created capture.Created
 		if err == nil {
 			created, err = e.capture.Take(ctx, from, when, o, p)
@@ -74,7 +73,7 @@ func (e *Engine) settleMoved(ctx context.Context, failure error) (again bool, er
 // observeSettled observes a container of which, and of whose volumes, no restore in
 // place is under way, or was interrupted. It looks for one while it observes: there
 // hardly ever is, and then it observes again.
-func (e *Engine) observeSettled(ctx context.Context, o capture.Options, ahead dockerop.Ahead, p plan.Progress) (capture.Source, error) {
+func (e *Engine) observeSettled(ctx context.Context, o capture.Options, early dockerop.EarlyInfo, p plan.Progress) (capture.Source, error) {
 	tried, looked := replace.Leftovers{}, false
 	for {
 		var workers []pending.Worker
@@ -86,7 +85,7 @@ func (e *Engine) observeSettled(ctx context.Context, o capture.Options, ahead do
 			return err
 		})
 		calls.Go(func() error {
-			from, failed = e.capture.Observe(callsCtx, o, ahead)
+			from, failed = e.capture.Observe(callsCtx, o, early)
 			return nil // what is pending may be the reason
 		})
 		if err := calls.Wait(); err != nil {

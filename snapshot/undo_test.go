@@ -30,7 +30,7 @@ func TestUndoWaitsForTheEngine(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var did []string
 				var got enginetest.Events
-				u := dockerop.Undo{P: got.Progress}
+				u := dockerop.Rollback{Progress: got.Progress}
 				u.Add(func(context.Context) error { did = append(did, "first"); return nil })
 				u.Add(func(context.Context) error {
 					did = append(did, "second")

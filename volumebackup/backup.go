@@ -21,23 +21,16 @@ type Volume struct {
 	Name   string
 }
 
-// Backup is a backup that is under way: any number of passes, each reading what
-// changed since the one before, then Publish. Close ends it in any case.
+// Backup is a backup that is under way: any number of passes, each reading what changed since the one before, then
+// Publish. Close ends it in any case.
 type Backup struct {
-	*session
-	borrowed bool // the worker is that of a restore, and outlives this
+	session  *session
+	emit     func(protocol.Event)
+	end      func() error // ends the worker, if nothing else needs it
 	sweepDue bool
 }
 
-// Close drops what was not published.
-func (b *Backup) Close() error {
-	if b.borrowed {
-		return nil
-	}
-	return b.session.Close()
-}
-
-// Begin starts a worker and opens a backup in it.
+// Begin starts a worker that locks the container, and opens a backup in it.
 func (s *Service) Begin(ctx context.Context, o BackupOptions, p Progress) (*Backup, error) {
 	j := job{name: LockName(o.Container), purpose: "create " + o.Snapshot, frozen: o.Freezes, rights: toCapture}
 	request := protocol.BeginRequest{Snapshot: o.Snapshot}
@@ -49,23 +42,36 @@ func (s *Service) Begin(ctx context.Context, o BackupOptions, p Progress) (*Back
 	if err != nil {
 		return nil, err
 	}
-	if err := session.client.Begin(ctx, request, session.emit); err != nil {
-		err = session.explain(err)
+	b := &Backup{session: session, emit: session.emit, end: session.Close}
+	if err := b.begin(ctx, request); err != nil {
 		_ = session.Close()
-		return nil, fmt.Errorf("open backup: %w", err)
+		return nil, err
 	}
-	return &Backup{session: session}, nil
+	return b, nil
 }
+
+func (b *Backup) begin(ctx context.Context, r protocol.BeginRequest) error {
+	if err := b.session.client.Begin(ctx, r, b.emit); err != nil {
+		return fmt.Errorf("open backup: %w", b.session.explain(err))
+	}
+	return nil
+}
+
+// Close drops what was not published.
+func (b *Backup) Close() error { return b.end() }
+
+// Abandon ends the worker and leaves its container, and so the lock, to whoever recovers the operation.
+func (b *Backup) Abandon() error { return b.session.Abandon() }
 
 // Store is the name of the volume that the archives come into, and the ID that tells
 // it from others of its name, if it has one.
-func (b *Backup) Store() (name, id string) { return b.store, b.storeID }
+func (b *Backup) Store() (name, id string) { return b.session.store, b.session.storeID }
 
 // Pass reads what changed and returns what the archives are by now.
 func (b *Backup) Pass(ctx context.Context, mode Mode) ([]Archive, error) {
-	result, err := b.client.Pass(ctx, mode, b.emit)
+	result, err := b.session.client.Pass(ctx, mode, b.emit)
 	if err != nil {
-		return nil, fmt.Errorf("read volumes: %w", b.explain(err))
+		return nil, fmt.Errorf("read volumes: %w", b.session.explain(err))
 	}
 	return result.Archives, nil
 }
@@ -75,11 +81,11 @@ type Origin = protocol.PublishRequest
 
 // Publish makes the archives durable and gives them their place in the store.
 func (b *Backup) Publish(ctx context.Context, o Origin) ([]Archive, error) {
-	result, err := b.client.Publish(ctx, o, b.emit)
+	result, err := b.session.client.Publish(ctx, o, b.emit)
 	if err != nil {
-		return nil, fmt.Errorf("store volumes: %w", b.explain(err))
+		return nil, fmt.Errorf("store volumes: %w", b.session.explain(err))
 	}
-	b.sweepDue = result.LookDue && !b.shared
+	b.sweepDue = result.LookDue && !b.session.shared
 	return result.Archives, nil
 }
 

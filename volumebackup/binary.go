@@ -30,8 +30,7 @@ var localImage = sync.OnceValues(func() (workerimage.Image, error) {
 	return i, err
 })
 
-// hashAhead reads and hashes the worker's program while the engine is asked which
-// one it needs.
+// hashAhead reads and hashes the worker's program in the background, while we ask the engine which one it needs.
 func hashAhead() {
 	go localImage() //nolint:errcheck // asked for again when it is needed
 }

@@ -1,9 +1,7 @@
 package volumebackup
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -15,7 +13,6 @@ import (
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
-	"github.com/docker/go-units"
 )
 
 // removeTimeout bounds the removal of a worker, which also happens after Ctrl-C.
@@ -27,7 +24,7 @@ type workerConn struct {
 	id       string
 	name     string          // empty: any
 	detached context.Context //nolint:containedctx // only for removing the container, after everything else was cancelled
-	patience time.Duration   // with a worker that somebody has paused
+	patience time.Duration   // how long to wait for a worker that somebody has paused
 	tell     Progress
 	stream   types.HijackedResponse
 	stdout   *io.PipeReader
@@ -70,14 +67,13 @@ func (w *workerConn) Read(b []byte) (int, error) {
 func (w *workerConn) Write(b []byte) (int, error) { return w.stream.Conn.Write(b) }
 
 const (
-	// watchPoll is how long a worker may say nothing before it is looked at.
+	// watchPoll is how long a worker may say nothing before watch looks at it.
 	watchPoll = 2 * time.Second
-	// pausedPatience is how long a paused worker is waited for at most: others may
-	// stand still for it.
+	// pausedPatience is how long to wait at most for a paused worker: containers may be frozen meanwhile.
 	pausedPatience = 10 * time.Second
 )
 
-// PausedError means that somebody has paused a worker, and did not let it go on.
+// PausedError means that somebody has paused a worker and has not unpaused it.
 type PausedError struct {
 	Worker string // the container's name
 }
@@ -86,8 +82,8 @@ func (e *PausedError) Error() string {
 	return fmt.Sprintf("the worker, container %s, is paused", e.Worker)
 }
 
-// watch looks after a worker that says nothing for long. One that is paused would
-// be waited for without end.
+// watch looks whether a worker that has said nothing for long is paused. Without it, nobody would ever stop waiting for
+// a paused one.
 func (w *workerConn) watch(writer *io.PipeWriter) {
 	polls := time.NewTicker(watchPoll)
 	defer polls.Stop()
@@ -128,8 +124,8 @@ func (w *workerConn) isPaused() (name string, paused bool) {
 // endGrace is how long a worker may take to clear away what is unfinished.
 const endGrace = 3 * time.Second
 
-// Close ends the worker and removes its container. The end of its input tells it
-// to drop what is unfinished and to end; it is removed by force if that takes long.
+// Close ends the worker and removes its container. The end of its input tells the worker to drop what is unfinished and
+// to end. If that takes long, the engine kills it.
 func (w *workerConn) Close() error {
 	w.once.Do(func() { w.closed = w.remove() })
 	return w.closed
@@ -150,11 +146,11 @@ func (w *workerConn) remove() error {
 	return removeWorker(ctx, w.docker, w.id)
 }
 
-// removalPoll is how often a worker is looked at that somebody else removes.
+// removalPoll is how often to look whether a worker is gone that somebody else removes.
 const removalPoll = 10 * time.Millisecond
 
-// removeWorker ends a worker and removes its container. That somebody else has done so,
-// or is doing so, is as good: the engine does, once a worker without a lock ends.
+// removeWorker ends a worker and removes its container. It is no error if somebody else has removed it, or is doing so:
+// the engine does when a worker without a lock ends.
 func removeWorker(ctx context.Context, docker Docker, word string) error {
 	err := docker.ContainerRemove(ctx, word, container.RemoveOptions{Force: true})
 	switch {
@@ -167,7 +163,7 @@ func removeWorker(ctx context.Context, docker Docker, word string) error {
 	return nil
 }
 
-// awaitRemoval waits, not for ever, until a container is gone that somebody else removes.
+// awaitRemoval waits until a container is gone that somebody else removes, for removeTimeout at most.
 func awaitRemoval(ctx context.Context, docker Docker, word string) {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
@@ -192,24 +188,7 @@ func (w *workerConn) Abandon() error {
 	return w.closed
 }
 
-// settled ends the name of a worker whose operation is over.
-const settled = "-settled"
-
-// IsSettled tells by the name of a worker that its operation is over: done, or
-// taken back.
-func IsSettled(worker string) bool { return strings.HasSuffix(worker, settled) }
-
-// SettledName is the name of a worker whose operation is over.
-func SettledName(workerID string) string {
-	const shown = 6
-	return namePrefix + workerID[:shown] + settled
-}
-
-// ErrLost means that a worker which held a lock has ended, or that another command
-// has taken it for dead.
-var ErrLost = errors.New("the worker that held the lock has ended")
-
-// Held asks the engine.
+// Held asks the engine whether the worker still runs under its name.
 func (w *workerConn) Held(ctx context.Context) error {
 	c, err := w.docker.ContainerInspect(ctx, w.id)
 	if cerrdefs.IsNotFound(err) {
@@ -224,9 +203,8 @@ func (w *workerConn) Held(ctx context.Context) error {
 	return nil
 }
 
-// Release gives the container another name: the one thing about it that can be
-// changed, and by one call. If that fails, the name tells whether only the answer
-// was lost.
+// Release renames the container: its name is the one thing about it that can be changed, and one call does it. If the
+// call fails, the name tells whether only the answer was lost.
 func (w *workerConn) Release(ctx context.Context) error {
 	name := SettledName(w.id)
 	err := w.docker.ContainerRename(ctx, w.id, name)
@@ -240,64 +218,4 @@ func (w *workerConn) Release(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("rename worker: %w", err)
-}
-
-// Explain adds to an error why the worker has ended, if it has, and its last words.
-func (w *workerConn) Explain(err error) error {
-	if words := w.stderr.String(); words != "" {
-		err = fmt.Errorf("%w (worker: %s)", err, words)
-	}
-	if w.wasKilled() {
-		err = fmt.Errorf("%w (the worker was killed, most likely because it needed more memory than its limit of %s)", err, units.BytesSize(memoryLimit))
-	}
-	return err
-}
-
-// statusKilled is the exit status of a process that SIGKILL has ended, as the
-// kernel does when memory runs out.
-const statusKilled = 137
-
-// wasKilled tells whether a worker that has ended did not end by itself.
-func (w *workerConn) wasKilled() bool {
-	select {
-	case <-w.ended:
-	default:
-		return false
-	}
-	ctx, cancel := context.WithTimeout(w.detached, endGrace)
-	defer cancel()
-	for {
-		c, err := w.docker.ContainerInspect(ctx, w.id)
-		if err != nil || !c.State.Running {
-			return err == nil && (c.State.OOMKilled || c.State.ExitCode == statusKilled)
-		}
-		select { // its output ends a moment before it does
-		case <-ctx.Done():
-			return false
-		case <-time.After(repairPoll):
-		}
-	}
-}
-
-// tail keeps the last bytes written to it.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	const limit = 4 << 10
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, b...)
-	if len(t.kept) > limit {
-		t.kept = bytes.Clone(t.kept[len(t.kept)-limit:])
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.kept))
 }

@@ -21,18 +21,17 @@ import (
 const (
 	LabelPurpose   = labels.Prefix + "worker.purpose"   // what it is doing, for people
 	labelFrozen    = labels.Prefix + "worker.frozen"    // JSON list: IDs of the containers that are paused for it
-	labelKept      = labels.Prefix + "worker.kept"      // "true": the journal says more, it is somebody else's to repair
-	labelOperation = labels.Prefix + "worker.operation" // random: which create call has made it
+	labelKept      = labels.Prefix + "worker.kept"      // "true": the journal says more, and another process has to recover the operation
+	labelOperation = labels.Prefix + "worker.operation" // random: tells which create call made it
 )
 
-// namePrefix begins the name of every worker. A name is given by who makes a
-// container; labels may come with somebody's image.
+// namePrefix begins the name of every worker. Whoever makes a container chooses its name; labels may come with
+// somebody's image.
 const namePrefix = "cua-snapshot-"
 
-// memoryLimit is how much memory a worker may take, the page cache that it cannot
-// do without included. The most that was measured is 233 MB, with a million files;
-// four times as much leaves room for volumes that nobody has thought of, and keeps
-// a worker from taking the machine's memory from those that it works for.
+// memoryLimit is how much memory a worker may take, including the page cache that it cannot do without. The most that we
+// measured is 233 MB, with a million files. Four times as much leaves room for volumes that nobody has thought of, and
+// still keeps a worker from taking the machine's memory from the containers that it works for.
 const memoryLimit = 1 << 30
 
 // containerLauncher runs workers as containers on the engine.
@@ -66,12 +65,7 @@ func (l *containerLauncher) make(ctx context.Context, j job) (id string, err err
 		image, err = l.images.ensure(callsCtx, j.tell.warn)
 		return err
 	})
-	calls.Go(func() error {
-		if j.rights.noStore {
-			return nil
-		}
-		return j.store.open(callsCtx, j.rights.makesStore)
-	})
+	calls.Go(func() error { return j.findStore(callsCtx) })
 	if err := calls.Wait(); err != nil {
 		return "", err
 	}
@@ -104,7 +98,7 @@ func (l *containerLauncher) configure(image string, j job) (*container.Config, *
 	}
 	host := &container.HostConfig{
 		NetworkMode: network.NetworkNone, ReadonlyRootfs: true,
-		AutoRemove: j.name == "" && len(j.journal) == 0, // nobody would look for it: it holds no lock, and tells nothing
+		AutoRemove: j.name == "" && len(j.journal) == 0, // nobody would look for it: it holds no lock and has no journal
 		CapDrop:    []string{"ALL"}, CapAdd: j.capabilities(),
 		// label=disable: relabelling a volume of a million files takes minutes.
 		SecurityOpt: []string{"no-new-privileges", "label=disable"},

@@ -31,9 +31,8 @@ type workerImages struct {
 	judged  map[string]bool // by ID of an image: it is one of a worker
 }
 
-// ensure returns the ID of the worker's image, which it loads into the engine if
-// that does not have it yet. The image's name only leads to it: what the engine
-// has under that name is not used unless its content is known.
+// ensure returns the ID of the worker's image, and loads the image into the engine if it is not there yet. The name
+// only helps to find the image: ensure uses what has that name only if its content is ours.
 func (w *workerImages) ensure(ctx context.Context, tell func(string)) (string, error) {
 	w.finding.Lock()
 	defer w.finding.Unlock()
@@ -57,8 +56,7 @@ func (w *workerImages) ensure(ctx context.Context, tell func(string)) (string, e
 	return id, nil
 }
 
-// prepare looks for the image before a worker needs it. What fails is tried again
-// then.
+// prepare looks for the image before a worker needs it. If that fails, ensure tries again.
 func (w *workerImages) prepare(ctx context.Context) {
 	w.finding.Lock()
 	defer w.finding.Unlock()
@@ -103,8 +101,8 @@ func (w *workerImages) idOf(ctx context.Context, ref string) (string, error) {
 	return found.ID, nil
 }
 
-// load brings an image to the engine and returns the ID that it has there. It is
-// looked for by its ID: somebody else may use the name meanwhile.
+// load brings an image to the engine and returns the ID that it has there. It looks for the image by ID: somebody
+// else may use the name meanwhile.
 func (w *workerImages) load(ctx context.Context, image workerimage.Image) (string, error) {
 	content := image.Open()
 	defer content.Close()
@@ -136,8 +134,8 @@ func (w *workerImages) list(ctx context.Context) ([]image.Summary, error) {
 	}), nil
 }
 
-// removeOthers removes the images of other builds. The engine keeps those that a
-// worker uses; they go when the next build comes.
+// removeOthers removes the images of other builds. The engine keeps those that a worker uses; the next build removes
+// them.
 func (w *workerImages) removeOthers(ctx context.Context, current workerimage.Image) {
 	all, err := w.list(ctx)
 	if err != nil {
@@ -167,9 +165,9 @@ func loadError(messages io.Reader) error {
 	}
 }
 
-// isWorker tells our workers from containers that only look like one. A name is
-// given by who makes a container, but labels may come with the image. So the image
-// must be one of this build, or, of another build, one that has no labels to give.
+// isWorker tells our workers from containers that only look like one. Whoever makes a container chooses its name, but
+// labels may come with the image. So the image must be of this build, or, if it is of another build, have no labels
+// to give.
 func (w *workerImages) isWorker(ctx context.Context, c container.Summary) (bool, error) {
 	if _, labelled := c.Labels[LabelPurpose]; !labelled {
 		return false, nil
@@ -202,8 +200,7 @@ func (w *workerImages) judge(ctx context.Context, imageID string) (bool, error) 
 	return is, nil
 }
 
-// isPlain tells whether a configuration says what to run and our version, and
-// nothing else, in whatever fields it has.
+// isPlain tells whether a configuration has only what to run and our version, and nothing in any other field.
 func isPlain(config any) bool {
 	encoded, err := json.Marshal(config)
 	if err != nil {

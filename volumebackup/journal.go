@@ -27,9 +27,8 @@ const (
 	maxFrozenBytes = 1 << 20
 )
 
-// JournalVersionError means that another version of the plugin has started a
-// worker, and that this one does not know how to repair what it left.
-// It is an errdefs failed-precondition error.
+// JournalVersionError means that another version of the plugin has started a worker, and that this version does not know
+// how to recover the operation. It is an errdefs failed-precondition error.
 type JournalVersionError struct {
 	Version string // of the journal; empty: it has none
 	Plugin  string // version of the plugin that wrote it
@@ -48,8 +47,8 @@ func JournalLabels(plugin string) map[string]string {
 	return map[string]string{labelJournalVersion: journalVersion, labelPlugin: plugin}
 }
 
-// CheckJournal refuses the labels of a worker that another version of the plugin has
-// started: what it does not know it must not take for done, or for harmless.
+// CheckJournal refuses the labels of a worker that another version of the plugin has started: this version must not take
+// what it does not know for done, or for harmless.
 func CheckJournal(worker map[string]string) error {
 	if version := worker[labelJournalVersion]; version != journalVersion {
 		return &JournalVersionError{Version: version, Plugin: worker[labelPlugin]}
@@ -75,17 +74,6 @@ func FrozenBy(worker map[string]string) ([]string, error) {
 		return nil, fmt.Errorf("read journal: %d frozen containers", len(frozen))
 	}
 	return frozen, nil
-}
-
-// RecordJournal notes in the store, durably, that the worker has this journal. It is
-// called before anything is changed.
-func (s *session) RecordJournal(ctx context.Context, text string) error {
-	return s.journal(ctx, protocol.JournalRequest{Act: protocol.RecordJournal, Worker: s.conn.ID(), Text: text})
-}
-
-// ForgetJournal drops what the store notes of the worker, whose operation is over.
-func (s *session) ForgetJournal(ctx context.Context) error {
-	return s.journal(ctx, protocol.JournalRequest{Act: protocol.ForgetJournal, Worker: s.conn.ID()})
 }
 
 func (s *session) journal(ctx context.Context, r protocol.JournalRequest) error {

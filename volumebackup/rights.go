@@ -18,32 +18,31 @@ func (r rights) keepsStore() bool { return !r.writesStore }
 
 // The rights of workers.
 var (
-	// toHold is for holding volumes that the engine is not to remove.
+	// toHold is for keeping the engine from removing volumes.
 	toHold = rights{noStore: true}
-	// toLook is for what is in the store.
+	// toLook is for reading the store.
 	toLook = rights{}
-	// toTidy is for removing from the store.
+	// toTidy is for removing things from the store.
 	toTidy = rights{writesStore: true}
-	// toLock is for holding volumes, and for noting in the store for what.
+	// toLock is for keeping volumes, and for recording the journal in the store.
 	toLock = rights{writesStore: true}
-	// toCompare is for what restoring a volume would do.
+	// toCompare is for finding out what restoring a volume would do.
 	toCompare = rights{readsVolumes: true}
 	// toCapture is for archiving volumes.
 	toCapture = rights{readsVolumes: true, writesStore: true, makesStore: true}
-	// toReplace is for volumes that are captured first, and put back if need be:
-	// what is in them is not known.
+	// toReplace is for volumes that are captured first and then restored. Nobody knows what is in them, so it can
+	// make everything again when it rolls back.
 	toReplace = rights{readsVolumes: true, writesVolumes: true, makesDevices: true, setsTrusted: true, writesStore: true}
 )
 
-// toFill is for new volumes, of which is known what comes into them. The store is
-// written to: it notes there what the volume holds, without which the next snapshot
-// would store everything once more.
+// toFill is for new volumes: the snapshot says what comes into them. The worker also writes a head to the store;
+// without it the next snapshot would store everything once more.
 func toFill(devices, trusted bool) rights {
 	return rights{readsVolumes: true, writesVolumes: true, makesDevices: devices, setsTrusted: trusted, writesStore: true}
 }
 
-// capabilities are those that the rights need. The worker's user owns the store,
-// unless that is a folder which somebody has brought.
+// capabilities are those that the rights need. Usually the worker's user owns the store, but a user may have made the
+// store from a folder of somebody else.
 func (j job) capabilities() []string {
 	needed := []string{"DAC_OVERRIDE"} // reading and writing what others own
 	if j.rights.readsVolumes {

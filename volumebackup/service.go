@@ -2,9 +2,7 @@ package volumebackup
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types"
@@ -105,7 +103,7 @@ type conn interface {
 	Abandon() error
 	// Held fails with [ErrLost] if the worker is not at work under its name any more.
 	Held(ctx context.Context) error
-	// Release gives the lock free, and marks the journal as settled.
+	// Release frees the lock, and marks the journal as settled.
 	Release(ctx context.Context) error
 	// Explain adds what the worker said on its way out to an error.
 	Explain(err error) error
@@ -156,15 +154,13 @@ func (s *Service) At(store StoreRef) *Service {
 	return &other
 }
 
-// Prepare looks, in the background, for what the next worker needs, so that it
-// need not be waited for then.
+// Prepare looks, in the background, for what the next worker needs, so that the worker starts sooner.
 func (s *Service) Prepare(ctx context.Context) {
 	go s.images.prepare(ctx)
-	go func() { _ = s.store.open(ctx, false) }() // what fails is tried again then
+	go func() { _ = s.store.find(ctx) }() // what fails is tried again then
 }
 
-// IsWorker tells our workers, of this build and of others, from containers that
-// only look like one.
+// IsWorker tells our workers, of this build and of others, from containers that only look like workers.
 func (s *Service) IsWorker(ctx context.Context, c container.Summary) (bool, error) {
 	return s.images.isWorker(ctx, c)
 }
@@ -174,22 +170,6 @@ func (s *Service) Images(ctx context.Context) ([]image.Summary, error) { return 
 
 // Store is the name of the volume in which archives are kept.
 func (s *Service) Store() string { return s.store.Name }
-
-// LockName is the name of the worker that works on a container's volumes.
-func LockName(containerID string) string {
-	const shown = 12
-	if len(containerID) > shown {
-		containerID = containerID[:shown]
-	}
-	return namePrefix + containerID
-}
-
-// IsLockOf tells by its name whether a worker holds the lock of a container, or has
-// held it before its journal was set aside.
-func IsLockOf(worker, containerID string) bool {
-	lock := LockName(containerID)
-	return worker == lock || strings.HasPrefix(worker, lock+"-")
-}
 
 // Archive describes one stored volume.
 type Archive = protocol.Archive
@@ -203,54 +183,3 @@ const (
 	Frozen = protocol.Frozen
 	Idle   = protocol.Idle
 )
-
-// session is a worker and the conversation with it.
-type session struct {
-	conn    conn
-	client  *protocol.Client
-	emit    func(protocol.Event)
-	volumes map[int]string // names, by the number of the mount
-	store   string         // the volume in which archives are kept
-	storeID string         // tells it from others of its name; empty: it has no ID
-	shared  bool           // other engines may have the same store
-}
-
-func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error) {
-	j.store, j.wait, j.tell = s.store, s.lockTimeout, p
-	c, err := s.launch(ctx, j)
-	if err != nil {
-		return nil, fmt.Errorf("start worker: %w", err)
-	}
-	volumes := make(map[int]string, len(j.mounts))
-	for _, m := range j.mounts {
-		volumes[m.Number] = m.Volume
-	}
-	client := protocol.NewClient(c)
-	client.LockTimeout = s.lockTimeout
-	return &session{conn: c, client: client, emit: p.naming(volumes), volumes: volumes, store: s.store.Name, storeID: s.store.id(), shared: s.store.isShared()}, nil
-}
-
-// Close ends the conversation and removes the worker. What was not published is dropped.
-func (s *session) Close() error { return s.client.Close() }
-
-// ID is that of the worker's container.
-func (s *session) ID() string { return s.conn.ID() }
-
-// Abandon ends the worker and leaves its journal to who repairs.
-func (s *session) Abandon() error { return s.conn.Abandon() }
-
-// Release gives the lock free, at once and for good: from then on the journal
-// stands for an operation that is over, whatever happens to this process.
-func (s *session) Release(ctx context.Context) error { return s.conn.Release(ctx) }
-
-// Held fails if the lock is not held any more: with [ErrLost] if the worker has
-// ended, or somebody else has put its journal aside.
-func (s *session) Held(ctx context.Context) error { return s.conn.Held(ctx) }
-
-// explain says why the worker ended, if it did.
-func (s *session) explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	return s.asFull(s.conn.Explain(err))
-}

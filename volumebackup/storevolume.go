@@ -20,9 +20,8 @@ type StoreRef struct {
 	Snapshot string // the snapshot that was stored there, for people
 }
 
-// NoStoreError means that the engine does not have the store: there is no volume of its
-// name, or that is another store. Who reads does not make one: it would be empty. It is
-// an errdefs not-found error.
+// NoStoreError means that the engine does not have the store: there is no volume of its name, or the volume is another
+// store. A reader does not make one, which would be empty. It is an errdefs not-found error.
 type NoStoreError struct {
 	Store    string
 	Snapshot string // if another store has the name: the snapshot that is not in it
@@ -47,20 +46,45 @@ type storeVolume struct {
 	found *volume.Volume // once it has been looked for; nil: it was not there
 }
 
-// open makes sure that the volume is there, and makes it if it may. The engine
-// would make it with the worker, but without saying that it is new.
-func (s *storeVolume) open(ctx context.Context, mayMake bool) error {
+// findStore makes sure that there is a store, if the worker needs one. It makes the store if the worker may.
+func (j job) findStore(ctx context.Context) error {
+	switch {
+	case j.rights.noStore:
+		return nil
+	case j.rights.makesStore:
+		return j.store.findOrMake(ctx)
+	default:
+		return j.store.find(ctx)
+	}
+}
+
+// find looks for the volume, and fails with a [NoStoreError] if it is not there.
+func (s *storeVolume) find(ctx context.Context) error {
+	return s.open(func() (volume.Volume, error) { return s.docker.VolumeInspect(ctx, s.Name) })
+}
+
+// findOrMake looks for the volume, and makes it if it is not there. The engine would make it with the worker, but would
+// not say that it is new.
+func (s *storeVolume) findOrMake(ctx context.Context) error {
+	return s.open(func() (volume.Volume, error) {
+		v, err := s.docker.VolumeInspect(ctx, s.Name)
+		if !cerrdefs.IsNotFound(err) {
+			return v, err
+		}
+		return s.docker.VolumeCreate(ctx, volume.CreateOptions{Name: s.Name, Labels: map[string]string{
+			labels.KeyVersion: labels.SchemaVersion, labels.KeyStoreID: rand.Text(),
+		}})
+	})
+}
+
+// open keeps the volume that look returns, if a store can be there. It looks once.
+func (s *storeVolume) open(look func() (volume.Volume, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.found != nil {
 		return nil
 	}
-	v, err := s.docker.VolumeInspect(ctx, s.Name)
-	if cerrdefs.IsNotFound(err) && mayMake {
-		v, err = s.docker.VolumeCreate(ctx, volume.CreateOptions{Name: s.Name, Labels: map[string]string{
-			labels.KeyVersion: labels.SchemaVersion, labels.KeyStoreID: rand.Text(),
-		}})
-	}
+	v, err := look()
 	switch {
 	case cerrdefs.IsNotFound(err):
 		return &NoStoreError{Store: s.Name}

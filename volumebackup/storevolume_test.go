@@ -37,16 +37,16 @@ func TestOnlyWhoCapturesMakesAStore(t *testing.T) {
 	for _, r := range []rights{toLook, toTidy, toCompare, toReplace, toFill(true, true)} {
 		f := &volumeEngine{}
 		store := &storeVolume{docker: f, StoreRef: StoreRef{Name: "s"}}
-		err := store.open(t.Context(), r.makesStore)
+		err := job{store: store, rights: r}.findStore(t.Context())
 		var none *NoStoreError
 		assert.Assert(t, errors.As(err, &none) && cerrdefs.IsNotFound(err), "%v", err)
 		assert.Equal(t, f.made, 0)
 	}
 	f := &volumeEngine{}
 	store := &storeVolume{docker: f, StoreRef: StoreRef{Name: "s"}}
-	assert.NilError(t, store.open(t.Context(), toCapture.makesStore))
+	assert.NilError(t, job{store: store, rights: toCapture}.findStore(t.Context()))
 	assert.Assert(t, f.there.Labels[labels.KeyStoreID] != "")
-	assert.NilError(t, store.open(t.Context(), toCapture.makesStore))
+	assert.NilError(t, job{store: store, rights: toCapture}.findStore(t.Context()))
 	assert.Equal(t, f.made, 1)
 	assert.Assert(t, store.isPlain() && !store.isShared())
 }
@@ -61,7 +61,7 @@ func TestRemovingFromAStoreThatIsGoneIsDone(t *testing.T) {
 
 func TestAStoreInMemoryIsRefused(t *testing.T) {
 	f := &volumeEngine{there: &volume.Volume{Driver: "local", Options: map[string]string{"type": "tmpfs", "device": "tmpfs"}}}
-	err := (&storeVolume{docker: f, StoreRef: StoreRef{Name: "s"}}).open(t.Context(), true)
+	err := (&storeVolume{docker: f, StoreRef: StoreRef{Name: "s"}}).findOrMake(t.Context())
 	assert.ErrorContains(t, err, "in memory only (tmpfs)")
 	assert.Assert(t, cerrdefs.IsInvalidArgument(err))
 }
@@ -78,7 +78,7 @@ func TestAnotherStoreOfThatNameIsNoStore(t *testing.T) {
 			f := &volumeEngine{there: &volume.Volume{Name: "s", Driver: "local", Labels: map[string]string{labels.KeyStoreID: tc.there}}}
 			s := New(f, Config{Store: "default"}).At(StoreRef{Name: "s", ID: tc.asked, Snapshot: "first"})
 			assert.Equal(t, s.Store(), "s")
-			err := s.store.open(t.Context(), false)
+			err := s.store.find(t.Context())
 			if tc.want {
 				assert.NilError(t, err)
 				return

@@ -14,7 +14,7 @@ type Entry = protocol.Entry
 // Damage is one place in the store that is not what it should be.
 type Damage = protocol.Damage
 
-// Claim says whose archives are to be deleted: the ID alone is only what an image claims.
+// Claim says whose archives are to be deleted. The ID alone would not do: any image can claim one.
 type Claim = protocol.Claim
 
 // Seen is what one image store of one engine has.
@@ -46,7 +46,7 @@ func (o RemoveOptions) subject() string {
 
 // Remove deletes archives, and frees what no other refers to.
 func (s *Service) Remove(ctx context.Context, o RemoveOptions) (removed Removed, err error) {
-	err = s.store.open(ctx, false)
+	err = s.store.find(ctx)
 	if _, none := errors.AsType[*NoStoreError](err); none {
 		return Removed{}, nil // it went with all that was in it
 	}
@@ -83,8 +83,7 @@ func (s *Service) Entries(ctx context.Context, snapshot string, archive int, roo
 	return nil
 }
 
-// alone runs f with a worker that sees the store only. It has no lock: the store
-// has its own.
+// alone runs f with a worker that sees only the store. The worker needs no lock: the store has its own.
 func (s *Service) alone(ctx context.Context, j job, f func(*session) error) error {
 	session, err := s.start(ctx, j, nil)
 	if err != nil {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command benchtree makes the volume on which the benchmarks run, and changes
-// one per cent of it.
+// Command benchtree makes the content of the benchmarks' volume, and changes one per
+// cent of it.
 //
 //	benchtree DIR                     718 MB: four files of 150 MB, half of which compresses, and 20,000 small ones
 //	benchtree -change SEED DIR        writes 16 random pages of the big files, and 100 small files anew

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command directwriter writes past the page cache: a file's times move when a write begins, its bytes change when the
-// disk has them, and on a slow disk that is much later.
+// Command directwriter writes past the page cache. A file's times move when a write begins. Its bytes change when the disk
+// has them, which is much later on a slow disk.
 //
 //	directwriter DIR         write to file-0 to file-3 for ever, asynchronously: 1 to every sector of their first
 //	                         128 KiB, then 2 to every sector …
@@ -45,7 +45,7 @@ func main() {
 
 func name(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf("file-%d", n)) }
 
-// write goes on with the moment after the last one that is complete.
+// write begins with the moment after the last one that is complete.
 func write(dir string, synchronous bool) error {
 	var targets [files]target
 	for n := range targets {

@@ -109,7 +109,7 @@ func (b *table) add(c cell, held bool) {
 	}
 }
 
-// String shows the cells that held, of those that were run.
+// String shows how many cells held, and how many ran.
 func (b *table) String() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

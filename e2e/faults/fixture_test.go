@@ -65,7 +65,7 @@ func (f *fixture) fill(name, text string) {
 	write("large", append(bytes.Repeat([]byte("0123456789abcdef"), 80_000), text...))
 }
 
-// start runs a container with volumes, which are mounted at their names. It has no network, which would be most of the work.
+// start runs a container with volumes, which are mounted at their names. It has no network: that would take most of the time.
 func (f *fixture) start(name, script string, volumes ...string) {
 	f.Helper()
 	f.startOn("none", name, script, volumes...)
@@ -104,7 +104,7 @@ func (f *fixture) captured() string {
 	return f.contentOf(found)
 }
 
-// contentOf describes what the volumes of a container hold, but for what the writer writes all the time.
+// contentOf describes the content of a container's volumes, without what the writer writes all the time.
 func (f *fixture) contentOf(c container.InspectResponse) string {
 	f.Helper()
 	var text strings.Builder
@@ -188,7 +188,7 @@ func (f *fixture) succeed(args ...string) string {
 	return o.stdout
 }
 
-// observeStates notes what must be the same afterwards.
+// observeStates records what must be the same afterwards.
 func (f *fixture) observeStates() {
 	f.Helper()
 	for name := range f.containers {
@@ -227,7 +227,7 @@ const writerPrefix = "count-"
 // second, or one more.
 const countTwice = "while :; do echo . >>/two/" + writerPrefix + "first; echo . >>/two/" + writerPrefix + "second; usleep 30000; done"
 
-// checkCounts looks whether a copy of the writer's files is of one instant.
+// checkCounts checks that a copy of the writer's files is of one instant.
 func (f *fixture) checkCounts(c container.InspectResponse) {
 	f.Helper()
 	for _, m := range c.Mounts {

@@ -80,7 +80,7 @@ func startProxy(t *testing.T, engine string, f fault, at int) (p *proxy, address
 	return p, "unix://" + socket
 }
 
-// ServeHTTP counts the request, and passes it on unless its number is the one.
+// ServeHTTP counts the request, and passes it on unless it is the one that goes wrong.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !p.count(r) {
 		p.forward.ServeHTTP(w, r)
@@ -111,7 +111,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler) // breaks the connection
 }
 
-// count notes a request, and tells whether it is the one that goes wrong.
+// count records a request, and tells whether it is the one that goes wrong.
 func (p *proxy) count(r *http.Request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +123,7 @@ func (p *proxy) count(r *http.Request) bool {
 	return true
 }
 
-// answerNobody has the engine do what it is asked for.
+// answerNobody lets the engine do what it is asked for, and drops its answer.
 func (p *proxy) answerNobody(r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), hangsFor)
 	defer cancel()

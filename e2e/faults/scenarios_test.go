@@ -8,13 +8,13 @@ import (
 	"gotest.tools/v3/assert"
 )
 
-// scenario is a command, and what must be there for it.
+// scenario is a command, and what it needs.
 type scenario struct {
 	name    string
 	prepare func(f *fixture)
 	command []string // %s is the prefix
 	removes string   // the name of a snapshot that may be gone also after a failure
-	// done looks whether an exit status of 0 has told the truth.
+	// done checks that an exit status of 0 is true.
 	done func(f *fixture, o outcome)
 }
 

@@ -18,10 +18,11 @@ import (
 	"gotest.tools/v3/assert"
 )
 
-// patience is how long what another process does may take. A worker that was never started counts as new for 10 s.
+// patience is how long another process may take. A worker that was never started counts as new for 10 s.
 const patience = time.Minute
 
-// runCell makes a fixture, runs the command with its fault, and looks whether all holds. It returns how many requests there were.
+// runCell makes a fixture, runs the command with its fault, and checks that everything holds. It returns the number of
+// requests.
 func runCell(t *testing.T, c cell) int {
 	t.Helper()
 	f := newFixture(t)
@@ -74,7 +75,7 @@ func runCell(t *testing.T, c cell) int {
 	return requests
 }
 
-// checkStates waits until every container is what it was.
+// checkStates waits until every container is in its old state.
 func (f *fixture) checkStates() {
 	f.Helper()
 	now := map[string]string{}
@@ -117,8 +118,8 @@ func (f *fixture) listed() []string {
 	return strings.Fields(f.succeed("ls", "--quiet", f.prefix+"db"))
 }
 
-// checkSnapshots restores every snapshot that is listed, unless that was done, and compares. Those that the cell began with must
-// be there.
+// checkSnapshots restores every listed snapshot, unless that was done, and compares. Those that the cell began with must be
+// there.
 func (f *fixture) checkSnapshots() {
 	f.Helper()
 	listed := f.listed()
@@ -147,7 +148,7 @@ func (f *fixture) checkSnapshots() {
 	}
 }
 
-// leftovers is what there is of a cell, besides networks, which it has none of.
+// leftovers is everything that there is of a cell. It has no networks.
 type leftovers struct {
 	containers []container.Summary
 	images     []image.Summary
@@ -174,7 +175,7 @@ func (f *fixture) leftovers(ctx context.Context) (found leftovers) {
 	return found
 }
 
-// without describes what belongs neither to the fixture nor to a snapshot that is listed.
+// without describes what belongs neither to the fixture nor to a listed snapshot.
 func (l leftovers) without(f *fixture) string {
 	f.Helper()
 	var left []string

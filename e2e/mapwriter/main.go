@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command mapwriter writes to a file through a mapping and never syncs it: the
-// file's times tell nothing of what it does.
+// Command mapwriter writes to a file through a mapping and never syncs it, so that
+// the file's times do not show the writes.
 //
 //	mapwriter FILE         write for ever: 1 to every page in turn, then 2 to every page …
 //	mapwriter -check FILE  print what the first page has; fail if the others are not of the same moment
@@ -54,7 +54,7 @@ func write(path string) error {
 	}
 }
 
-// verify finds that the pages up to some one have a number, and those after it the number before.
+// verify checks that the pages up to some page have one number, and all pages after it the number before.
 func verify(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -2,12 +2,14 @@
 // anything else happens.
 //
 // The CLI starts a plugin twice for each command: first it asks for this
-// metadata, then it runs the command. Most of what a start takes goes into
-// initializing packages: the API client, gRPC, OpenTelemetry. Go initializes a
-// package as soon as its imports are, and of those that are ready the one whose
-// import path sorts first. This one comes before all that is expensive, as long
-// as what it imports is needed by nearly everything: runtime/debug, say, sorts
-// behind gRPC, and would drag it in front.
+// metadata, then it runs the command. A start spends most of its time on
+// initializing packages: the API client, gRPC, OpenTelemetry. So this package
+// answers while it is initialized itself, before the expensive ones.
+//
+// Go initializes a package once its imports are initialized. Of the packages
+// that are ready, the one whose import path sorts first is next. So this package
+// may only import what nearly every other needs. runtime/debug, for one, sorts
+// behind gRPC: if this package imported it, gRPC would come first.
 package metadata
 
 import (
@@ -29,9 +31,9 @@ func init() {
 	}
 }
 
-// answers tells whether the CLI asks and the answer is known here. Builds that
-// nobody stamped leave it to the CLI's plugin package: finding their version
-// needs runtime/debug.
+// answers tells whether the CLI asks for the metadata, and this package can answer. It
+// cannot in a build without a stamped version, because only runtime/debug knows its
+// version: the CLI's plugin package answers then.
 func answers(args []string, version string) bool {
 	return version != "" && len(args) == 2 && args[1] == climetadata.MetadataSubcommandName
 }

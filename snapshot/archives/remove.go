@@ -74,7 +74,7 @@ func (a *Archives) Seen(ctx context.Context, engine *dockerop.Info) (*volumeback
 	if err != nil {
 		return nil, err
 	}
-	return &volumebackup.Seen{Engine: engine.Id, ImageStore: engine.ImageStore, Snapshots: existing}, nil
+	return &volumebackup.Seen{Engine: engine.ID, ImageStore: engine.ImageStore, Snapshots: existing}, nil
 }
 
 // ClaimOf is what a snapshot knows of its archives. Any image can have its ID.

@@ -22,8 +22,8 @@ type Container struct {
 
 // Make creates a container, and connects it to its networks.
 func (b *Builder) Make(ctx context.Context, r Container, p plan.Progress) (id string, err error) {
-	u := dockerop.Undo{P: p}
-	defer func() { u.Unless(ctx, &err) }()
+	rollback := dockerop.Rollback{Progress: p}
+	defer func() { rollback.Unless(ctx, &err) }()
 	p.Status("create", "creating container "+r.Name)
 	names := r.Spec.NetworkNames()
 	first := names
@@ -34,7 +34,7 @@ func (b *Builder) Make(ctx context.Context, r Container, p plan.Progress) (id st
 	if err != nil {
 		return "", fmt.Errorf("create container %s: %w", r.Name, err)
 	}
-	u.Add(func(ctx context.Context) error { return b.docker.RemoveContainer(ctx, created.ID) })
+	rollback.Add(func(ctx context.Context) error { return b.docker.RemoveContainer(ctx, created.ID) })
 	for _, warning := range created.Warnings {
 		p.Warn("create", warning)
 	}

@@ -7,10 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
@@ -18,6 +14,9 @@ import (
 	"github.com/docker/docker/api/types/network"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // MaxLayers is how many layers a snapshot's image may have before it is made
@@ -41,7 +40,7 @@ func (cr *Capturer) flatten(ctx context.Context, imageID string, id labels.ID, p
 	if config.Entrypoint == nil {
 		config.Entrypoint = []string{} // or commit would take the scratch container's
 	}
-	var u dockerop.Undo
+	var u dockerop.Rollback
 	defer func() { u.Unless(ctx, &err) }()
 	base, err := cr.importFlat(ctx, layered, id, config, &u, p)
 	if err != nil {
@@ -72,7 +71,7 @@ func (cr *Capturer) flatten(ctx context.Context, imageID string, id labels.ID, p
 // is marked as the snapshot's, so that it is swept if nobody removes it. It is for
 // the same platform, save that engines 20.10 take their own for every import, and
 // that commit keeps no variant.
-func (cr *Capturer) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *dockerop.Undo, p plan.Progress) (base string, err error) {
+func (cr *Capturer) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *dockerop.Rollback, p plan.Progress) (base string, err error) {
 	err = cr.withScratch(ctx, layered.ID, id, config.Volumes, func(scratch string) error {
 		files, err := cr.docker.ContainerExport(ctx, scratch)
 		if err != nil {

@@ -41,7 +41,7 @@ func (r *volumeCapture) look(ctx context.Context) (writers, error) {
 
 // run reads everything while the writers run, then what changed since while they
 // are frozen. Nothing durable is waited for until they run again.
-func (r *volumeCapture) run(ctx context.Context, u *dockerop.Undo) (imageID string, err error) {
+func (r *volumeCapture) run(ctx context.Context, u *dockerop.Rollback) (imageID string, err error) {
 	if r.before, err = r.look(ctx); err != nil {
 		return "", err
 	}
@@ -99,7 +99,7 @@ func (r *volumeCapture) passLive(ctx context.Context) error {
 }
 
 // finish reads what is left and stores it all.
-func (r *volumeCapture) finish(ctx context.Context, u *dockerop.Undo) (string, error) {
+func (r *volumeCapture) finish(ctx context.Context, u *dockerop.Rollback) (string, error) {
 	stored := false // set before Publish: a lost answer may hide a success
 	u.Add(func(ctx context.Context) error {
 		if !stored {
@@ -122,7 +122,7 @@ func (r *volumeCapture) finish(ctx context.Context, u *dockerop.Undo) (string, e
 	r.p.Status("store", "writing to the store")
 	stored = true
 	archives, err := r.backup.Publish(ctx, volumebackup.Origin{
-		Engine: r.from.engine.Id, ImageStore: r.from.engine.ImageStore, Container: r.record.Container.ID, ContainerName: r.record.Container.Name,
+		Engine: r.from.engine.ID, ImageStore: r.from.engine.ImageStore, Container: r.record.Container.ID, ContainerName: r.record.Container.Name,
 	})
 	for _, archive := range archives {
 		r.lost = r.lost || archive.Skipped > 0

@@ -4,17 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 )
 
 // Source is everything that was observed about a container before its snapshot.
@@ -35,11 +34,11 @@ type Source struct {
 // Observe reads the container and everything around it. The calls that do not
 // build on each other are made side by side: the whole command should cost
 // little more than the commit.
-func (cr *Capturer) Observe(ctx context.Context, o Options, ahead dockerop.Ahead) (Source, error) {
+func (cr *Capturer) Observe(ctx context.Context, o Options, early dockerop.EarlyInfo) (Source, error) {
 	var s Source
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
-		s.engine, err = ahead.Engine()
+		s.engine, err = early.Info()
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -61,7 +60,7 @@ func (cr *Capturer) Observe(ctx context.Context, o Options, ahead dockerop.Ahead
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
 		}
 		if cr.volumes != nil && !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 {
-			cr.volumes.Prepare(ahead.Ctx) //nolint:contextcheck // it goes on when this step is over
+			cr.volumes.Prepare(early.Ctx) //nolint:contextcheck // it goes on when this step is over
 		}
 		return cr.observeImages(callsCtx, &s, o)
 	})
@@ -182,7 +181,7 @@ func (s Source) record(id labels.ID, o Options) labels.Record {
 		Container: labels.Container{
 			ID: c.ID, Name: dockerop.ContainerName(c), State: dockerop.ContainerState(c.State), Image: c.Config.Image, ImageID: c.Image,
 		},
-		EngineID: s.engine.Id, Platform: s.platform(), Config: s.config, Mounts: s.Mounts,
+		EngineID: s.engine.ID, Platform: s.platform(), Config: s.config, Mounts: s.Mounts,
 		Size: s.size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
 	}
 }

@@ -7,16 +7,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-
-	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/mount"
-
-	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -48,7 +47,7 @@ func (cr *Capturer) NewRequest() (Request, error) {
 // TakeWithin takes a snapshot as a part of another operation.
 func (cr *Capturer) TakeWithin(ctx context.Context, when Request, o Options, p plan.Progress) (Created, error) {
 	p.Status("inspect", "reading configuration of "+o.Container)
-	from, err := cr.Observe(ctx, o, cr.docker.AskAhead(ctx))
+	from, err := cr.Observe(ctx, o, cr.docker.AskInfoEarly(ctx))
 	if err != nil {
 		return Created{}, err
 	}
@@ -63,7 +62,7 @@ func (cr *Capturer) Take(ctx context.Context, from Source, when Request, o Optio
 	record := from.record(when.Id, o)
 	record.Created = when.created
 
-	u := dockerop.Undo{P: p}
+	u := dockerop.Rollback{Progress: p}
 	defer func() { u.Unless(ctx, &err) }()
 	a := &taking{engine: cr, Request: when, from: from, record: &record, p: p}
 	imageID, err := a.capture(ctx, o, &u)
@@ -117,7 +116,7 @@ func (a *taking) warnSkipped() {
 }
 
 // capture archives the volumes and makes the snapshot's image.
-func (a *taking) capture(ctx context.Context, o Options, u *dockerop.Undo) (string, error) {
+func (a *taking) capture(ctx context.Context, o Options, u *dockerop.Rollback) (string, error) {
 	a.warnSkipped()
 	if a.Begin == nil { // a part of another operation has its own notes
 		noteCaptured(a.record.Mounts, a.from.Container.Config.Labels, a.p)
@@ -130,7 +129,7 @@ func (a *taking) capture(ctx context.Context, o Options, u *dockerop.Undo) (stri
 }
 
 // limitLayers replaces an image that has too many layers with one that has one.
-func (a *taking) limitLayers(ctx context.Context, imageID string, u *dockerop.Undo) (string, error) {
+func (a *taking) limitLayers(ctx context.Context, imageID string, u *dockerop.Rollback) (string, error) {
 	if !a.tooDeep() {
 		return imageID, nil
 	}
@@ -148,7 +147,7 @@ func (a *taking) limitLayers(ctx context.Context, imageID string, u *dockerop.Un
 // commitOnly commits a container without volumes. The engine itself freezes it
 // meanwhile: a client that dies leaves nothing frozen. If somebody else has thawed it,
 // it is done again under a lock.
-func (a *taking) commitOnly(ctx context.Context, o Options, u *dockerop.Undo) (string, error) {
+func (a *taking) commitOnly(ctx context.Context, o Options, u *dockerop.Rollback) (string, error) {
 	if a.Quiesce != nil {
 		if err := a.Quiesce(ctx); err != nil {
 			return "", err
@@ -171,7 +170,7 @@ func (a *taking) commitOnly(ctx context.Context, o Options, u *dockerop.Undo) (s
 
 // commitWatched commits the container, and checks that it stood still meanwhile. An
 // image of one that did not is removed again.
-func (a *taking) commitWatched(ctx context.Context, o Options, u *dockerop.Undo) (string, error) {
+func (a *taking) commitWatched(ctx context.Context, o Options, u *dockerop.Rollback) (string, error) {
 	name := a.record.Container.Name
 	own, err := a.seal()
 	if err != nil {

@@ -102,7 +102,7 @@ const runAttempts = 4
 
 // run archives the volumes and commits the container, both as they were at one
 // moment. It returns the image's ID; on an error nothing is left in the store.
-func (a *taking) run(ctx context.Context, volumes []volumebackup.Volume, pause Pause, options container.CommitOptions, u *dockerop.Undo) (string, error) {
+func (a *taking) run(ctx context.Context, volumes []volumebackup.Volume, pause Pause, options container.CommitOptions, u *dockerop.Rollback) (string, error) {
 	r := volumeCapture{taking: a, volumes: volumes, pause: pause, options: options}
 	for attempt := 1; ; attempt++ {
 		r.last = attempt == runAttempts || a.Begin != nil

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // LatestOf is the tag that the newest snapshot of a container has.

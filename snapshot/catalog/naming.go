@@ -36,7 +36,7 @@ const (
 )
 
 // take sets the tag, if it is free, or its holder is to be replaced.
-func (n *naming) take(ctx context.Context, u *dockerop.Undo) error {
+func (n *naming) take(ctx context.Context, rollback *dockerop.Rollback) error {
 	e, began := n.engine, n.engine.now()
 	now, err := e.Holder(ctx, n.name)
 	if err != nil {
@@ -45,7 +45,7 @@ func (n *naming) take(ctx context.Context, u *dockerop.Undo) error {
 	if now.imageID != "" && now.imageID != n.before.imageID {
 		return n.taken(now.Snapshot != nil)
 	}
-	u.Add(n.giveBack)
+	rollback.Add(n.giveBack)
 	if err := e.docker.Tag(ctx, n.snapshot.ImageID, n.name.String()); err != nil {
 		return fmt.Errorf("tag image %s: %w", n.name, err)
 	}

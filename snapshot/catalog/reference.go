@@ -9,13 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // Namespace is the part of every snapshot's repository before the container.
@@ -141,7 +140,7 @@ func (cat *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot,
 	}
 	found := make([]Snapshot, len(images))
 	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(dockerop.SideBySide)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
 	for i, summary := range images {
 		calls.Go(func() error {
 			img, err := cat.docker.ImageInspect(ctx, summary.ID)

@@ -14,9 +14,9 @@ import (
 )
 
 // Publish tags the image. The ID tag comes first: from then on it is a snapshot.
-func (cat *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, named Holder, u *dockerop.Undo) error {
+func (cat *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, named Holder, rollback *dockerop.Rollback) error {
 	if !slices.Contains(s.Refs, s.Ref()) { // the commit has not set it
-		u.Add(func(ctx context.Context) error { return cat.docker.RemoveImage(ctx, s.Ref()) })
+		rollback.Add(func(ctx context.Context) error { return cat.docker.RemoveImage(ctx, s.Ref()) })
 		if err := cat.docker.Tag(ctx, s.ImageID, s.Ref()); err != nil {
 			return fmt.Errorf("tag image %s: %w", s.Ref(), err)
 		}
@@ -24,12 +24,12 @@ func (cat *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, name
 	}
 	name := naming{engine: cat, snapshot: *s, name: TagOf(s.Container.Name, s.Name), before: named}
 	if s.Name != "" {
-		if err := name.take(ctx, u); err != nil {
+		if err := name.take(ctx, rollback); err != nil {
 			return err
 		}
 	}
 	latest := LatestOf(s.Container.Name)
-	u.Add(func(ctx context.Context) error { return cat.giveBackLatest(ctx, *s, latestBefore) })
+	rollback.Add(func(ctx context.Context) error { return cat.giveBackLatest(ctx, *s, latestBefore) })
 	calls, callsCtx := errgroup.WithContext(ctx)
 	if s.Name != "" {
 		calls.Go(func() error { return name.keep(callsCtx) })

@@ -11,16 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -51,7 +50,7 @@ func (cp *Copier) removeOwnVolume(ctx context.Context, name, operation string) e
 // somebody else uses, the engine would have handed out theirs.
 func (cp *Copier) checkOwnVolumes(ctx context.Context, names []string, operation string) error {
 	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(dockerop.SideBySide)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
 	for _, name := range names {
 		calls.Go(func() error {
 			v, err := cp.docker.VolumeInspect(ctx, name)

@@ -193,10 +193,10 @@ func copyName(s catalog.Snapshot, asked, suffix string) (string, error) {
 // tried again with another port, on a new container: one whose start has failed
 // must not be started twice (moby#51758: it would have no network).
 func (cp *Copier) applyRestore(ctx context.Context, r restore, result *build.Restored, p plan.Progress) (err error) {
-	u := dockerop.Undo{P: p}
-	defer func() { u.Unless(ctx, &err) }()
+	rollback := dockerop.Rollback{Progress: p}
+	defer func() { rollback.Unless(ctx, &err) }()
 	cp.ClearCopies(ctx, p)
-	volumes, err := cp.makeVolumes(ctx, r, &u, p)
+	volumes, err := cp.makeVolumes(ctx, r, &rollback, p)
 	defer func() { volumes.Finish(ctx, err == nil, p) }()
 	if err != nil {
 		return err
@@ -229,8 +229,8 @@ type madeCopy struct {
 // planned. What fails is rolled back: the worker goes first, because the engine keeps
 // volumes that it mounts.
 func (cp *Copier) makeCopy(ctx context.Context, r restore, p plan.Progress) (made madeCopy, err error) {
-	u := dockerop.Undo{P: p}
-	defer func() { u.Unless(ctx, &err) }()
+	rollback := dockerop.Rollback{Progress: p}
+	defer func() { rollback.Unless(ctx, &err) }()
 	anonymous, name := r.anonymous(), r.name
 	if len(anonymous) > 0 && !r.start {
 		r.name = unfinishedName(name, r.operation)
@@ -239,9 +239,9 @@ func (cp *Copier) makeCopy(ctx context.Context, r restore, p plan.Progress) (mad
 		return made, err
 	}
 	journal := pending.HalfMade{Operation: r.operation}
-	u.Add(func(ctx context.Context) error { return cp.docker.RemoveVolumes(ctx, journal.Anonymous) })
-	u.Add(func(ctx context.Context) error { return cp.docker.RemoveContainer(ctx, made.id) })
-	u.Add(func(context.Context) error { return made.volumes.Close() })
+	rollback.Add(func(ctx context.Context) error { return cp.docker.RemoveVolumes(ctx, journal.Anonymous) })
+	rollback.Add(func(ctx context.Context) error { return cp.docker.RemoveContainer(ctx, made.id) })
+	rollback.Add(func(context.Context) error { return made.volumes.Close() })
 	if len(anonymous) > 0 {
 		if journal.Anonymous, err = cp.build.AnonymousNames(ctx, made.id, anonymous); err != nil {
 			return made, err

@@ -16,7 +16,7 @@ import (
 // The engine makes them together with the worker, whose label names them: at no
 // time there are any that nobody knows of. What it returns, also with an error,
 // must be closed.
-func (cp *Copier) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, p plan.Progress) (*build.Filled, error) {
+func (cp *Copier) makeVolumes(ctx context.Context, r restore, rollback *dockerop.Rollback, p plan.Progress) (*build.Filled, error) {
 	named := r.named()
 	if len(named) == 0 {
 		return nil, nil
@@ -32,7 +32,7 @@ func (cp *Copier) makeVolumes(ctx context.Context, r restore, u *dockerop.Undo, 
 		if v.Archive != nil {
 			targets = append(targets, build.TargetOf(v, v.Create.Name, o.Fill))
 		}
-		u.Add(func(ctx context.Context) error { return cp.removeOwnVolume(ctx, v.Create.Name, r.operation) })
+		rollback.Add(func(ctx context.Context) error { return cp.removeOwnVolume(ctx, v.Create.Name, r.operation) })
 	}
 	o.Idle = len(targets) == 0
 	var err error

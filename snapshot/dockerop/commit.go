@@ -14,12 +14,10 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// Commit makes an image of the container's filesystem, untagged, and returns
-// its ID.
+// Commit makes an untagged image of the container's filesystem and returns its ID.
 //
-// An engine does not stop a commit because its client has gone. So a call that
-// is cancelled is waited for, for as long as cleaning up may take, and what it
-// made is removed.
+// An engine does not stop a commit when its client goes away. So after a cancellation Commit waits
+// for the answer, for [CleanupTimeout] at most, and removes the image.
 func (e *Engine) Commit(ctx context.Context, id string, options container.CommitOptions) (string, error) {
 	type result struct {
 		image string
@@ -35,7 +33,7 @@ func (e *Engine) Commit(ctx context.Context, id string, options container.Commit
 	}()
 	select {
 	case r := <-done:
-		if r.err != nil && options.Reference == "" { // by its tag it would be found
+		if r.err != nil && options.Reference == "" { // a tagged one is found by its tag
 			return "", errors.Join(r.err, e.removeUnansweredCommit(ctx, r.err, options))
 		}
 		return r.image, r.err
@@ -58,13 +56,13 @@ func (e *Engine) Commit(ctx context.Context, id string, options container.Commit
 	return "", context.Cause(ctx)
 }
 
-// removeUnansweredCommit removes the image that a commit has made although it
-// failed: the connection may break before the answer comes. Its label has the ID of
-// this snapshot, and it has no tag.
+// removeUnansweredCommit removes the image of a commit that succeeded although the call failed: the
+// connection may break before the answer comes. The image has no tag, and its label holds the ID of
+// this snapshot.
 func (e *Engine) removeUnansweredCommit(ctx context.Context, failure error, options container.CommitOptions) error {
 	id := options.Config.Labels[labels.KeyID]
 	if cerrdefs.IsConflict(failure) || cerrdefs.IsNotFound(failure) || cerrdefs.IsInvalidArgument(failure) || id == "" {
-		return nil // an answer
+		return nil // the engine has answered: it made nothing
 	}
 	ctx, cancel := Cleanup(ctx)
 	defer cancel()

@@ -8,13 +8,13 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-type NetworkingConfig = network.NetworkingConfig
-
-// InspectIfThere inspects the container of exactly that name or ID, and returns
-// nil if there is none. The engine would also take the beginning of an ID: for a
-// container named db that is gone, any whose ID begins so.
+// InspectIfThere inspects the container whose name or ID is exactly word. It returns nil if there
+// is none. The engine itself would also take the beginning of an ID: asked for a container named db
+// that is gone, it may answer with any whose ID begins with db.
 func (e *Engine) InspectIfThere(ctx context.Context, word string) (*container.InspectResponse, error) {
 	if word == "" {
 		return nil, nil
@@ -32,9 +32,10 @@ func (e *Engine) InspectIfThere(ctx context.Context, word string) (*container.In
 	return &found, nil
 }
 
-// CreateContainer makes a container. The call is not cancelled midway: the
-// engine would go on, and nobody would know the new container's ID.
-func (e *Engine) CreateContainer(ctx context.Context, config *container.Config, host *container.HostConfig, networking *NetworkingConfig, name string) (container.CreateResponse, error) {
+// CreateContainer makes a container. The call itself is never cancelled: the engine would go on,
+// and nobody would know the new container's ID. If ctx has ended by the time the engine answers,
+// the container is removed.
+func (e *Engine) CreateContainer(ctx context.Context, config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, name string) (container.CreateResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return container.CreateResponse{}, context.Cause(ctx)
 	}
@@ -50,12 +51,12 @@ func (e *Engine) CreateContainer(ctx context.Context, config *container.Config, 
 	return container.CreateResponse{}, errors.Join(context.Cause(ctx), e.RemoveContainer(after, created.ID))
 }
 
-// removeUnanswered removes what a create call has made although it failed: the
-// connection may break before the answer comes. What says that it is ours are
-// our labels, on a container of that name that has never run.
+// removeUnanswered removes the container of a create call that succeeded although it failed for us:
+// the connection may break before the answer comes. It removes a container only if it has the name
+// and all the labels that were asked for, and has never run.
 func (e *Engine) removeUnanswered(ctx context.Context, failure error, config *container.Config, name string) error {
 	if cerrdefs.IsConflict(failure) || cerrdefs.IsNotFound(failure) || cerrdefs.IsInvalidArgument(failure) {
-		return nil // an answer
+		return nil // the engine has answered: it made nothing
 	}
 	found, err := e.InspectIfThere(ctx, name)
 	if err != nil || found == nil || found.State.Status != "created" {
@@ -69,12 +70,12 @@ func (e *Engine) removeUnanswered(ctx context.Context, failure error, config *co
 	return e.RemoveContainer(ctx, found.ID)
 }
 
-// RemoveContainer removes a container by force, and its volumes without a name.
-// That it is gone, or about to go, is as good: the engine itself removes one that
-// was made with --rm, when it ends and when it cannot be started.
+// RemoveContainer removes a container by force, together with its anonymous volumes. It succeeds if
+// the container is gone, and waits if the engine is removing it already: an engine removes a
+// container made with --rm when it ends, and when it cannot be started.
 func (e *Engine) RemoveContainer(ctx context.Context, id string) error {
 	err := e.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	if cerrdefs.IsConflict(err) { // it is being removed
+	if cerrdefs.IsConflict(err) { // somebody is removing it
 		return e.AwaitGone(ctx, id)
 	}
 	if cerrdefs.IsNotFound(err) {
@@ -83,7 +84,7 @@ func (e *Engine) RemoveContainer(ctx context.Context, id string) error {
 	return err
 }
 
-// Discard removes the container that word names, if it is not empty.
+// Discard removes the container that word names. It does nothing if word is empty.
 func (e *Engine) Discard(ctx context.Context, word string) error {
 	if word == "" {
 		return nil
@@ -91,7 +92,8 @@ func (e *Engine) Discard(ctx context.Context, word string) error {
 	return e.RemoveContainer(ctx, word)
 }
 
-// AwaitGone waits until the engine has removed a container that was made with --rm.
+// AwaitGone waits until a container is gone that the engine is removing. It fails after
+// [CleanupTimeout].
 func (e *Engine) AwaitGone(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, CleanupTimeout)
 	defer cancel()
@@ -102,4 +104,17 @@ func (e *Engine) AwaitGone(ctx context.Context, id string) error {
 		}
 		return false, err
 	})
+}
+
+// ContainerState maps an engine's state to ours. A container that is restarting counts as running.
+func ContainerState(s *container.State) labels.State {
+	switch {
+	case s.Paused:
+		return labels.StatePaused
+	case s.Running || s.Restarting:
+		return labels.StateRunning
+	case s.Status == "created":
+		return labels.StateCreated
+	}
+	return labels.StateExited
 }

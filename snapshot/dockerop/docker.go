@@ -2,6 +2,7 @@ package dockerop
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/docker/docker/api/types/container"
@@ -14,7 +15,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Docker is the part of the Engine API that this package calls.
+// Docker is the part of the Engine API that this program calls.
 type Docker interface {
 	Containers
 	Lifecycle
@@ -22,7 +23,7 @@ type Docker interface {
 	Host
 }
 
-// Containers is the part about what containers are.
+// Containers reads and describes containers.
 type Containers interface {
 	ContainerInspectWithRaw(ctx context.Context, id string, size bool) (container.InspectResponse, []byte, error)
 	ContainerList(ctx context.Context, options container.ListOptions) ([]container.Summary, error)
@@ -33,7 +34,7 @@ type Containers interface {
 	ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error)
 }
 
-// Lifecycle is the part about what containers do.
+// Lifecycle makes containers, runs them, and removes them.
 type Lifecycle interface {
 	ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, platform *ocispec.Platform, name string) (container.CreateResponse, error)
 	ContainerStart(ctx context.Context, id string, options container.StartOptions) error
@@ -43,7 +44,7 @@ type Lifecycle interface {
 	ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error
 }
 
-// Images is the part about images.
+// Images reads, tags, makes and removes images.
 type Images interface {
 	ImageInspect(ctx context.Context, id string, options ...client.ImageInspectOption) (image.InspectResponse, error)
 	ImageList(ctx context.Context, options image.ListOptions) ([]image.Summary, error)
@@ -52,7 +53,7 @@ type Images interface {
 	ImageImport(ctx context.Context, source image.ImportSource, ref string, options image.ImportOptions) (io.ReadCloser, error)
 }
 
-// Host is the part about everything around containers.
+// Host is everything around containers and images: networks, volumes, events, the engine itself.
 type Host interface {
 	Info(ctx context.Context) (system.Info, error)
 	Events(ctx context.Context, options eventtypes.ListOptions) (<-chan eventtypes.Message, <-chan error)
@@ -68,9 +69,17 @@ type Host interface {
 
 var _ Docker = client.APIClient(nil)
 
-// Engine makes calls that are safe to repeat and to interrupt, beside the plain ones
-// of the API. It keeps no state and may be used by several goroutines.
+// Engine calls an engine. Its own methods are safe to interrupt and to repeat; the embedded ones
+// are the plain calls of the API. It keeps no state and may be used by several goroutines.
 type Engine struct{ Docker }
 
 // New returns an engine that is called through docker.
 func New(docker Docker) *Engine { return &Engine{docker} }
+
+// Describe puts what was being done before an error: "list networks: ...". It returns nil for nil.
+func Describe(err error, doing string) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}

@@ -1,16 +1,13 @@
 package dockerop
 
-import (
-	"context"
-)
+import "context"
 
-// Guard watches over what must not outlive this process: if it dies without
-// calling release, that is put right all the same. It returns once the watching
-// has begun.
+// Guard starts a second process that puts w right if this process dies before it calls release. It
+// returns once that process is watching.
 type Guard func(ctx context.Context, w Watched) (release func(), err error)
 
-// Watched is what a [Guard] has to put right: one of these.
+// Watched is what a [Guard] has to put right. One of the fields is set.
 type Watched struct {
-	Frozen   []string // IDs of containers, which are thawed
-	Replaced string   // name of a container whose restore in place is taken back
+	Frozen   []string // IDs of containers to thaw
+	Replaced string   // name of a container whose restore in place is to be recovered
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/docker/docker/api/types/mount"
 )
 
-// NoImage is a reference that no image can have: the digest of nothing has
-// another value.
+// NoImage is a reference that no image can have: no content has a digest of zeros.
 const NoImage = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
-// CheckHostPath asks whether a path exists on the engine's host. There is no
-// call for that, but the engine checks a create call's bind mounts before it
-// looks for the image. So a call for an image that cannot exist makes nothing,
-// and its error tells which of the two was missing.
+// CheckHostPath returns an errdefs not-found error if a path does not exist on the engine's host.
+//
+// The API has no call for that. But the engine checks the bind mounts of a create call before it
+// looks for the image. So CheckHostPath asks for a container of an image that cannot exist: nothing
+// is made, and the error tells whether the path or only the image is missing.
 func (e *Engine) CheckHostPath(ctx context.Context, path string) error {
 	_, err := e.ContainerCreate(ctx, &container.Config{Image: NoImage}, &container.HostConfig{
 		Mounts: []mount.Mount{{Type: mount.TypeBind, Source: path, Target: "/probe", ReadOnly: true}},

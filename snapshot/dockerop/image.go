@@ -9,8 +9,8 @@ import (
 	"github.com/docker/docker/api/types/image"
 )
 
-// RemoveImage removes an image by its ID, or one of its tags. One that is gone
-// already is as good.
+// RemoveImage removes an image if id is its ID, or one of its tags. It succeeds if that is gone
+// already.
 func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 	_, err := e.ImageRemove(ctx, id, image.RemoveOptions{Force: true, PruneChildren: true})
 	if cerrdefs.IsNotFound(err) {
@@ -19,16 +19,15 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 	return err
 }
 
-// How often a tag is set before its failure counts, and how long it is waited in
-// between.
+// TagTries is how often [Engine.Tag] sets a tag before it gives up, with tagPause in between.
 const (
 	TagTries = 20
 	tagPause = 10 * time.Millisecond
 )
 
-// Tag makes ref point at an image. An engine with the containerd image store moves
-// a tag in two steps; if somebody else moves the same one in between, it fails, and
-// says so as an internal error.
+// Tag makes ref point at an image. An engine with the containerd image store moves a tag in two
+// steps. If somebody else moves the same tag in between, it fails with an internal error that says
+// "already exists", so Tag tries again.
 func (e *Engine) Tag(ctx context.Context, imageID, ref string) error {
 	for n := 1; ; n++ {
 		err := e.ImageTag(ctx, imageID, ref)
@@ -43,8 +42,8 @@ func (e *Engine) Tag(ctx context.Context, imageID, ref string) error {
 	}
 }
 
-// Retag makes ref point at an image again, or at none. An image that is gone is
-// left to rest.
+// Retag makes ref point at an image again, as it did before. If imageID is empty, ref pointed at
+// none, and is removed. An image that is gone is no error.
 func (e *Engine) Retag(ctx context.Context, ref, imageID string) error {
 	if imageID == "" {
 		return e.RemoveImage(ctx, ref)
@@ -55,7 +54,7 @@ func (e *Engine) Retag(ctx context.Context, ref, imageID string) error {
 	return nil
 }
 
-// ImagePlatform is os/arch[/variant].
+// ImagePlatform returns os/arch[/variant].
 func ImagePlatform(i image.InspectResponse) string {
 	parts := []string{i.Os, i.Architecture}
 	if i.Variant != "" {

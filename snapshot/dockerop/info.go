@@ -2,6 +2,7 @@ package dockerop
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/system"
@@ -9,17 +10,17 @@ import (
 
 // Info is what an engine says of itself.
 type Info struct {
-	Id         string
-	ImageStore string // which of the image stores that it may have is in use
+	ID         string
+	ImageStore string // the image store in use; an engine may have several
 	systemTime string
 }
 
-// driverType is the line of an engine's answer that tells an image store of
-// containerd from one of the engine's own.
+// driverType names the line of an engine's answer that distinguishes a containerd image store from
+// one of the engine's own.
 const driverType = "driver-type"
 
 func newInfo(info system.Info) Info {
-	e := Info{Id: info.ID, ImageStore: info.Driver, systemTime: info.SystemTime}
+	e := Info{ID: info.ID, ImageStore: info.Driver, systemTime: info.SystemTime}
 	for _, line := range info.DriverStatus {
 		if line[0] == driverType {
 			e.ImageStore += "/" + line[1]
@@ -28,20 +29,20 @@ func newInfo(info system.Info) Info {
 	return e
 }
 
-// Now is what the engine's clock shows. Times in its answers can be compared with
-// no other.
+// Now returns the time on the engine's clock when it answered. Times in the engine's answers can
+// only be compared with that clock.
 func (e Info) Now() (time.Time, error) {
 	now, err := time.Parse(time.RFC3339Nano, e.systemTime)
 	return now, Describe(err, "read the engine's time")
 }
 
-// Identify asks the engine who it is.
+// Identify asks the engine for its [Info].
 func (e *Engine) Identify(ctx context.Context) (Info, error) {
 	info, err := e.Info(ctx)
 	return newInfo(info), Describe(err, "ask the engine who it is")
 }
 
-// Time is what the engine's clock shows.
+// Time asks the engine for the time on its clock.
 func (e *Engine) Time(ctx context.Context) (time.Time, error) {
 	info, err := e.Identify(ctx)
 	if err != nil {
@@ -50,7 +51,33 @@ func (e *Engine) Time(ctx context.Context) (time.Time, error) {
 	return info.Now()
 }
 
-// TimeOf reads a time of an engine's answer. What it does not know is zero.
+// EarlyInfo is an engine's [Info] that was asked for at the beginning of an operation. Info waits
+// for the answer.
+type EarlyInfo struct {
+	Ctx  context.Context //nolint:containedctx // of the operation, which outlives its steps
+	Info func() (Info, error)
+}
+
+// AskInfoEarly asks the engine for its [Info] and returns at once. An engine with the containerd
+// image store takes longer to answer that than all the other questions of an operation, so
+// operations ask it first.
+func (e *Engine) AskInfoEarly(ctx context.Context) EarlyInfo {
+	type answer struct {
+		info Info
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		info, err := e.Identify(ctx)
+		answered <- answer{info, err}
+	}()
+	return EarlyInfo{Ctx: ctx, Info: sync.OnceValues(func() (Info, error) {
+		a := <-answered
+		return a.info, a.err
+	})}
+}
+
+// TimeOf reads a time in an engine's answer. It returns the zero time for text that it cannot read.
 func TimeOf(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

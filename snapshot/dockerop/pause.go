@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// FreezeError is returned by Create if a container cannot be paused: rootless
-// engines, for one, need cgroup v2 for that.
+// FreezeError says that a container cannot be paused. A rootless engine, for one, needs cgroup v2
+// for that.
 type FreezeError struct {
 	Container string // its ID
 	Err       error
@@ -25,20 +25,20 @@ func (e *FreezeError) Error() string {
 // Unwrap returns the engine's error.
 func (e *FreezeError) Unwrap() error { return e.Err }
 
-// pauseTries is how often a container is tried to be paused. With cgroup v1 the
-// kernel cannot always freeze one whose processes are very busy; runc gives up
-// after a while, leaves it running, and may well succeed the next time.
+// pauseTries is how often Pause tries. With cgroup v1 the kernel cannot always freeze a container
+// whose processes are very busy. Then runc gives up after a while and leaves it running; the next
+// attempt may well succeed.
 const pauseTries = 5
 
-// pauseTimeout bounds one call that pauses: meanwhile others stand still.
+// pauseTimeout bounds one call that pauses, because other containers are frozen meanwhile.
 const pauseTimeout = 30 * time.Second
 
-// Pause pauses a container. It tells whether the container is ours to thaw, also
-// after an error. One that has stopped needs no pause; one that somebody else has
-// paused is a [pausedError].
+// Pause pauses a container. ours says whether we have to thaw it, also after an error. A container
+// that has stopped needs no pause. If somebody else has paused it, the error is a [PausedError]; if
+// it cannot be paused, a [FreezeError].
 //
-// An error says nothing about what the engine has done: a call may be carried out
-// although its answer is an error, or is lost. So the container is inspected.
+// An engine's error does not tell what it has done: it may carry out a call and then fail, or its
+// answer may be lost. So after an error Pause inspects the container.
 func (e *Engine) Pause(ctx context.Context, id string) (ours bool, err error) {
 	for try := range pauseTries {
 		err = e.pauseOnce(ctx, id)
@@ -71,8 +71,8 @@ func (e *Engine) pauseOnce(ctx context.Context, id string) error {
 	return e.ContainerPause(ctx, id)
 }
 
-// MakePaused pauses a container that its user had paused. That somebody else does
-// so is as good.
+// MakePaused pauses a container that its user had paused. It does not matter if somebody else has
+// done so already.
 func (e *Engine) MakePaused(ctx context.Context, id string) error {
 	_, err := e.Pause(ctx, id)
 	if _, paused := errors.AsType[*PausedError](err); paused {
@@ -81,15 +81,16 @@ func (e *Engine) MakePaused(ctx context.Context, id string) error {
 	return err
 }
 
-// IsPausedAlready tells whether an engine refuses to pause a container because it
-// is paused. The error's class does not tell: one that does not run is a conflict,
-// too, and whatever stands between client and engine has classes of its own.
+// IsPausedAlready tells whether an engine refused to pause a container because it is paused. The
+// error's class does not tell: a container that does not run is a conflict as well, and proxies
+// between client and engine have classes of their own.
 func IsPausedAlready(err error) bool { return strings.Contains(err.Error(), "is already paused") }
 
-// IsNotPaused tells whether an engine refuses to thaw a container because it runs.
+// IsNotPaused tells whether an engine refused to thaw a container because it is not paused.
 func IsNotPaused(err error) bool { return strings.Contains(err.Error(), "is not paused") }
 
-// Thaw lets containers run again, and tells whether one ran already.
+// Thaw lets containers run again, all at once. early says that at least one of them was running
+// already.
 func (e *Engine) Thaw(ctx context.Context, containers []string) (early bool, err error) {
 	ran := make([]bool, len(containers))
 	failures := make([]error, len(containers))
@@ -100,15 +101,15 @@ func (e *Engine) Thaw(ctx context.Context, containers []string) (early bool, err
 			return nil
 		})
 	}
-	_ = calls.Wait() // the failures say it
+	_ = calls.Wait() // failures holds the errors
 	for _, one := range ran {
 		early = early || one
 	}
 	return early, errors.Join(failures...)
 }
 
-// unpause thaws one container, and tells whether it ran already. One that is gone
-// or thawed already is as good.
+// unpause thaws one container; ran says that it was running already. It succeeds if the container
+// is gone.
 func (e *Engine) unpause(ctx context.Context, id string) (ran bool, err error) {
 	err = e.ContainerUnpause(ctx, id)
 	if err == nil || cerrdefs.IsNotFound(err) {
@@ -121,7 +122,7 @@ func (e *Engine) unpause(ctx context.Context, id string) (ran bool, err error) {
 	return false, fmt.Errorf("container %s is still paused, thaw it with docker unpause: %w", id, err)
 }
 
-// PausedError means that somebody else has paused a container that is to be frozen.
+// PausedError says that somebody else has paused a container that we want to freeze.
 type PausedError struct{ Container string }
 
 func (e *PausedError) Error() string {

@@ -12,13 +12,13 @@ import (
 	"github.com/docker/docker/api/types/network"
 )
 
-// Endpoints are what a container is connected to, by network.
+// Endpoints says how a container is connected to each of its networks, by network name.
 type Endpoints map[string]*network.EndpointSettings
 
-// Reconnect sees to it that a stopped container can start in all its networks. It
-// holds on to their IDs, so one that was removed and made again under its name is
-// another one to it; and a start that has failed may have taken it from a network,
-// without which the next start would succeed (moby#51758).
+// Reconnect makes sure that a stopped container can start in all its networks. Two things may
+// prevent it. The container refers to a network by ID, so a network that was removed and made again
+// under its name is lost to it. And a failed start may have disconnected the container from a
+// network, without which the next start would succeed (moby#51758).
 func (e *Engine) Reconnect(ctx context.Context, c container.InspectResponse, endpoints Endpoints) error {
 	if len(endpoints) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func (e *Engine) Reconnect(ctx context.Context, c container.InspectResponse, end
 	return err
 }
 
-// networkNamed finds a network by its name; nil: there is none.
+// networkNamed finds a network by its name. It returns nil if there is none.
 func networkNamed(networks []network.Summary, name string) *network.Summary {
 	at := slices.IndexFunc(networks, func(n network.Summary) bool { return n.Name == name })
 	if at < 0 {
@@ -65,8 +65,8 @@ func (e *Engine) disconnect(ctx context.Context, name string, c container.Inspec
 	return nil
 }
 
-// ReconnectAfter does so right after a start that has failed, for whoever starts
-// the container next.
+// ReconnectAfter does what [Engine.Reconnect] does, right after a failed start, so that whoever
+// starts the container next finds it connected. It does nothing if the container is gone.
 func (e *Engine) ReconnectAfter(ctx context.Context, id string, endpoints Endpoints) error {
 	c, err := e.InspectIfThere(ctx, id)
 	if err != nil || c == nil {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// OwnMounts is what the kernel says of this program's mounts; nothing where there
-// is no such thing.
+// OwnMounts returns what the kernel says of this program's mounts. It returns nothing on systems
+// that cannot tell.
 func OwnMounts() []byte {
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	return mounts
 }
 
-// RunsIn tells whether a program with these mounts is in a container. Engines bind
-// a few files in each from a directory that bears its ID. On the host there are
-// mounts in that directory, but none from it.
+// RunsIn tells whether a program with these mounts runs in the container. An engine binds a few
+// files into every container, from a directory whose name is the container's ID. A program on the
+// host sees mounts in that directory, but none from it.
 func RunsIn(mounts []byte, containerID string) bool {
 	const root, point = 3, 4 // fields of mountinfo: see proc(5)
 	for line := range bytes.Lines(mounts) {

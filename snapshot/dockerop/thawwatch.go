@@ -10,15 +10,15 @@ import (
 	"github.com/docker/docker/api/types/filters"
 )
 
-// ThawWatch hears from the engine who was paused, thawed and started. A look at the
-// states would miss a thaw that is followed by another pause.
+// ThawWatch listens to which containers are paused, thawed and started. Inspecting them instead
+// would miss a thaw that is followed by another pause.
 type ThawWatch struct {
 	messages <-chan eventtypes.Message
 	failed   <-chan error
 	Stop     context.CancelFunc
 }
 
-// WatchThaws begins to listen. The caller must stop what it returns.
+// WatchThaws begins to listen. The caller must call Stop of what it returns.
 func (e *Engine) WatchThaws(ctx context.Context) *ThawWatch {
 	ctx, stop := context.WithCancel(ctx)
 	args := filters.NewArgs(filters.Arg("type", string(eventtypes.ContainerEventType)))
@@ -29,19 +29,20 @@ func (e *Engine) WatchThaws(ctx context.Context) *ThawWatch {
 	return &ThawWatch{messages: messages, failed: failed, Stop: stop}
 }
 
-// heard is what happened to containers: their IDs.
-type heard struct{ Paused, Ran []string }
+// ContainerEvents are the IDs of the containers that were paused, and of those that were thawed or
+// started.
+type ContainerEvents struct{ Paused, Ran []string }
 
-// commitEventTimeout bounds how long the event of a commit is waited for. The
-// engine sends it before it answers the commit.
+// commitEventTimeout bounds the wait for the event of a commit. The engine sends it before it
+// answers the commit.
 const commitEventTimeout = 10 * time.Second
 
-// UntilCommit returns what has happened between watchThaws and the end of the
-// commit with this comment. An engine sends events in the order of what they tell.
-func (w *ThawWatch) UntilCommit(ctx context.Context, comment string) (heard, error) {
+// UntilCommit returns what happened between [Engine.WatchThaws] and the end of the commit with this
+// comment. An engine sends events in the order in which things happen.
+func (w *ThawWatch) UntilCommit(ctx context.Context, comment string) (ContainerEvents, error) {
 	limit := time.NewTimer(commitEventTimeout)
 	defer limit.Stop()
-	var h heard
+	var h ContainerEvents
 	for {
 		select {
 		case m := <-w.messages:

@@ -6,16 +6,30 @@ import (
 	"fmt"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 )
 
-// RemoveVolumes removes what was made for a restore that was taken back.
+// RemoveVolumes removes the volumes that a restore made and now rolls back. It keeps those that
+// somebody uses by now, and goes on after an error.
 func (e *Engine) RemoveVolumes(ctx context.Context, names []string) error {
 	var failed error
 	for _, name := range names {
 		err := e.VolumeRemove(context.WithoutCancel(ctx), name, false)
-		if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) { // conflict: somebody uses it by now
+		if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) { // a conflict means that somebody uses it
 			failed = errors.Join(failed, fmt.Errorf("remove volume %s: %w", name, err))
 		}
 	}
 	return failed
+}
+
+// MountedVolumes returns the names of the volumes that a container mounts, sorted.
+func MountedVolumes(c container.InspectResponse) []string {
+	var names []string
+	for _, m := range c.Mounts {
+		if m.Type == mount.TypeVolume && m.Name != "" {
+			names = append(names, m.Name)
+		}
+	}
+	return Distinct(names)
 }

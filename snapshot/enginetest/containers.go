@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	eventtypes "github.com/docker/docker/api/types/events"
@@ -24,6 +22,8 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 	"github.com/docker/go-connections/nat"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // FakeContainer is a container of a [fakeDocker].

@@ -8,18 +8,16 @@ import (
 	"io"
 	"testing"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
 	"gotest.tools/v3/assert"
-
 	testpoll "gotest.tools/v3/poll"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // contractDocker is what the contract suite needs of an engine: what this

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // tagsOf lists the tags of the images that match a reference filter, by image.

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // Removal is what became of one of the words that Remove was given.
@@ -48,11 +48,11 @@ func (all removals) snapshots() []catalog.Snapshot {
 func (rm *Remover) Remove(ctx context.Context, words []string, o Options, p plan.Progress) []Removal {
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	ahead := rm.docker.AskAhead(asking)
+	early := rm.docker.AskInfoEarly(asking)
 	all := rm.chooseRemoved(ctx, words, o)
 	rm.untagAll(ctx, all.left(), p)
 	if gone := all.left(); len(gone) > 0 {
-		rm.freeRemoved(context.WithoutCancel(ctx), gone, ahead, p)
+		rm.freeRemoved(context.WithoutCancel(ctx), gone, early, p)
 	}
 	results := make([]Removal, len(all))
 	for i, r := range all {
@@ -66,7 +66,7 @@ func (rm *Remover) chooseRemoved(ctx context.Context, words []string, o Options)
 	all := make(removals, len(words))
 	known := rm.listMany(ctx, words)
 	var calls errgroup.Group
-	calls.SetLimit(dockerop.SideBySide)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
 	for i, word := range words {
 		r := &Removal{Word: word}
 		all[i] = r
@@ -133,7 +133,7 @@ func (rm *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progres
 		return
 	}
 	var calls errgroup.Group
-	calls.SetLimit(dockerop.SideBySide)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
 	var last removals
 	for _, r := range chosen {
 		if images[r.Snapshot.Container.ImageID] {
@@ -177,9 +177,9 @@ func (rm *Remover) keepLatest(ctx context.Context, chosen removals, p plan.Progr
 
 // freeRemoved frees what stores keep for snapshots whose images are gone, and what
 // interrupted commands have left.
-func (rm *Remover) freeRemoved(ctx context.Context, gone removals, ahead dockerop.Ahead, p plan.Progress) {
+func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockerop.EarlyInfo, p plan.Progress) {
 	var known *dockerop.Info
-	engine, err := ahead.Engine()
+	engine, err := early.Info()
 	if err == nil {
 		known = &engine
 	}
@@ -210,12 +210,12 @@ func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	var u dockerop.Undo
-	defer func() { u.Unless(ctx, &err) }()
+	var rollback dockerop.Rollback
+	defer func() { rollback.Unless(ctx, &err) }()
 	latest := catalog.LatestOf(s.Container.Name)
 	hasLatest := slices.Contains(s.Refs, latest)
 	if hasLatest {
-		u.Add(func(ctx context.Context) error {
+		rollback.Add(func(ctx context.Context) error {
 			others := maps.Clone(going)
 			delete(others, s.ID)
 			_, err := rm.catalog.RestoreLatest(ctx, s.Container.Name, others)
@@ -231,7 +231,7 @@ func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.
 		if ref == s.Ref() || ref == latest && !hasLatest {
 			continue
 		}
-		if err := rm.untagOne(ctx, s, ref, &u); err != nil {
+		if err := rm.untagOne(ctx, s, ref, &rollback); err != nil {
 			return err
 		}
 	}
@@ -240,11 +240,11 @@ func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.
 			return err
 		}
 	}
-	return rm.untagOne(ctx, s, s.Ref(), &u)
+	return rm.untagOne(ctx, s, s.Ref(), &rollback)
 }
 
-func (rm *Remover) untagOne(ctx context.Context, s catalog.Snapshot, ref string, u *dockerop.Undo) error {
-	u.Add(func(ctx context.Context) error { return rm.docker.Retag(ctx, ref, s.ImageID) })
+func (rm *Remover) untagOne(ctx context.Context, s catalog.Snapshot, ref string, rollback *dockerop.Rollback) error {
+	rollback.Add(func(ctx context.Context) error { return rm.docker.Retag(ctx, ref, s.ImageID) })
 	if err := rm.docker.RemoveImage(ctx, ref); err != nil {
 		return fmt.Errorf("remove image %s: %w", ref, err)
 	}

@@ -3,13 +3,13 @@ package replace
 import (
 	"context"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
-
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // dependents are containers that live in a namespace of the old one. They hold
@@ -22,7 +22,7 @@ func (rp *Replacer) dependents(ctx context.Context, old *container.InspectRespon
 	containers := without(around.Containers, old)
 	found := make([]*plan.Problem, len(containers))
 	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(dockerop.SideBySide)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
 	for i, c := range containers {
 		calls.Go(func() error {
 			dependent, _, err := rp.docker.ContainerInspectWithRaw(ctx, c.ID, false)

@@ -3,8 +3,6 @@ package runconfig
 import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/versions"
-
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // AllEndpointsVersion is the first version whose create call takes several networks.
@@ -43,7 +41,7 @@ func (sp *Spec) FitAPI(version string) []string {
 }
 
 // Networking is the create call's part about the given networks.
-func (sp *Spec) Networking(names []string) *dockerop.NetworkingConfig {
+func (sp *Spec) Networking(names []string) *network.NetworkingConfig {
 	if len(names) == 0 {
 		return nil
 	}
@@ -51,5 +49,5 @@ func (sp *Spec) Networking(names []string) *dockerop.NetworkingConfig {
 	for _, name := range names {
 		endpoints[name] = sp.Endpoints[name]
 	}
-	return &dockerop.NetworkingConfig{EndpointsConfig: endpoints}
+	return &network.NetworkingConfig{EndpointsConfig: endpoints}
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 const (
@@ -35,8 +35,8 @@ func coarseNow() (unix.Timespec, error) {
 	return now, nil
 }
 
-// isRecent says that a change after now might leave the change time as it is.
-func isRecent(changed store.Timestamp, now unix.Timespec) bool {
+// isRecent says that the change time is so close to now that the next change might not move it.
+func isRecent(changed manifest.Timestamp, now unix.Timespec) bool {
 	step := granularity
 	if changed.Nsec == 0 {
 		step = coarse
@@ -45,13 +45,13 @@ func isRecent(changed store.Timestamp, now unix.Timespec) bool {
 }
 
 // mayBeInFlight says that a write which began at the change time, and may take so long, may not have landed by now.
-func mayBeInFlight(changed store.Timestamp, now unix.Timespec, longest time.Duration) bool {
+func mayBeInFlight(changed manifest.Timestamp, now unix.Timespec, longest time.Duration) bool {
 	return isYounger(changed, now, longest)
 }
 
-// isYounger says that not more than some time lies between a change and now. A change after now was made
-// before the clock was set back, at a time that nobody knows.
-func isYounger(changed store.Timestamp, now unix.Timespec, than time.Duration) bool {
+// isYounger says that a change is younger than some age. A change time after now is from before the clock was set
+// back: nobody knows its age, so it counts as young.
+func isYounger(changed manifest.Timestamp, now unix.Timespec, than time.Duration) bool {
 	seconds := int64(now.Sec) - changed.Sec  //nolint:unconvert // narrower on 32 bits
 	if seconds > int64(than/time.Second)+1 { // a file may be older than a duration can be
 		return false
@@ -60,10 +60,10 @@ func isYounger(changed store.Timestamp, now unix.Timespec, than time.Duration) b
 	return seconds < 0 || age <= than
 }
 
-// isClosedForWriting says that nobody has a file open for writing or mapped for writing. A write in flight keeps its
-// file open, so none is. The kernel grants a read lease only then, to the file's owner and to who may take any lease; it is
-// given back at once. Who opens the file in between waits for that, or is refused if it will not wait, so this is
-// only asked while nobody runs who might.
+// isClosedForWriting says that nobody has a file open for writing or mapped for writing. Then no write is in flight
+// either: it would keep the file open. The kernel grants a read lease only then, to the file's owner and to processes
+// with CAP_LEASE; isClosedForWriting gives it back at once. Whoever opens the file for writing in between waits, or
+// fails if it does not want to wait. So only call this while no writer runs.
 func isClosedForWriting(fd int) bool {
 	for {
 		_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)

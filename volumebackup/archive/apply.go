@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
@@ -20,8 +21,8 @@ const (
 	// taskPieces is how many pieces of a large file one goroutine writes at a time.
 	taskPieces = 8
 
-	// taskFiles is how many entries are handed over at a time. They are of one
-	// directory, as those who make files in the same one only wait for each other.
+	// taskFiles is how many entries are handed over at a time. They are of one directory: goroutines that make files
+	// in the same directory only wait for each other.
 	taskFiles = 256
 )
 
@@ -31,23 +32,23 @@ type applier struct {
 	*restore
 	tasks chan []task
 	batch []task
-	dirs  []*store.Entry // without their paths
-	paths pathList       // of dirs
-	links []*store.Entry
+	dirs  []*manifest.Entry // without their paths
+	paths pathList          // of dirs
+	links []*manifest.Entry
 	open  openFiles
 	at    place // the walker's own
 }
 
 // task is an entry to make or change, or some pieces of a large one.
 type task struct {
-	entry  *store.Entry
+	entry  *manifest.Entry
 	step   step
 	file   *targetFile
-	pieces []store.Piece
+	pieces []manifest.Piece
 }
 
-// targetFile is a large file that several tasks fill; the last one finishes it. The kernel
-// lets one write to a file at a time and has the others spin, so they wait for each other here.
+// targetFile is a large file that several tasks fill; the last one finishes it. The kernel lets one goroutine write to a
+// file at a time and has the others spin, so they wait for each other here instead.
 type targetFile struct {
 	fd    int
 	tasks atomic.Int64
@@ -66,7 +67,7 @@ func (r *restore) apply(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer close(a.tasks)
-		if err := r.eachStep(func(e *store.Entry, s *step) error { return a.begin(working, e, s) }); err != nil {
+		if err := r.eachStep(func(e *manifest.Entry, s *step) error { return a.begin(working, e, s) }); err != nil {
 			return err
 		}
 		return a.send(working)
@@ -79,7 +80,7 @@ func (r *restore) apply(ctx context.Context) error {
 	return a.end(ctx)
 }
 
-// delete removes what is too much, children before parents.
+// delete removes what the archive does not have, children before parents.
 func (a *applier) delete(ctx context.Context) error {
 	return a.plan.deletes.backward(func(path string) error {
 		if err := context.Cause(ctx); err != nil {
@@ -92,18 +93,18 @@ func (a *applier) delete(ctx context.Context) error {
 	})
 }
 
-// begin makes a directory, or hands anything else to those who work.
-func (a *applier) begin(ctx context.Context, e *store.Entry, s *step) error {
+// begin makes a directory, or hands anything else to a goroutine.
+func (a *applier) begin(ctx context.Context, e *manifest.Entry, s *step) error {
 	switch {
-	case e.Kind == store.Directory:
+	case e.Kind == manifest.Directory:
 		return a.beginDirectory(e, s)
-	case e.Kind == store.HardLink:
+	case e.Kind == manifest.HardLink:
 		a.links = append(a.links, e)
 		return nil
-	case e.Kind == store.Regular && len(e.Pieces) > taskPieces && s.action != actAdjust:
+	case e.Kind == manifest.Regular && len(e.Pieces) > taskPieces && s.action != actAdjust:
 		return a.beginLarge(ctx, e, s)
 	}
-	if n := len(a.batch); n >= taskFiles || n > 0 && store.Parent(a.batch[n-1].entry.Path) != store.Parent(e.Path) {
+	if n := len(a.batch); n >= taskFiles || n > 0 && manifest.Parent(a.batch[n-1].entry.Path) != manifest.Parent(e.Path) {
 		if err := a.send(ctx); err != nil {
 			return err
 		}
@@ -125,8 +126,8 @@ func (a *applier) send(ctx context.Context) error {
 	}
 }
 
-// beginDirectory makes a directory, if it has to be made, and keeps in mind that its attributes are set in the end.
-func (a *applier) beginDirectory(e *store.Entry, s *step) error {
+// beginDirectory makes a directory, if it has to be made, and notes it for end, which sets the attributes.
+func (a *applier) beginDirectory(e *manifest.Entry, s *step) error {
 	if s.action == actCreate {
 		if err := a.makeDirectory(e); err != nil {
 			return err
@@ -138,7 +139,7 @@ func (a *applier) beginDirectory(e *store.Entry, s *step) error {
 	return nil
 }
 
-func (a *applier) makeDirectory(e *store.Entry) error {
+func (a *applier) makeDirectory(e *manifest.Entry) error {
 	dir, name, err := a.at.holder(e.Path)
 	if err == nil {
 		err = unix.Mkdirat(dir, name, 0o700)
@@ -151,7 +152,7 @@ func (a *applier) makeDirectory(e *store.Entry) error {
 }
 
 // beginLarge opens a file and divides its pieces among tasks.
-func (a *applier) beginLarge(ctx context.Context, e *store.Entry, s *step) error {
+func (a *applier) beginLarge(ctx context.Context, e *manifest.Entry, s *step) error {
 	fd, err := a.openFile(&a.at, e, s)
 	if err != nil {
 		return pathError("write", e.Path, err)
@@ -172,8 +173,7 @@ func (a *applier) beginLarge(ctx context.Context, e *store.Entry, s *step) error
 	return nil
 }
 
-// end makes further names, then puts the directories' attributes right, which
-// nothing changes any more from then on.
+// end makes further names, then sets the attributes of directories: nothing changes them any more from then on.
 func (a *applier) end(ctx context.Context) error {
 	for _, e := range a.links {
 		if err := a.makeLink(e); err != nil {
@@ -193,7 +193,7 @@ func (a *applier) end(ctx context.Context) error {
 	return nil
 }
 
-func (a *applier) makeLink(e *store.Entry) error {
+func (a *applier) makeLink(e *manifest.Entry) error {
 	fromDir, fromName, err := a.at.holder(e.Target)
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func (a *applier) makeLink(e *store.Entry) error {
 	return err
 }
 
-func (a *applier) finishDirectory(e *store.Entry) error {
+func (a *applier) finishDirectory(e *manifest.Entry) error {
 	dir, name, err := a.at.holder(e.Path)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (a *applier) perform(t *task, at *place, buffer *store.Buffer) error {
 	switch {
 	case t.step.action == actAdjust:
 		err = a.adjust(at, e)
-	case e.Kind == store.Regular:
+	case e.Kind == manifest.Regular:
 		err = a.fill(t, at, buffer)
 	default:
 		err = a.makeSpecial(at, e)
@@ -259,7 +259,7 @@ func (a *applier) perform(t *task, at *place, buffer *store.Buffer) error {
 	return nil
 }
 
-func (a *applier) adjust(at *place, e *store.Entry) error {
+func (a *applier) adjust(at *place, e *manifest.Entry) error {
 	dir, name, err := at.holder(e.Path)
 	if err != nil {
 		return err

@@ -9,13 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// setAttributes makes owner, mode, xattrs and times right, in this order: a change of
-// owner clears setuid and capabilities. fd is the file if it is open, else -1. What the kernel
-// does not allow is reported and left as it is.
-func (a *applier) setAttributes(dir int, name string, fd int, e *store.Entry, isNew bool) error {
+// setAttributes sets owner, mode, xattrs and times, in this order: a change of owner clears setuid and capabilities.
+// fd is the file if it is open, else -1. It reports what the kernel does not allow, and goes on.
+func (a *applier) setAttributes(dir int, name string, fd int, e *manifest.Entry, isNew bool) error {
 	plain := isNew && a.isPlain()
 	if !plain || e.UID != a.uid || e.GID != a.gid {
 		if err := unix.Fchownat(dir, name, int(e.UID), int(e.GID), unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -26,7 +25,7 @@ func (a *applier) setAttributes(dir int, name string, fd int, e *store.Entry, is
 		}
 		plain = false
 	}
-	if e.Kind != store.Symlink && (!plain || fd < 0 || a.firstMode(e) != e.Mode) {
+	if e.Kind != manifest.Symlink && (!plain || fd < 0 || a.firstMode(e) != e.Mode) {
 		if err := setMode(dir, name, fd, e.Mode); err != nil {
 			if !forbidden(err) {
 				return fmt.Errorf("set mode: %w", err)
@@ -49,7 +48,7 @@ func setMode(dir int, name string, fd int, mode uint32) error {
 	return unix.Fchmodat(dir, name, mode, 0) // not a symlink: it was just made or looked at
 }
 
-func setTimes(dir int, name string, e *store.Entry) error {
+func setTimes(dir int, name string, e *manifest.Entry) error {
 	times := []unix.Timespec{
 		{Nsec: unix.UTIME_OMIT},
 		{Sec: e.Modified.Sec, Nsec: int64(e.Modified.Nsec)},
@@ -60,15 +59,15 @@ func setTimes(dir int, name string, e *store.Entry) error {
 	return nil
 }
 
-// setXattrs makes an entry have the xattrs that it should have and no other.
-func (a *applier) setXattrs(dir int, name string, e *store.Entry) error {
+// setXattrs gives an entry the xattrs that it should have, and removes all others.
+func (a *applier) setXattrs(dir int, name string, e *manifest.Entry) error {
 	there, err := readXattrs(pathXattrs(dir, name))
 	if err != nil {
 		return fmt.Errorf("read xattrs: %w", err)
 	}
 	path := procPath(dir, name)
 	for _, x := range there {
-		if slices.ContainsFunc(e.Xattrs, func(want store.Xattr) bool { return want.Name == x.Name }) {
+		if slices.ContainsFunc(e.Xattrs, func(want manifest.Xattr) bool { return want.Name == x.Name }) {
 			continue
 		}
 		if err := unix.Lremovexattr(path, x.Name); err != nil && !errors.Is(err, unix.ENODATA) {

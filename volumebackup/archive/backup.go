@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
@@ -31,14 +32,13 @@ type Mount struct {
 	Path   string
 }
 
-// Backup makes one snapshot of some volumes: one pass or more, then Publish. Discard
-// in any case, at the end.
+// Backup makes one snapshot of some volumes: one pass or more, then Publish. Call Discard at the end in any case.
 type Backup struct {
-	store   *store.Store
-	draft   *store.Draft
-	index   *store.Index
-	printer *store.Printer
-	volumes []*volume
+	store        *store.Store
+	draft        *store.Draft
+	index        *store.Index
+	fingerprints *manifest.FingerprintKey
+	volumes      []*volume
 }
 
 // volume is one volume of a backup.
@@ -72,7 +72,7 @@ func begin(ctx context.Context, longest time.Duration, s *store.Store, id string
 			err = errors.Join(err, b.Discard())
 		}
 	}()
-	if b.printer, err = s.Printer(); err != nil {
+	if b.fingerprints, err = s.FingerprintKey(); err != nil {
 		return nil, err
 	}
 	for _, m := range mounts {
@@ -98,8 +98,8 @@ func (b *Backup) add(m Mount, longest time.Duration) error {
 	return nil
 }
 
-// loadIndex makes what the volume's head refers to known. A damaged head only
-// means that more is stored than necessary.
+// loadIndex enters what the volume's head refers to into the index. If the head is damaged, the backup only stores more
+// than necessary.
 func (b *Backup) loadIndex(v *volume) error {
 	if v.noHead {
 		return nil
@@ -122,7 +122,7 @@ func isDamage(err error) bool {
 
 // PassResult says what a pass found in one volume.
 type PassResult struct {
-	store.Summary
+	manifest.Summary
 	Mount
 	Needs  Needs
 	Read   int64
@@ -152,8 +152,8 @@ func (b *Backup) Pass(ctx context.Context, mode Mode, reporter Reporter, counter
 	return results, nil
 }
 
-// expect sets how much there is to read if every volume has something to compare with. What
-// turns out to be clean, or a hole, is taken off again while the pass goes on.
+// expect sets how much there is to read if every volume has something to compare with. While the pass goes on, unexpect
+// takes off what turns out to be clean, or a hole.
 func (b *Backup) expect(reporter Reporter, counter *Counter) error {
 	var total int64
 	for _, v := range b.volumes {
@@ -171,10 +171,10 @@ func (b *Backup) expect(reporter Reporter, counter *Counter) error {
 	return nil
 }
 
-func (b *Backup) passVolume(ctx context.Context, v *volume, mode Mode, reporter Reporter, counter *Counter) (store.Summary, error) {
+func (b *Backup) passVolume(ctx context.Context, v *volume, mode Mode, reporter Reporter, counter *Counter) (manifest.Summary, error) {
 	base, err := b.base(v, reporter, counter)
 	if err != nil {
-		return store.Summary{}, err
+		return manifest.Summary{}, err
 	}
 	summary, err := b.passOver(ctx, v, mode, base, counter)
 	if isDamage(err) && !v.noHead { // what was taken from the head may be wrong
@@ -185,7 +185,7 @@ func (b *Backup) passVolume(ctx context.Context, v *volume, mode Mode, reporter 
 }
 
 // base opens what the next pass compares with, or returns nil.
-func (b *Backup) base(v *volume, reporter Reporter, counter *Counter) (*store.ManifestReader, error) {
+func (b *Backup) base(v *volume, reporter Reporter, counter *Counter) (*store.Manifest, error) {
 	base, err := b.draft.Manifest(v.Number)
 	if err != nil || base != nil || v.noHead {
 		return base, err
@@ -201,8 +201,8 @@ func (b *Backup) base(v *volume, reporter Reporter, counter *Counter) (*store.Ma
 	return base, err
 }
 
-// tellLost warns of damage in packs of earlier snapshots. The pass reads what it would have
-// referred to there from the volume, and stores it anew.
+// tellLost warns of damage in packs of earlier snapshots. The pass reads from the volume what these packs held, and
+// stores it anew.
 func (v *volume) tellLost(reporter Reporter, lost []*store.DamagedError) {
 	if len(lost) == 0 || v.toldLost {
 		return
@@ -222,19 +222,19 @@ func (v *volume) forgetHead(reporter Reporter, counter *Counter, err error) {
 	reporter.Warn(v.Number, "", fmt.Sprintf("everything is read: %v", err))
 }
 
-func (b *Backup) passOver(ctx context.Context, v *volume, mode Mode, base *store.ManifestReader, counter *Counter) (store.Summary, error) {
+func (b *Backup) passOver(ctx context.Context, v *volume, mode Mode, base *store.Manifest, counter *Counter) (manifest.Summary, error) {
 	p := b.newPass(v, mode, base, counter)
-	summary, err := b.draft.WriteManifest(v.Number, func(w *store.ManifestWriter) error { return p.run(ctx, w) })
+	summary, err := b.draft.WriteManifest(v.Number, func(w *manifest.Writer) error { return p.run(ctx, w) })
 	p.base.close()
 	return summary, err
 }
 
-func (b *Backup) newPass(v *volume, mode Mode, base *store.ManifestReader, counter *Counter) *pass {
+func (b *Backup) newPass(v *volume, mode Mode, base *store.Manifest, counter *Counter) *pass {
 	v.notes.clear()
 	v.needs = Needs{}
 	return &pass{
 		volume: v, mode: mode, base: newCursor(base), index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
-		printer: b.printer, links: map[uint64]string{}, gone: map[string]string{}, large: carried{short: -1},
+		fingerprints: b.fingerprints, links: map[uint64]string{}, gone: map[string]string{}, large: carried{short: -1},
 	}
 }
 

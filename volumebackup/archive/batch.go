@@ -6,7 +6,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 const (
@@ -25,7 +25,7 @@ type batch struct {
 
 // item is an entry, or some pieces of a large one.
 type item struct {
-	entry *store.Entry
+	entry *manifest.Entry
 	read  bool
 	cost  int64
 
@@ -41,20 +41,20 @@ type item struct {
 	pieces  []storedPiece
 }
 
-// Why entries are left out.
+// The reasons to leave an entry out.
 const (
 	whyVanished = "left out: it vanished while it was read"
 	whyDenied   = "left out: permission denied"
 )
 
-// reasonToSkip is why an error means that an entry is left out; empty if it ends the pass.
+// reasonToSkip is why an entry with this error is left out; empty if the error ends the pass.
 func reasonToSkip(err error) string {
 	switch {
 	case vanished(err):
 		return whyVanished
 	case denied(err):
 		return whyDenied
-	case errors.Is(err, store.ErrUnfit):
+	case errors.Is(err, manifest.ErrUnfit):
 		return "left out: " + err.Error()
 	default:
 		return ""
@@ -65,7 +65,7 @@ func reasonToSkip(err error) string {
 type openFile struct {
 	fd     int
 	users  atomic.Int64
-	before []store.Piece // as they were in the pass before, or in the head
+	before []manifest.Piece // as they were in the pass before, or in the head
 }
 
 // release closes the file with its last user.
@@ -78,7 +78,7 @@ func (f *openFile) release(open *openFiles) {
 // storedPiece is a piece as it goes into a pack, unless it is known already.
 type storedPiece struct {
 	known  bool
-	codec  store.Codec
+	codec  manifest.Codec
 	stored []byte
 }
 
@@ -93,7 +93,7 @@ func (b *batch) add(it *item) {
 // overflow says that the batch is full.
 func (b *batch) overflow() bool { return b.cost >= batchCost || len(b.items) >= batchItems }
 
-// seal marks a batch that needs no reading as read.
+// seal marks a batch as read in which nothing has to be read.
 func (b *batch) seal() {
 	if !b.reads {
 		close(b.done)

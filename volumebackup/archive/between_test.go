@@ -12,7 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive/archivetest"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // passWith makes a live pass in which something happens after the walk has seen
@@ -24,7 +24,7 @@ func (w *world) passWith(b *Backup, between func()) {
 	base, err := b.base(v, w, &Counter{})
 	assert.NilError(w.t, err)
 	p := b.newPass(v, Live, base, &Counter{})
-	_, err = b.draft.WriteManifest(0, func(out *store.ManifestWriter) error {
+	_, err = b.draft.WriteManifest(0, func(out *manifest.Writer) error {
 		var batches []*batch
 		assert.NilError(w.t, p.walk(ctx, func(b *batch) error {
 			batches = append(batches, b)
@@ -103,13 +103,13 @@ func TestLinkThatTheHeadDoesNotKnow(t *testing.T) {
 	w.snapshot(Live)
 	head, err := w.store.OpenHead("vol")
 	assert.NilError(t, err)
-	assert.NilError(t, w.store.WriteHead("vol", func(out *store.ManifestWriter) error {
+	assert.NilError(t, w.store.WriteHead("vol", func(out *manifest.Writer) error {
 		for {
 			e, err := head.Next()
 			if err != nil {
 				return nil //nolint:nilerr // the end
 			}
-			if e.Kind != store.HardLink {
+			if e.Kind != manifest.HardLink {
 				e.Shared = false
 				assert.NilError(t, out.Append(e))
 			}

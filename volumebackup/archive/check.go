@@ -11,11 +11,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
 // eachStep visits the entries that the plan has steps for, in order.
-func (r *restore) eachStep(visit func(*store.Entry, *step) error) error {
+func (r *restore) eachStep(visit func(*manifest.Entry, *step) error) error {
 	m, err := r.manifest()
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func (r *restore) eachStep(visit func(*store.Entry, *step) error) error {
 }
 
 // needed lists the pieces that a step writes.
-func (s *step) needed(e *store.Entry) []store.Piece {
+func (s *step) needed(e *manifest.Entry) []manifest.Piece {
 	switch s.action {
 	case actCreate:
 		return e.Pieces
@@ -56,14 +57,14 @@ func (s *step) needed(e *store.Entry) []store.Piece {
 // checkBatch is how many pieces are checked in one go.
 const checkBatch = 64
 
-// checkPieces reads everything that the plan needs before anything is touched.
+// checkPieces reads and checks every piece that the plan needs, before anything in the volume changes.
 func (r *restore) checkPieces(ctx context.Context) error {
 	return checkAll(ctx, r.checkSome, func(need needPieces) error {
-		return r.eachStep(func(e *store.Entry, s *step) error { return need(e, s.needed(e)) })
+		return r.eachStep(func(e *manifest.Entry, s *step) error { return need(e, s.needed(e)) })
 	})
 }
 
-func (r *restore) checkSome(e *store.Entry, pieces []store.Piece, b *store.Buffer) error {
+func (r *restore) checkSome(e *manifest.Entry, pieces []manifest.Piece, b *store.Buffer) error {
 	for i := range pieces {
 		if _, err := r.store.ReadPiece(&pieces[i], e.Path, b); err != nil {
 			return err
@@ -73,10 +74,10 @@ func (r *restore) checkSome(e *store.Entry, pieces []store.Piece, b *store.Buffe
 }
 
 // needPieces asks for some pieces of a file to be checked.
-type needPieces func(e *store.Entry, pieces []store.Piece) error
+type needPieces func(e *manifest.Entry, pieces []manifest.Piece) error
 
-// checkAll has several goroutines check what find asks for.
-func checkAll(ctx context.Context, check func(*store.Entry, []store.Piece, *store.Buffer) error, find func(needPieces) error) error {
+// checkAll checks, in several goroutines, the pieces that find asks for.
+func checkAll(ctx context.Context, check func(*manifest.Entry, []manifest.Piece, *store.Buffer) error, find func(needPieces) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	work := make(chan func(*store.Buffer) error, batchesAhead)
 	for range runtime.GOMAXPROCS(0) + 1 {
@@ -92,7 +93,7 @@ func checkAll(ctx context.Context, check func(*store.Entry, []store.Piece, *stor
 	}
 	group.Go(func() error {
 		defer close(work)
-		return find(func(e *store.Entry, pieces []store.Piece) error {
+		return find(func(e *manifest.Entry, pieces []manifest.Piece) error {
 			for some := range slices.Chunk(pieces, checkBatch) {
 				select {
 				case work <- func(b *store.Buffer) error { return check(e, some, b) }:

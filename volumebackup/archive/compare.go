@@ -9,23 +9,23 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // seen is an entry of the volume, as far as the plan needs it.
 type seen struct {
 	path   string
-	kind   store.Kind
+	kind   manifest.Kind
 	stat   unix.Stat_t
-	xattrs []store.Xattr
+	xattrs []manifest.Xattr
 	target string
-	// known says that base tells what the file holds.
+	// known says that the file is clean, so base tells its content.
 	known bool
-	base  *store.Entry
+	base  *manifest.Entry
 }
 
-// see looks at an entry; what the head knows is not read.
-func (p *planner) see(f *found, base *store.Entry) (*seen, error) {
+// see looks at an entry. It reads nothing that the head knows.
+func (p *planner) see(f *found, base *manifest.Entry) (*seen, error) {
 	kind, _ := kindOf(f.stat.Mode)
 	s := &seen{path: f.path, kind: kind, stat: f.stat, base: base}
 	if s.known = isClean(base, kind, &f.stat); s.known {
@@ -36,7 +36,7 @@ func (p *planner) see(f *found, base *store.Entry) (*seen, error) {
 	if s.xattrs, err = readXattrs(pathXattrs(f.dir, f.name)); err != nil {
 		return nil, pathError("read xattrs of", f.path, err)
 	}
-	if kind == store.Symlink {
+	if kind == manifest.Symlink {
 		if s.target, err = readLink(f.dir, f.name); err != nil {
 			return nil, pathError("read symlink", f.path, err)
 		}
@@ -44,34 +44,34 @@ func (p *planner) see(f *found, base *store.Entry) (*seen, error) {
 	return s, nil
 }
 
-// canBecome says that the entry can be made right without being replaced.
-func (s *seen) canBecome(e *store.Entry) bool {
+// canBecome says that the entry can become e without being replaced.
+func (s *seen) canBecome(e *manifest.Entry) bool {
 	if s.kind != e.Kind {
 		return false
 	}
 	switch e.Kind {
-	case store.Symlink:
+	case manifest.Symlink:
 		return s.target == e.Target
-	case store.BlockDevice, store.CharacterDevice:
+	case manifest.BlockDevice, manifest.CharacterDevice:
 		return e.Major == unix.Major(s.stat.Rdev) && e.Minor == unix.Minor(s.stat.Rdev)
 	default:
 		return true
 	}
 }
 
-func (s *seen) sameAttributes(e *store.Entry) bool {
+func (s *seen) sameAttributes(e *manifest.Entry) bool {
 	return s.stat.Mode&0o7777 == e.Mode && s.stat.Uid == e.UID && s.stat.Gid == e.GID &&
 		timestamp(s.stat.Mtim) == e.Modified && slices.Equal(s.xattrs, e.Xattrs)
 }
 
-// difference says in what a file differs from what it should be.
+// difference says where a file differs from its entry in the manifest.
 type difference struct {
 	pieces []int32
 	holes  bool
 }
 
 // differ compares with a file of which the pieces are known.
-func differ(e, there *store.Entry) difference {
+func differ(e, there *manifest.Entry) difference {
 	d := difference{holes: !slices.Equal(e.Holes, there.Holes)}
 	have := there.Pieces
 	for i := range e.Pieces {
@@ -88,24 +88,24 @@ func differ(e, there *store.Entry) difference {
 }
 
 // overlaps says whether a piece has bytes in any of the holes.
-func overlaps(holes []store.Range, p *store.Piece) bool {
-	return slices.ContainsFunc(holes, func(h store.Range) bool {
+func overlaps(holes []manifest.Range, p *manifest.Piece) bool {
+	return slices.ContainsFunc(holes, func(h manifest.Range) bool {
 		return h.Offset < p.End() && h.Offset+h.Length > p.Offset
 	})
 }
 
 // compare reads a file of the volume to find out what differs.
-func (p *planner) compare(s *seen, e *store.Entry, ordinal int64, adjust bool) error {
+func (p *planner) compare(s *seen, e *manifest.Entry, ordinal int64, adjust bool) error {
 	fd, err := p.tree.openFile(s.path)
 	if err != nil {
 		return pathError("compare", s.path, err)
 	}
 	defer closeFD(fd)
-	there := &store.Entry{Size: s.stat.Size}
+	there := &manifest.Entry{Size: s.stat.Size}
 	if err := layout(fd, there, isSparse(&s.stat)); err != nil {
 		return pathError("compare", s.path, err)
 	}
-	var known []store.Piece
+	var known []manifest.Piece
 	if s.base != nil {
 		known = s.base.Pieces
 	}
@@ -116,8 +116,8 @@ func (p *planner) compare(s *seen, e *store.Entry, ordinal int64, adjust bool) e
 	return nil
 }
 
-// hashPieces finds out what the pieces of a file are. Those that the head knows are known again by their prints.
-func (p *planner) hashPieces(ctx context.Context, fd int, e *store.Entry, known []store.Piece) error {
+// hashPieces finds the sums of the pieces of a file. It recognizes those that the head knows by their fingerprints.
+func (p *planner) hashPieces(ctx context.Context, fd int, e *manifest.Entry, known []manifest.Piece) error {
 	buffer := make([]byte, min(e.Size, pieceLength(e.Size)))
 	for i := range e.Pieces {
 		if err := context.Cause(ctx); err != nil {
@@ -137,13 +137,13 @@ func (p *planner) hashPieces(ctx context.Context, fd int, e *store.Entry, known 
 	return nil
 }
 
-// isKnown takes the sum of a piece from the head if it has a piece with the same print at the same place.
-func (p *planner) isKnown(piece *store.Piece, content []byte, known []store.Piece, n int) bool {
-	if n >= len(known) || known[n].Print == 0 || p.printer == nil {
+// isKnown takes the sum of a piece from the head if it has a piece with the same fingerprint at the same place.
+func (p *planner) isKnown(piece *manifest.Piece, content []byte, known []manifest.Piece, n int) bool {
+	if n >= len(known) || known[n].Fingerprint == 0 || p.fingerprints == nil {
 		return false
 	}
 	old := &known[n]
-	if old.Offset != piece.Offset || old.Length != piece.Length || old.Print != p.printer.Print(content) {
+	if old.Offset != piece.Offset || old.Length != piece.Length || old.Fingerprint != p.fingerprints.Fingerprint(content) {
 		return false
 	}
 	piece.Sum = old.Sum

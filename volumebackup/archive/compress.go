@@ -7,12 +7,12 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// compressor compresses pieces, one at a time. Most of the time that zstd takes at its fastest level
-// it spends on looking whether Huffman codes would make the literals shorter, which is in vain for what
-// is random. So a sample decides whether it looks.
+// compressor compresses pieces, one at a time. At its fastest level, zstd spends most of its time on finding out
+// whether Huffman codes would make the literals shorter. For random bytes that is in vain, so a sample decides
+// whether zstd tries.
 type compressor struct {
 	coded, plain *zstd.Encoder // made when they are needed
 	scratch      []byte
@@ -26,19 +26,19 @@ const (
 )
 
 // encode compresses a piece in place if that pays.
-func (c *compressor) encode(content []byte) (store.Codec, []byte, error) {
+func (c *compressor) encode(content []byte) (manifest.Codec, []byte, error) {
 	if len(content) <= tarBlock {
-		return store.Raw, content, nil
+		return manifest.Raw, content, nil
 	}
 	compressed, err := c.compress(content)
 	if err != nil {
-		return store.Raw, nil, err
+		return manifest.Raw, nil, err
 	}
 	saved := len(content) - len(compressed)
 	if saved < len(content)/worthwhile || roundUp(len(compressed)) >= roundUp(len(content)) {
-		return store.Raw, content, nil
+		return manifest.Raw, content, nil
 	}
-	return store.Zstd, append(content[:0], compressed...), nil
+	return manifest.Zstd, append(content[:0], compressed...), nil
 }
 
 // compress returns a piece as a zstd frame. It is valid until the next call.

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"io"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
 // cursor reads a manifest in step with something else. A goroutine decodes ahead of it: that takes
 // about as long as the walk over the volume.
 type cursor struct {
-	reader *store.ManifestReader
+	reader *store.Manifest
 	ahead  chan decoded
 	quit   chan struct{}
 	// skipped counts the entries that came before the next one.
@@ -22,7 +23,7 @@ type cursor struct {
 
 // decoded is a run of entries, and how the manifest went on after them.
 type decoded struct {
-	entries []*store.Entry
+	entries []*manifest.Entry
 	err     error // io.EOF at the end; nil: more follow
 }
 
@@ -34,7 +35,7 @@ const (
 )
 
 // newCursor begins to read a manifest; nil has no entries. The cursor must be closed.
-func newCursor(r *store.ManifestReader) cursor {
+func newCursor(r *store.Manifest) cursor {
 	if r == nil {
 		return cursor{decoded: decoded{err: io.EOF}}
 	}
@@ -59,8 +60,8 @@ func (c cursor) decode() {
 	}
 }
 
-func readRun(r *store.ManifestReader) decoded {
-	run := decoded{entries: make([]*store.Entry, 0, runEntries)}
+func readRun(r *store.Manifest) decoded {
+	run := decoded{entries: make([]*manifest.Entry, 0, runEntries)}
 	for bytes := 0; len(run.entries) < runEntries && bytes < runBytes; {
 		e, err := r.Next()
 		if err != nil {
@@ -74,13 +75,13 @@ func readRun(r *store.ManifestReader) decoded {
 }
 
 // seek skips the entries before path, and returns the one that has it, or nil.
-func (c *cursor) seek(path string) (*store.Entry, error) {
+func (c *cursor) seek(path string) (*manifest.Entry, error) {
 	for {
 		e, err := c.peek()
 		if err != nil || e == nil {
 			return nil, err
 		}
-		order := store.Compare(e.Path, path)
+		order := manifest.Compare(e.Path, path)
 		if order > 0 {
 			return nil, nil //nolint:nilnil // that there is none is no error
 		}
@@ -92,7 +93,7 @@ func (c *cursor) seek(path string) (*store.Entry, error) {
 }
 
 // peek returns the entry that comes next, or nil at the end.
-func (c *cursor) peek() (*store.Entry, error) {
+func (c *cursor) peek() (*manifest.Entry, error) {
 	for len(c.entries) == 0 {
 		if errors.Is(c.err, io.EOF) {
 			return nil, nil //nolint:nilnil // the end is no error

@@ -8,7 +8,7 @@ import (
 
 	"gotest.tools/v3/assert"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // openCursor returns a cursor over several runs of entries, files named 000, 001 and so on.
@@ -30,7 +30,7 @@ func TestCursorFindsWhatItIsAskedForInOrder(t *testing.T) {
 	defer c.close()
 	root, err := c.peek()
 	assert.NilError(t, err)
-	assert.Equal(t, root.Kind, store.Directory)
+	assert.Equal(t, root.Kind, manifest.Directory)
 	for n := 0; n < files; n += 5 {
 		missing, err := c.seek(fmt.Sprintf("%03d", n) + "-")
 		assert.NilError(t, err)

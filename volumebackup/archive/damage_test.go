@@ -11,6 +11,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive/archivetest"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
@@ -137,7 +138,7 @@ func TestOtherRootIsDamage(t *testing.T) {
 	w := newWorld(t)
 	w.write("file", []byte("x"))
 	id, _ := w.snapshot()
-	o := RestoreOptions{Snapshot: id, Mount: w.mount(), Root: &store.Sum{1}}
+	o := RestoreOptions{Snapshot: id, Mount: w.mount(), Root: &manifest.Sum{1}}
 	_, err := Restore(t.Context(), w.store, o, w, &Counter{})
 	var damaged *store.DamagedError
 	assert.Assert(t, errors.As(err, &damaged), "%v", err)

@@ -13,7 +13,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive/archivetest"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // nest makes directories in each other below a directory, and a file in the last one.
@@ -86,12 +86,12 @@ func TestADeepTreeComesBack(t *testing.T) {
 	w.noWarnings()
 }
 
-func (w *world) root(id string) store.Sum {
+func (w *world) root(id string) manifest.Sum {
 	w.t.Helper()
 	m, err := w.store.OpenManifest(id, 0)
 	assert.NilError(w.t, err)
 	defer m.Close()
-	assert.NilError(w.t, m.Each(func(*store.Entry) error { return nil }))
+	assert.NilError(w.t, m.Each(func(*manifest.Entry) error { return nil }))
 	return m.Summary().Root
 }
 
@@ -120,8 +120,8 @@ func TestADeepTreeTakesLittleMemory(t *testing.T) {
 	m, err := w.store.OpenManifest(id, 0)
 	assert.NilError(t, err)
 	before = heap()
-	assert.NilError(t, m.Each(func(e *store.Entry) error {
-		if e.Kind == store.Regular {
+	assert.NilError(t, m.Each(func(e *manifest.Entry) error {
+		if e.Kind == manifest.Regular {
 			atTheBottom("manifest", before)
 		}
 		return nil
@@ -165,7 +165,7 @@ func TestWhatIsTooDeepIsLeftOut(t *testing.T) {
 	nest(t, w.volume, name, levels)
 	w.write("z", []byte("behind"))
 	fewFiles(t)
-	const fits = store.MaxPath / 201
+	const fits = manifest.MaxPath / 201
 	before := heap()
 	id, archive := w.snapshot()
 	assert.Assert(t, heap()-before < 40<<20)

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 )
 
 // errTooLarge says that a file has more content than an entry can describe.
-var errTooLarge = fmt.Errorf("it has more than %d pieces: %w", store.MaxPieces, store.ErrUnfit)
+var errTooLarge = fmt.Errorf("it has more than %d pieces: %w", manifest.MaxPieces, manifest.ErrUnfit)
 
 // pieceLength is how long the pieces of a file are. Those of a huge one are longer, so that
 // its record stays within the format's limits.
@@ -30,14 +30,14 @@ func pieceLength(size int64) int64 {
 		return wholeFile
 	}
 	length := int64(blockLength)
-	for size/length >= store.MaxPieces && length < store.MaxPiece {
+	for size/length >= manifest.MaxPieces && length < manifest.MaxPiece {
 		length *= 2
 	}
 	return length
 }
 
 // layout finds the holes of a file that has e.Size bytes, and cuts the rest of it into pieces.
-func layout(fd int, e *store.Entry, sparse bool) error {
+func layout(fd int, e *manifest.Entry, sparse bool) error {
 	e.Holes, e.Pieces = nil, nil
 	if sparse {
 		holes, err := findHoles(fd, e.Size)
@@ -48,7 +48,7 @@ func layout(fd int, e *store.Entry, sparse bool) error {
 	}
 	length := pieceLength(e.Size)
 	if len(e.Holes) == 0 {
-		e.Pieces = make([]store.Piece, 0, min((e.Size+length-1)/length, store.MaxPieces))
+		e.Pieces = make([]manifest.Piece, 0, min((e.Size+length-1)/length, manifest.MaxPieces))
 	}
 	holes := e.Holes
 	for at := int64(0); at < e.Size; at += length {
@@ -61,10 +61,10 @@ func layout(fd int, e *store.Entry, sparse bool) error {
 			at = max(at, (holes[0].Offset+holes[0].Length)/length*length-length)
 			continue
 		}
-		if len(e.Pieces) == store.MaxPieces {
+		if len(e.Pieces) == manifest.MaxPieces {
 			return errTooLarge
 		}
-		e.Pieces = append(e.Pieces, store.Piece{Offset: at, Length: uint32(end - at)})
+		e.Pieces = append(e.Pieces, manifest.Piece{Offset: at, Length: uint32(end - at)})
 	}
 	return nil
 }
@@ -75,21 +75,21 @@ func isSparse(st *unix.Stat_t) bool { return st.Size > wholeFile || st.Blocks*51
 
 // addHole adds a hole, which may go on where the last one ends: between two looks data
 // became a hole. If they are too many the short ones are not kept; they are read as zeros.
-func addHole(holes []store.Range, offset, length int64) []store.Range {
+func addHole(holes []manifest.Range, offset, length int64) []manifest.Range {
 	if n := len(holes); n > 0 && holes[n-1].Offset+holes[n-1].Length == offset {
 		holes[n-1].Length += length
 		return holes
 	}
-	holes = append(holes, store.Range{Offset: offset, Length: length})
-	for least := int64(tarBlock); len(holes) > store.MaxHoles; least *= 2 {
-		holes = slices.DeleteFunc(holes, func(h store.Range) bool { return h.Length < least })
+	holes = append(holes, manifest.Range{Offset: offset, Length: length})
+	for least := int64(tarBlock); len(holes) > manifest.MaxHoles; least *= 2 {
+		holes = slices.DeleteFunc(holes, func(h manifest.Range) bool { return h.Length < least })
 	}
 	return holes
 }
 
 // findHoles lists the holes among the first size bytes.
-func findHoles(fd int, size int64) ([]store.Range, error) {
-	var holes []store.Range
+func findHoles(fd int, size int64) ([]manifest.Range, error) {
+	var holes []manifest.Range
 	for at := int64(0); at < size; {
 		data, err := unix.Seek(fd, at, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
@@ -118,7 +118,7 @@ func findHoles(fd int, size int64) ([]store.Range, error) {
 }
 
 // cutOff shortens an entry to what could be read of it.
-func cutOff(e *store.Entry, size int64) {
+func cutOff(e *manifest.Entry, size int64) {
 	e.Size = size
 	for len(e.Pieces) > 0 && (e.Pieces[len(e.Pieces)-1].Offset >= size || e.Pieces[len(e.Pieces)-1].Length == 0) {
 		e.Pieces = e.Pieces[:len(e.Pieces)-1]

@@ -8,11 +8,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
 // openFile creates a file or opens the one that is to be changed.
-func (a *applier) openFile(at *place, e *store.Entry, s *step) (int, error) {
+func (a *applier) openFile(at *place, e *manifest.Entry, s *step) (int, error) {
 	dir, name, err := at.holder(e.Path)
 	if err != nil {
 		return -1, err
@@ -32,7 +33,7 @@ func (a *applier) openFile(at *place, e *store.Entry, s *step) (int, error) {
 }
 
 // prepareUpdate makes a file's size and holes right.
-func prepareUpdate(fd int, e *store.Entry, s *step) error {
+func prepareUpdate(fd int, e *manifest.Entry, s *step) error {
 	if err := unix.Ftruncate(fd, e.Size); err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func prepareUpdate(fd int, e *store.Entry, s *step) error {
 }
 
 // writeZeros stands in for a hole where there are none.
-func writeZeros(fd int, h store.Range) error {
+func writeZeros(fd int, h manifest.Range) error {
 	zeros := make([]byte, min(h.Length, wholeFile))
 	for end := h.Offset + h.Length; h.Offset < end; {
 		n := min(end-h.Offset, int64(len(zeros)))
@@ -68,16 +69,16 @@ func writeZeros(fd int, h store.Range) error {
 	return nil
 }
 
-// firstMode is what a file is created with. Where nothing can come between it
-// is final, which spares a call.
-func (a *applier) firstMode(e *store.Entry) uint32 {
+// firstMode is the mode that a file is created with. Where nothing else would change it, it is the final one, which
+// saves a call.
+func (a *applier) firstMode(e *manifest.Entry) uint32 {
 	if a.isPlain() && e.Mode&^0o777 == 0 {
 		return e.Mode
 	}
 	return 0o600
 }
 
-// isPlain says that what is made gets no attributes from where it is made.
+// isPlain says that new files inherit no attributes from the directory.
 func (a *applier) isPlain() bool { return a.plan.fresh && a.plan.plain }
 
 // fill writes pieces of a file, and finishes it with the last ones.
@@ -147,7 +148,7 @@ func (a *applier) finishFile(fd int, t *task, at *place) error {
 	return a.setAttributes(dir, name, fd, e, t.step.action == actCreate)
 }
 
-func endsInHole(e *store.Entry) bool {
+func endsInHole(e *manifest.Entry) bool {
 	if len(e.Holes) == 0 {
 		return false
 	}
@@ -156,7 +157,7 @@ func endsInHole(e *store.Entry) bool {
 }
 
 // writeAround writes those bytes of a piece that are in no hole.
-func writeAround(fd int, content []byte, offset int64, holes []store.Range) error {
+func writeAround(fd int, content []byte, offset int64, holes []manifest.Range) error {
 	end := offset + int64(len(content))
 	at := offset
 	for _, h := range holes {
@@ -195,21 +196,21 @@ func writeFull(fd int, b []byte, offset int64) error {
 }
 
 // makeSpecial makes what is neither a file nor a directory.
-func (a *applier) makeSpecial(at *place, e *store.Entry) error {
+func (a *applier) makeSpecial(at *place, e *manifest.Entry) error {
 	dir, name, err := at.holder(e.Path)
 	if err != nil {
 		return err
 	}
 	switch e.Kind {
-	case store.Symlink:
+	case manifest.Symlink:
 		err = unix.Symlinkat(e.Target, dir, name)
-	case store.FIFO:
+	case manifest.FIFO:
 		err = unix.Mknodat(dir, name, unix.S_IFIFO|0o600, 0)
-	case store.Socket:
+	case manifest.Socket:
 		err = unix.Mknodat(dir, name, unix.S_IFSOCK|0o600, 0)
-	case store.BlockDevice:
+	case manifest.BlockDevice:
 		err = unix.Mknodat(dir, name, unix.S_IFBLK|0o600, device(e))
-	case store.CharacterDevice:
+	case manifest.CharacterDevice:
 		err = unix.Mknodat(dir, name, unix.S_IFCHR|0o600, device(e))
 	default:
 		return fmt.Errorf("kind %q", byte(e.Kind))
@@ -225,4 +226,4 @@ func (a *applier) makeSpecial(at *place, e *store.Entry) error {
 	return a.setAttributes(dir, name, -1, e, true)
 }
 
-func device(e *store.Entry) int { return int(unix.Mkdev(e.Major, e.Minor)) }
+func device(e *manifest.Entry) int { return int(unix.Mkdev(e.Major, e.Minor)) }

@@ -12,22 +12,22 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive/archivetest"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // hostile reads entries from text, one a line: kind, path and target, separated by blanks.
-func hostile(text string) []*store.Entry {
-	var entries []*store.Entry
+func hostile(text string) []*manifest.Entry {
+	var entries []*manifest.Entry
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), " ")
 		if len(fields) < 3 || len(fields[0]) != 1 {
 			continue
 		}
-		e := &store.Entry{Kind: store.Kind(fields[0][0]), Path: fields[1], Target: fields[2]}
-		e.Shared = e.Kind != store.Directory && e.Kind != store.HardLink && len(fields) > 3
+		e := &manifest.Entry{Kind: manifest.Kind(fields[0][0]), Path: fields[1], Target: fields[2]}
+		e.Shared = e.Kind != manifest.Directory && e.Kind != manifest.HardLink && len(fields) > 3
 		entries = append(entries, e)
 	}
-	slices.SortFunc(entries, func(a, b *store.Entry) int { return store.Compare(a.Path, b.Path) })
+	slices.SortFunc(entries, func(a, b *manifest.Entry) int { return manifest.Compare(a.Path, b.Path) })
 	return entries
 }
 
@@ -50,8 +50,8 @@ func FuzzRestore(f *testing.F) {
 			id := "s" + string(rune('0'+i))
 			d, err := w.store.Begin(t.Context(), id)
 			assert.NilError(t, err)
-			_, err = d.WriteManifest(0, func(m *store.ManifestWriter) error {
-				if err := m.Append(&store.Entry{Kind: store.Directory, Attributes: store.Attributes{Mode: 0o755}}); err != nil {
+			_, err = d.WriteManifest(0, func(m *manifest.Writer) error {
+				if err := m.Append(&manifest.Entry{Kind: manifest.Directory, Attributes: manifest.Attributes{Mode: 0o755}}); err != nil {
 					return err
 				}
 				for _, e := range hostile(text) {

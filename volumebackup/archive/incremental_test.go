@@ -279,9 +279,9 @@ func (w *world) packs() int {
 	return len(packs)
 }
 
-// TestBlocksAreKnownByTheirPrints has a file that was written to without being changed: its blocks are not
+// TestBlocksAreKnownByTheirFingerprints has a file that was written to without being changed: its blocks are not
 // hashed and looked for, unless the key is lost. Nothing is stored either way.
-func TestBlocksAreKnownByTheirPrints(t *testing.T) {
+func TestBlocksAreKnownByTheirFingerprints(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		before func(w *world)

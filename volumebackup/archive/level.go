@@ -15,7 +15,7 @@ type level struct {
 	length int // of its path
 }
 
-// enter begins with a directory. The one far above it is closed until the walk comes back.
+// enter goes into a directory. It closes the one far above until the walk comes back.
 func (w *walker) enter(fd int, st *unix.Stat_t) {
 	w.levels = append(w.levels, level{fd: fd, device: st.Dev, inode: st.Ino, length: len(w.path)})
 	if far := len(w.levels) - 1 - openLevels; far >= 0 {
@@ -24,8 +24,8 @@ func (w *walker) enter(fd int, st *unix.Stat_t) {
 	}
 }
 
-// leave ends with the directory that was entered last, and opens the one above it if it is closed. That
-// stays closed if it is not there any more.
+// leave goes back from the directory that was entered last, and opens the one above it if it is closed. If that is
+// not there any more, it stays closed.
 func (w *walker) leave() error {
 	left := w.levels[len(w.levels)-1]
 	defer closeFD(left.fd)
@@ -52,7 +52,7 @@ func (w *walker) leave() error {
 	return w.failed("open the directory above", err)
 }
 
-// isOpen says that a level is open again and the directory that it was; else it is closed.
+// isOpen says that a level is open again, and still the same directory; if it is another one, isOpen closes it.
 func (l *level) isOpen(err error) bool {
 	if err != nil || l.fd < 0 {
 		l.fd = -1

@@ -18,7 +18,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive/archivetest"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // TestManyXattrs needs a filesystem that keeps as many as the kernel can list.
@@ -88,17 +88,17 @@ func TestWhatDoesNotFitIsReported(t *testing.T) {
 
 // TestHolesThatAppearBesideEachOther is what findHoles sees while a file is punched.
 func TestHolesThatAppearBesideEachOther(t *testing.T) {
-	var holes []store.Range
-	for _, h := range []store.Range{{Offset: 0, Length: 4096}, {Offset: 4096, Length: 4096}, {Offset: 12288, Length: 4096}} {
+	var holes []manifest.Range
+	for _, h := range []manifest.Range{{Offset: 0, Length: 4096}, {Offset: 4096, Length: 4096}, {Offset: 12288, Length: 4096}} {
 		holes = addHole(holes, h.Offset, h.Length)
 	}
-	assert.DeepEqual(t, holes, []store.Range{{Offset: 0, Length: 8192}, {Offset: 12288, Length: 4096}})
+	assert.DeepEqual(t, holes, []manifest.Range{{Offset: 0, Length: 8192}, {Offset: 12288, Length: 4096}})
 }
 
 func TestTooManyHoles(t *testing.T) {
-	var holes []store.Range
+	var holes []manifest.Range
 	at := int64(0)
-	for i := range store.MaxHoles + 1000 {
+	for i := range manifest.MaxHoles + 1000 {
 		length := int64(4096)
 		if i%10 == 0 {
 			length = 1 << 20
@@ -106,21 +106,21 @@ func TestTooManyHoles(t *testing.T) {
 		holes = addHole(holes, at, length)
 		at += length + 4096
 	}
-	assert.Assert(t, len(holes) <= store.MaxHoles)
+	assert.Assert(t, len(holes) <= manifest.MaxHoles)
 	large := 0
 	for _, h := range holes {
 		if h.Length == 1<<20 {
 			large++
 		}
 	}
-	assert.Equal(t, large, (store.MaxHoles+1000+9)/10, "the large ones stay")
-	assert.Assert(t, slices.IsSortedFunc(holes, func(a, b store.Range) int { return int(a.Offset - b.Offset) }))
+	assert.Equal(t, large, (manifest.MaxHoles+1000+9)/10, "the large ones stay")
+	assert.Assert(t, slices.IsSortedFunc(holes, func(a, b manifest.Range) int { return int(a.Offset - b.Offset) }))
 }
 
 // TestHugeSparseFile is one of which an offset alone is out of the ordinary.
 func TestHugeSparseFile(t *testing.T) {
 	assert.Equal(t, pieceLength(wholeFile+1), int64(blockLength))
-	assert.Equal(t, pieceLength(math.MaxInt64), int64(store.MaxPiece))
+	assert.Equal(t, pieceLength(math.MaxInt64), int64(manifest.MaxPiece))
 	w := newWorld(t)
 	w.volume = tmpfs(t)
 	f, err := os.Create(w.path("huge"))
@@ -175,9 +175,9 @@ func TestAPlanIsBounded(t *testing.T) {
 // batch, and nothing is copied.
 func TestAHugeFileIsHandedOnAsItComes(t *testing.T) {
 	const count = 400_000
-	e := &store.Entry{Path: "huge", Kind: store.Regular, Pieces: make([]store.Piece, count)}
+	e := &manifest.Entry{Path: "huge", Kind: manifest.Regular, Pieces: make([]manifest.Piece, count)}
 	for i := range e.Pieces {
-		e.Pieces[i] = store.Piece{Offset: int64(i) * blockLength, Length: blockLength}
+		e.Pieces[i] = manifest.Piece{Offset: int64(i) * blockLength, Length: blockLength}
 	}
 	next := 0
 	p := &pass{batch: newBatch()}

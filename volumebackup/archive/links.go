@@ -2,10 +2,12 @@
 
 package archive
 
-import "github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+import (
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
+)
 
-// linkPlan collects what has to do with hard links. It is decided last, when
-// all names of each file are known.
+// linkPlan collects the entries that have to do with hard links. planLinks decides about them last, when all names of
+// each file are known.
 type linkPlan struct {
 	entries []*linked
 	// names counts the names that the volume has for a file, by inode.
@@ -15,9 +17,9 @@ type linkPlan struct {
 // linked is an entry of the manifest that is one of several names, or is so in the volume.
 type linked struct {
 	slot
-	entry *store.Entry
+	entry *manifest.Entry
 	there *seen // nil if nothing is at its path by then
-	// change is what it is to people if nothing is there.
+	// change is what to call it, for people, if nothing is there.
 	change ChangeKind
 }
 
@@ -34,19 +36,19 @@ func (l *linkPlan) seen(f *found) {
 
 // first is the path that stands for all names of a file in the manifest.
 func (l *linked) first() string {
-	if l.entry.Kind == store.HardLink {
+	if l.entry.Kind == manifest.HardLink {
 		return l.entry.Target
 	}
 	return l.entry.Path
 }
 
-// planLinks decides which files can stay, and which names have to be made anew. A
-// file can stay if none of its names is, or stays, a name of something else.
+// planLinks decides which files can stay, and which names have to be made anew. A file cannot stay if it has a name
+// outside of the volume, or names that belong to different files in the manifest.
 func (p *planner) planLinks() error {
 	foreign := p.foreignInodes()
 	kept := map[string]uint64{} // inode that stays, by first name
 	for _, l := range p.links.entries {
-		isFirst := l.entry.Kind != store.HardLink
+		isFirst := l.entry.Kind != manifest.HardLink
 		switch {
 		case isFirst && l.there != nil && l.there.canBecome(l.entry) && !foreign[l.there.stat.Ino]:
 			kept[l.entry.Path] = l.there.stat.Ino

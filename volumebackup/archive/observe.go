@@ -9,62 +9,64 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // kindOf says what an entry is; false if it is nothing that can be archived.
-func kindOf(mode uint32) (store.Kind, bool) {
+func kindOf(mode uint32) (manifest.Kind, bool) {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		return store.Directory, true
+		return manifest.Directory, true
 	case unix.S_IFREG:
-		return store.Regular, true
+		return manifest.Regular, true
 	case unix.S_IFLNK:
-		return store.Symlink, true
+		return manifest.Symlink, true
 	case unix.S_IFIFO:
-		return store.FIFO, true
+		return manifest.FIFO, true
 	case unix.S_IFSOCK:
-		return store.Socket, true
+		return manifest.Socket, true
 	case unix.S_IFBLK:
-		return store.BlockDevice, true
+		return manifest.BlockDevice, true
 	case unix.S_IFCHR:
-		return store.CharacterDevice, true
+		return manifest.CharacterDevice, true
 	default:
 		return 0, false
 	}
 }
 
-func timestamp(t unix.Timespec) store.Timestamp {
-	return store.Timestamp{Sec: int64(t.Sec), Nsec: uint32(t.Nsec)} //nolint:unconvert // narrower on 32 bits
+func timestamp(t unix.Timespec) manifest.Timestamp {
+	return manifest.Timestamp{Sec: int64(t.Sec), Nsec: uint32(t.Nsec)} //nolint:unconvert // narrower on 32 bits
 }
 
-// setStat fills in what stat knows.
-func setStat(e *store.Entry, st *unix.Stat_t) {
+// setStat copies the attributes that stat returns.
+func setStat(e *manifest.Entry, st *unix.Stat_t) {
 	e.Mode = st.Mode & 0o7777
 	e.UID, e.GID = st.Uid, st.Gid
 	e.Modified = timestamp(st.Mtim)
 	e.Cached.Inode = st.Ino
 	e.Cached.Changed = timestamp(st.Ctim)
-	if e.Kind == store.Regular {
+	if e.Kind == manifest.Regular {
 		e.Size = st.Size
 	}
-	if e.Kind == store.BlockDevice || e.Kind == store.CharacterDevice {
+	if e.Kind == manifest.BlockDevice || e.Kind == manifest.CharacterDevice {
 		e.Major, e.Minor = unix.Major(st.Rdev), unix.Minor(st.Rdev)
 	}
 	e.Shared = isShared(e.Kind, st)
 }
 
 // isClean says that an entry is what was recorded, without reading it.
-func isClean(e *store.Entry, kind store.Kind, st *unix.Stat_t) bool {
+func isClean(e *manifest.Entry, kind manifest.Kind, st *unix.Stat_t) bool {
 	return e != nil && e.Kind == kind && !e.Cached.Unsettled &&
 		e.Cached.Inode == st.Ino && e.Cached.Changed == timestamp(st.Ctim) && e.Modified == timestamp(st.Mtim) &&
-		(kind != store.Regular || e.Size == st.Size) && e.Shared == isShared(kind, st)
+		(kind != manifest.Regular || e.Size == st.Size) && e.Shared == isShared(kind, st)
 }
 
 // isShared says that an entry has further names.
-func isShared(kind store.Kind, st *unix.Stat_t) bool { return kind != store.Directory && st.Nlink > 1 }
+func isShared(kind manifest.Kind, st *unix.Stat_t) bool {
+	return kind != manifest.Directory && st.Nlink > 1
+}
 
-// skippedXattr names what belongs to the host and not to the data.
+// skippedXattr is the attribute that belongs to the host, not to the data.
 const skippedXattr = "security.selinux"
 
 // xattrCalls are what the kernel offers to read extended attributes of something.
@@ -91,7 +93,7 @@ func fileXattrs(fd int) xattrCalls {
 }
 
 // readXattrs reads extended attributes.
-func readXattrs(of xattrCalls) ([]store.Xattr, error) {
+func readXattrs(of xattrCalls) ([]manifest.Xattr, error) {
 	names, err := grow(of.list)
 	if errors.Is(err, unix.ENOTSUP) || len(names) == 0 {
 		return nil, nil
@@ -99,7 +101,7 @@ func readXattrs(of xattrCalls) ([]store.Xattr, error) {
 	if err != nil {
 		return nil, err
 	}
-	var xattrs []store.Xattr
+	var xattrs []manifest.Xattr
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
 		if name == skippedXattr {
 			continue
@@ -111,9 +113,9 @@ func readXattrs(of xattrCalls) ([]store.Xattr, error) {
 		if err != nil {
 			return nil, err
 		}
-		xattrs = append(xattrs, store.Xattr{Name: name, Value: string(value)})
+		xattrs = append(xattrs, manifest.Xattr{Name: name, Value: string(value)})
 	}
-	slices.SortFunc(xattrs, func(a, b store.Xattr) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(xattrs, func(a, b manifest.Xattr) int { return strings.Compare(a.Name, b.Name) })
 	return xattrs, nil
 }
 
@@ -133,7 +135,8 @@ func grow(call func([]byte) (int, error)) ([]byte, error) {
 	return nil, err
 }
 
-// readLink reads where a symlink points. That it is not one any more is told as any other replacement is.
+// readLink reads where a symlink points. If the entry is not a symlink any more, the error is the one for an entry
+// that vanished.
 func readLink(dir int, name string) (string, error) {
 	for size := 256; ; size *= 4 {
 		b := make([]byte, size)

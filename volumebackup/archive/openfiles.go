@@ -4,8 +4,8 @@ package archive
 
 import "sync"
 
-// openFiles are the large files that several goroutines work on. What is still
-// open when they stop because of an error is closed at the end.
+// openFiles are the large files that several goroutines work on. closeAll closes those that are still open when the
+// goroutines stop because of an error.
 type openFiles struct {
 	mu  sync.Mutex
 	fds map[int]struct{}
@@ -27,7 +27,7 @@ func (o *openFiles) close(fd int) {
 	closeFD(fd)
 }
 
-// closeAll must come after everyone has stopped.
+// closeAll closes them. Call it when all goroutines have stopped.
 func (o *openFiles) closeAll() {
 	for fd := range o.fds {
 		o.close(fd)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
@@ -17,25 +18,25 @@ import (
 // them, and one takes them in order to store what is new.
 type pass struct {
 	*volume
-	mode    Mode
-	base    cursor
-	index   *store.Index
-	pack    *store.PackWriter
-	counter *Counter
-	links   map[uint64]string // first name of each file that has several, by inode
-	began   unix.Timespec
-	printer *store.Printer
-	batch   *batch             // being filled
-	send    func(*batch) error // hands a batch on that is full
-	gone    map[string]string  // entries that are left out, and why; only the writer knows
-	large   carried
-	open    openFiles
+	mode         Mode
+	base         cursor
+	index        *store.Index
+	pack         *store.PackWriter
+	counter      *Counter
+	links        map[uint64]string // first name of each file that has several, by inode
+	began        unix.Timespec
+	fingerprints *manifest.FingerprintKey
+	batch        *batch             // being filled
+	send         func(*batch) error // hands a batch on that is full
+	gone         map[string]string  // entries that are left out, and why; only the writer knows
+	large        carried
+	open         openFiles
 }
 
 // batchesAhead bounds the batches, and so the memory, between walker and writer.
 const batchesAhead = 16
 
-func (p *pass) run(ctx context.Context, out *store.ManifestWriter) error {
+func (p *pass) run(ctx context.Context, out *manifest.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
 	toRead := make(chan *batch, batchesAhead)
 	inOrder := make(chan *batch, batchesAhead)
@@ -101,8 +102,8 @@ func (p *pass) unreadable(path string, content bool) {
 	p.notes.warn(path, whyDenied)
 }
 
-// add hands an entry, or a part of one, to those who read. It waits if they are behind, so what
-// is in memory does not grow with the files.
+// add hands an entry, or a part of one, to the goroutines that read. It waits if they are behind, so that memory does
+// not grow with the files.
 func (p *pass) add(it *item) error {
 	p.batch.add(it)
 	if !p.batch.overflow() {
@@ -116,8 +117,8 @@ func (p *pass) add(it *item) error {
 
 // observe decides what becomes of an entry: taken from the base, recorded at once, or read.
 func (p *pass) observe(f *found) error {
-	if len(f.path) > store.MaxPath {
-		p.notes.warn(f.path, fmt.Sprintf("left out, with what is in it: a path of %d bytes, of %d at most", len(f.path), store.MaxPath))
+	if len(f.path) > manifest.MaxPath {
+		p.notes.warn(f.path, fmt.Sprintf("left out, with what is in it: a path of %d bytes, of %d at most", len(f.path), manifest.MaxPath))
 		return errLeaveOut
 	}
 	base, err := p.base.seek(f.path)
@@ -125,13 +126,13 @@ func (p *pass) observe(f *found) error {
 		return err
 	}
 	kind, ok := kindOf(f.stat.Mode)
-	if !ok || f.mount && kind != store.Directory {
+	if !ok || f.mount && kind != manifest.Directory {
 		p.notes.warn(f.path, "left out: it is mounted there, or of a kind that cannot be archived")
 		return nil
 	}
-	if kind != store.Directory && f.stat.Nlink > 1 {
+	if kind != manifest.Directory && f.stat.Nlink > 1 {
 		if first, ok := p.links[f.stat.Ino]; ok {
-			return p.add(&item{entry: &store.Entry{Path: f.path, Kind: store.HardLink, Target: first}})
+			return p.add(&item{entry: &manifest.Entry{Path: f.path, Kind: manifest.HardLink, Target: first}})
 		}
 		p.links[f.stat.Ino] = f.path
 	}
@@ -143,11 +144,11 @@ func (p *pass) observe(f *found) error {
 }
 
 // record makes a new entry.
-func (p *pass) record(f *found, kind store.Kind, base *store.Entry) error {
-	e := &store.Entry{Path: f.path, Kind: kind}
+func (p *pass) record(f *found, kind manifest.Kind, base *manifest.Entry) error {
+	e := &manifest.Entry{Path: f.path, Kind: kind}
 	setStat(e, &f.stat)
 	e.Cached.Unsettled = isRecent(e.Cached.Changed, p.began)
-	if kind == store.Regular {
+	if kind == manifest.Regular {
 		if e.Size > wholeFile {
 			return p.recordLarge(f, e, base)
 		}
@@ -157,7 +158,7 @@ func (p *pass) record(f *found, kind store.Kind, base *store.Entry) error {
 		return pathError("read xattrs of", f.path, err)
 	}
 	it := &item{entry: e}
-	if kind == store.Symlink {
+	if kind == manifest.Symlink {
 		var err error
 		e.Target, err = readLink(f.dir, f.name)
 		if it.leftOut = reasonToSkip(err); it.leftOut == "" && err != nil {
@@ -167,9 +168,8 @@ func (p *pass) record(f *found, kind store.Kind, base *store.Entry) error {
 	return p.add(it)
 }
 
-// recordXattrs fills in the extended attributes. That they may not be read does not keep
-// the entry out.
-func (p *pass) recordXattrs(e *store.Entry, of xattrCalls) error {
+// recordXattrs fills in the extended attributes. An entry whose attributes may not be read is recorded without them.
+func (p *pass) recordXattrs(e *manifest.Entry, of xattrCalls) error {
 	xattrs, err := readXattrs(of)
 	if denied(err) {
 		p.notes.warn(e.Path, "its extended attributes are "+whyDenied)
@@ -181,7 +181,7 @@ func (p *pass) recordXattrs(e *store.Entry, of xattrCalls) error {
 }
 
 // recordLarge opens a file that several goroutines are to read.
-func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
+func (p *pass) recordLarge(f *found, e, base *manifest.Entry) error {
 	fd, err := openAt(f.dir, f.name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err == nil {
 		err = p.prepare(fd, e)
@@ -204,7 +204,7 @@ func (p *pass) recordLarge(f *found, e, base *store.Entry) error {
 }
 
 // addLarge adds an item for each piece of a large file.
-func (p *pass) addLarge(e *store.Entry, large *openFile) error {
+func (p *pass) addLarge(e *manifest.Entry, large *openFile) error {
 	count := max(len(e.Pieces), 1) // a file that is all hole still is one item
 	large.users.Store(int64(count))
 	for i := range count {
@@ -221,7 +221,7 @@ func (p *pass) addLarge(e *store.Entry, large *openFile) error {
 
 // prepare syncs an open file if it must be, records its attributes as they are
 // then, and finds out what there is to read.
-func (p *pass) prepare(fd int, e *store.Entry) error {
+func (p *pass) prepare(fd int, e *manifest.Entry) error {
 	// Before the sync: a page that is written to while the sync goes on stays
 	// writable, so only a file that has not changed since then is settled.
 	now, err := coarseNow()
@@ -240,13 +240,12 @@ func (p *pass) prepare(fd int, e *store.Entry) error {
 	if st.Ino != e.Cached.Inode || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return unix.ESTALE
 	}
-	// A further name may have been recorded as one by now, and be gone. Then the file
-	// is not clean in the next pass.
+	// By now, a further name may have been recorded and be gone again. Then the file is not clean in the next pass.
 	shared := e.Shared
 	setStat(e, &st)
 	e.Shared = e.Shared || shared
 	e.Cached.Unsettled = !p.isSettled(fd, e.Cached.Changed, now)
-	// Only now, so that a change of theirs either is recorded or moves the change time.
+	// Only now, so that a later change of the attributes moves the change time.
 	if err := p.recordXattrs(e, fileXattrs(fd)); err != nil {
 		return fmt.Errorf("read xattrs: %w", err)
 	}
@@ -257,9 +256,9 @@ func (p *pass) prepare(fd int, e *store.Entry) error {
 	return nil
 }
 
-// isSettled says that whatever is written to a file after now shows in its times. Frozen writers may have pages mapped
-// that were dirty already, and Live ones a write in flight, whatever asking the kernel would do to them.
-func (p *pass) isSettled(fd int, changed store.Timestamp, now unix.Timespec) bool {
+// isSettled says that whatever is written to a file after now shows in its times. That is not known of frozen writers,
+// who may have dirty pages mapped, and of live ones, who may have a write in flight.
+func (p *pass) isSettled(fd int, changed manifest.Timestamp, now unix.Timespec) bool {
 	if p.writeback == never || isRecent(changed, now) {
 		return false
 	}
@@ -269,7 +268,7 @@ func (p *pass) isSettled(fd int, changed store.Timestamp, now unix.Timespec) boo
 	return p.mode != Live && isClosedForWriting(fd)
 }
 
-// unexpect says that so many bytes are not going to be read, if it is known how many are.
+// unexpect takes bytes off the total that are not going to be read, if there is a total.
 func (p *pass) unexpect(bytes int64) {
 	if p.base.reader != nil && p.counter.Total.Load() > 0 {
 		p.counter.Total.Add(-bytes)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// pathList keeps paths that come in the order of a walk. One that lies in the path before it, or in one of those above
-// that, only takes what it adds: in a deep tree all paths together are much longer than all names.
+// pathList keeps paths that come in the order of a walk. A path beneath the one before it, or beneath one above that,
+// is stored without what they have in common: in a deep tree all paths together are much longer than all names.
 type pathList struct {
 	nodes []pathNode
 	above []int32 // the last path, and those of the list that it lies in
@@ -36,7 +36,8 @@ func (l *pathList) add(path string) {
 	l.last = path
 }
 
-// isIn says that a path lies beneath a directory. The root's path is no directory here: what is in it adds all of itself.
+// isIn says that a path lies beneath a directory. The empty path of the root does not count as one: a path in it has
+// nothing in common with it.
 func isIn(path, directory string) bool {
 	return len(directory) > 0 && len(path) > len(directory) && path[len(directory)] == '/' && strings.HasPrefix(path, directory)
 }

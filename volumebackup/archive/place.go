@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// place keeps the directory open that was used last, as most entries come
-// directory by directory. It is used by one goroutine.
+// place keeps the directory open that was used last: most entries come directory by directory. Only one goroutine may
+// use it.
 type place struct {
 	tree *tree
 	path string
@@ -29,12 +29,12 @@ func (p *place) close() {
 	}
 }
 
-// holder opens the directory that holds an entry. The root is found in itself.
+// holder opens the directory that holds an entry. For the root, that is the root itself.
 func (p *place) holder(path string) (dir int, name string, err error) {
 	if path == "" {
 		return p.tree.fd(), ".", nil
 	}
-	parent := store.Parent(path)
+	parent := manifest.Parent(path)
 	if p.fd < 0 || p.path != parent {
 		fd, err := p.open(parent)
 		if err != nil {
@@ -46,7 +46,7 @@ func (p *place) holder(path string) (dir int, name string, err error) {
 	return p.fd, path[strings.LastIndexByte(path, '/')+1:], nil
 }
 
-// open opens a directory, from the one that is open if it lies in that.
+// open opens a directory: from the one that is open if it lies beneath that, else from the root.
 func (p *place) open(path string) (int, error) {
 	if p.fd < 0 || !isIn(path, p.path) {
 		return p.tree.open(path, unix.O_PATH|unix.O_DIRECTORY, 0)

@@ -5,11 +5,11 @@ package archive
 import (
 	"slices"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// plan says what a restore does. Steps refer to entries by their place in the
-// manifest, which is read again to carry them out: what does not change takes no memory.
+// plan says what a restore does. Steps refer to entries by their place in the manifest, which is read again to carry
+// them out, so that entries that do not change take no memory.
 type plan struct {
 	steps   []step
 	deletes pathList // in the order of the walk, so parents before children
@@ -87,6 +87,6 @@ func (c *Changes) add(kind ChangeKind, path string, bytes int64) {
 }
 
 func (c Changes) sorted() Changes {
-	slices.SortStableFunc(c.List, func(a, b Change) int { return store.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(c.List, func(a, b Change) int { return manifest.Compare(a.Path, b.Path) })
 	return c
 }

@@ -8,11 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 const (
-	// tarBlock is what a pack rounds pieces up to; saving less is no use.
+	// tarBlock is what a pack rounds the length of pieces up to; saving less is no use.
 	tarBlock = 512
 
 	// worthwhile is the part of a piece that compression must save, as 1/worthwhile.
@@ -87,7 +87,7 @@ func (r *reader) readPieces(it *item, fd int) error {
 		}
 		p.Length = uint32(n)
 		if it.file != nil {
-			p.Print = r.printer.Print(content[:n])
+			p.Fingerprint = r.fingerprints.Fingerprint(content[:n])
 		}
 		if n == 0 || it.file != nil && it.file.unchanged(i, p) {
 			r.buffers.put(content)
@@ -103,13 +103,13 @@ func (r *reader) readPieces(it *item, fd int) error {
 	return nil
 }
 
-// unchanged recognizes a block that is what it was.
-func (f *openFile) unchanged(n int, p *store.Piece) bool {
+// unchanged recognizes a block that has not changed since the pass before.
+func (f *openFile) unchanged(n int, p *manifest.Piece) bool {
 	if n >= len(f.before) {
 		return false
 	}
 	old := &f.before[n]
-	if old.Print != p.Print || old.Offset != p.Offset || old.Length != p.Length || old.At.Pack == 0 {
+	if old.Fingerprint != p.Fingerprint || old.Offset != p.Offset || old.Length != p.Length || old.At.Pack == 0 {
 		return false
 	}
 	p.Sum, p.At = old.Sum, old.At
@@ -117,7 +117,7 @@ func (f *openFile) unchanged(n int, p *store.Piece) bool {
 }
 
 // encode hashes a piece, and compresses it if it is new and that pays.
-func (r *reader) encode(p *store.Piece, content []byte) (storedPiece, error) {
+func (r *reader) encode(p *manifest.Piece, content []byte) (storedPiece, error) {
 	p.Sum = sha256.Sum256(content)
 	if err := r.loadIndex(); err != nil {
 		return storedPiece{}, err

@@ -8,11 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// writeHead records the volume as it is after a restore, so that the next backup
-// and the next restore need not read it. That there is no room for it is no failure.
+// writeHead records the volume as it is after a restore, so that the next backup and the next restore need not read it.
+// If there is no room for a head, there is none; the restore has not failed.
 func (r *restore) writeHead(ctx context.Context) error {
 	m, err := r.manifest()
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *restore) writeHead(ctx context.Context) error {
 		inodes: map[string]uint64{}, steps: r.plan.steps,
 	}
 	defer h.manifest.close()
-	err = r.store.WriteHead(r.Mount.Volume, func(w *store.ManifestWriter) error {
+	err = r.store.WriteHead(r.Mount.Volume, func(w *manifest.Writer) error {
 		return r.tree.walk(ctx, func(f *found) error { return h.visit(f, w) })
 	})
 	if canceled := context.Cause(ctx); canceled != nil {
@@ -55,7 +55,7 @@ type header struct {
 	steps     []step            // those that are still ahead
 }
 
-func (h *header) visit(f *found, w *store.ManifestWriter) error {
+func (h *header) visit(f *found, w *manifest.Writer) error {
 	e, err := h.manifest.seek(f.path)
 	if err != nil {
 		return err
@@ -64,13 +64,13 @@ func (h *header) visit(f *found, w *store.ManifestWriter) error {
 	if e == nil {
 		return nil
 	}
-	if e.Kind == store.HardLink {
+	if e.Kind == manifest.HardLink {
 		if h.inodes[e.Target] != f.stat.Ino {
 			return nil
 		}
 		return w.Append(e)
 	}
-	if e.Kind != kind || kind == store.Regular && (f.stat.Size != e.Size || timestamp(f.stat.Mtim) != e.Modified) {
+	if e.Kind != kind || kind == manifest.Regular && (f.stat.Size != e.Size || timestamp(f.stat.Mtim) != e.Modified) {
 		return nil
 	}
 	if e.Shared {
@@ -85,13 +85,13 @@ func (h *header) visit(f *found, w *store.ManifestWriter) error {
 }
 
 // isSettled says that whatever is written to an entry from now on shows in its times. What the restore has made is
-// settled at once: nobody else has had it, and it is synced. Anything else may have a write in flight from before the
-// restore, as other entries in other passes.
-func (h *header) isSettled(f *found, e *store.Entry) bool {
+// settled at once: nobody else has had it, and it is synced. For anything else a write from before the restore may
+// still be in flight.
+func (h *header) isSettled(f *found, e *manifest.Entry) bool {
 	if h.writeback == never || isRecent(e.Cached.Changed, h.began) {
 		return false
 	}
-	return e.Kind != store.Regular || h.isMade() || !mayBeInFlight(e.Cached.Changed, h.began, h.longestWrite) || h.isClosed(f)
+	return e.Kind != manifest.Regular || h.isMade() || !mayBeInFlight(e.Cached.Changed, h.began, h.longestWrite) || h.isClosed(f)
 }
 
 // isMade says that the restore has made the manifest's entry that was looked at last.

@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Reporter hears of what happens in the middle of an operation. Its methods are called
-// from several goroutines.
+// Reporter is told what happens during an operation. Several goroutines call its methods.
 type Reporter interface {
 	// Warn tells of an entry that could not be kept exactly.
 	Warn(mount int, path, message string)
@@ -39,8 +38,8 @@ const (
 	maxNoteBytes = 1 << 20
 )
 
-// notes are the warnings of the pass that was last. They only count if no other pass follows,
-// which might put right what they are about.
+// notes are the warnings of the last pass. They only count if no other pass follows: that might capture what this one
+// could not.
 type notes struct {
 	mu     sync.Mutex
 	count  int64

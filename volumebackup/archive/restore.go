@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
@@ -19,7 +20,7 @@ import (
 type RestoreOptions struct {
 	Snapshot string
 	Archive  int
-	Root     *store.Sum // what the archive's root must be, if it is known
+	Root     *manifest.Sum // what the archive's root must be, if it is known
 	Mount    Mount
 	Beside   string // for Check, if there is no mount: it will be made on the filesystem of this folder
 	DryRun   bool
@@ -27,14 +28,13 @@ type RestoreOptions struct {
 
 // RestoreResult says what a restore did, or would do.
 type RestoreResult struct {
-	store.Summary
+	manifest.Summary
 	Changes Changes
 	Skipped int64 // what the kernel did not allow
 }
 
-// Restore makes a volume what an archive says. Nothing of the volume is touched
-// before every piece that is needed has been read and checked, unless the volume is empty. The
-// process must have no other use for its umask.
+// Restore makes a volume what an archive says. Unless the volume is empty, it first reads and checks every piece that it
+// needs. The process must have no other use for its umask.
 func Restore(ctx context.Context, s *store.Store, o RestoreOptions, reporter Reporter, counter *Counter) (RestoreResult, error) {
 	return restoreAfter(ctx, longestWrite, s, o, reporter, counter)
 }
@@ -71,7 +71,7 @@ type restore struct {
 	longestWrite time.Duration
 	counter      *Counter
 	warner       warner
-	summary      store.Summary
+	summary      manifest.Summary
 	plan         *plan
 	maxHeld      int64  // bytes that the plan may take in memory
 	uid          uint32 // who makes the files
@@ -119,7 +119,7 @@ func (r *restore) carryOut(ctx context.Context) error {
 }
 
 // manifest opens the manifest to restore.
-func (r *restore) manifest() (*store.ManifestReader, error) {
+func (r *restore) manifest() (*store.Manifest, error) {
 	m, err := r.store.OpenManifest(r.Snapshot, r.Archive)
 	if err != nil {
 		return nil, err

@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
-// Check tells why a restore could not be done, as far as that shows without
-// comparing: the manifest and every pack that it names must be there and readable, and the volume,
-// if there is one, must have room for what it lacks.
+// Check tells why a restore could not be done, as far as that shows without comparing. The manifest and every pack that
+// it names must be there and readable. The volume, if there is one, must have room for what it lacks.
 func Check(ctx context.Context, s *store.Store, o RestoreOptions) error {
 	unlock, err := s.Share(ctx)
 	if err != nil {
@@ -44,8 +44,8 @@ func (r *restore) checkPacks(ctx context.Context) (bytes int64, err error) {
 	}
 	defer m.Close()
 	var buffer store.Buffer
-	seen := map[store.PackID]bool{}
-	err = m.Each(func(e *store.Entry) error {
+	seen := map[manifest.PackID]bool{}
+	err = m.Each(func(e *manifest.Entry) error {
 		for i := range e.Pieces {
 			p := &e.Pieces[i]
 			bytes += int64(p.Length)
@@ -65,8 +65,8 @@ func (r *restore) checkPacks(ctx context.Context) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// checkRoom compares what an archive holds with what is free, and only if that is
-// not enough with what the volume holds already.
+// checkRoom compares the size of an archive with the free space. Only if that is not enough, it adds what the volume
+// holds already.
 func (r *restore) checkRoom(ctx context.Context, bytes int64) error {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(r.tree.fd(), &st); err != nil {
@@ -88,8 +88,7 @@ func (r *restore) checkRoom(ctx context.Context, bytes int64) error {
 	return err
 }
 
-// checkRoomBeside does so for a volume that is yet to be made, on the filesystem
-// of path.
+// checkRoomBeside is checkRoom for a volume that is yet to be made, on the filesystem of path.
 func checkRoomBeside(path string, bytes int64) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {

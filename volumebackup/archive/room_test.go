@@ -12,7 +12,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive/archivetest"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 func TestCheck(t *testing.T) {
@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 	}
 	assert.NilError(t, check(RestoreOptions{Snapshot: second, Root: &archive.Root}))
 	assert.ErrorIs(t, check(RestoreOptions{Snapshot: "20010101-000000-000000"}), errdefs.ErrNotFound)
-	assert.ErrorIs(t, check(RestoreOptions{Snapshot: second, Root: &store.Sum{}}), errdefs.ErrDataLoss)
+	assert.ErrorIs(t, check(RestoreOptions{Snapshot: second, Root: &manifest.Sum{}}), errdefs.ErrDataLoss)
 	undo := w.flip(filepath.Join(w.dir, "snapshots", second, "0.man"), 100)
 	assert.ErrorIs(t, check(RestoreOptions{Snapshot: second}), errdefs.ErrDataLoss)
 	undo()

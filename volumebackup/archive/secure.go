@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
@@ -18,7 +19,7 @@ import (
 type Ref struct {
 	Snapshot string
 	Archive  int
-	Root     *store.Sum
+	Root     *manifest.Sum
 }
 
 // SecureOptions say what a volume holds, and what it is going to hold.
@@ -34,16 +35,17 @@ type SecureResult struct {
 	Repaired int64 // pieces
 }
 
-// Secure makes sure that a volume that becomes what the archive Next says can become again what the archive Now
-// says. It reads and checks every piece of Now that Next does not leave in place. What turns out to be damaged it
-// stores anew from the volume, which must still be what Now says. If that cannot be, it fails.
+// Secure makes sure that a restore can be rolled back: after the volume has become what the archive Next says, it must be
+// possible to make it again what the archive Now says. Secure reads and checks every piece of Now that Next does not
+// leave in place. It stores a damaged piece anew from the volume, which must still be what Now says. If it cannot, it
+// fails.
 func Secure(ctx context.Context, s *store.Store, o SecureOptions, reporter Reporter, counter *Counter) (SecureResult, error) {
 	unlock, err := s.Share(ctx)
 	if err != nil {
 		return SecureResult{}, err
 	}
 	defer unlock()
-	c := &securing{SecureOptions: o, store: s, counter: counter, damaged: map[store.Sum]damagedPiece{}}
+	c := &securing{SecureOptions: o, store: s, counter: counter, damaged: map[manifest.Sum]damagedPiece{}}
 	if err := c.check(ctx); err != nil {
 		return SecureResult{}, err
 	}
@@ -58,20 +60,20 @@ func Secure(ctx context.Context, s *store.Store, o SecureOptions, reporter Repor
 	return result, nil
 }
 
-// securing is what Secure does.
+// securing is one call of Secure.
 type securing struct {
 	SecureOptions
 	store   *store.Store
 	counter *Counter
 
 	mu      sync.Mutex
-	damaged map[store.Sum]damagedPiece
+	damaged map[manifest.Sum]damagedPiece
 }
 
 // damagedPiece is a piece that the store has lost, and where the volume holds it.
 type damagedPiece struct {
-	entry *store.Entry
-	piece *store.Piece
+	entry *manifest.Entry
+	piece *manifest.Piece
 	err   error
 }
 
@@ -90,7 +92,7 @@ func (c *securing) check(ctx context.Context) error {
 		next.Close()
 		return nil
 	}
-	w := wayBack{now: newCursor(now), next: newCursor(next), linked: map[string]*store.Entry{}, relinked: map[string]bool{}}
+	w := wayBack{now: newCursor(now), next: newCursor(next), linked: map[string]*manifest.Entry{}, relinked: map[string]bool{}}
 	defer func() {
 		w.now.close()
 		w.next.close()
@@ -102,7 +104,7 @@ func (c *securing) check(ctx context.Context) error {
 }
 
 // checkPieces reads pieces of a file, and notes those that are damaged.
-func (c *securing) checkPieces(e *store.Entry, pieces []store.Piece, b *store.Buffer) error {
+func (c *securing) checkPieces(e *manifest.Entry, pieces []manifest.Piece, b *store.Buffer) error {
 	for i := range pieces {
 		p := &pieces[i]
 		content, err := c.store.ReadPiece(p, e.Path, b)
@@ -124,12 +126,12 @@ func (c *securing) note(d damagedPiece) {
 }
 
 // storeAgain reads what is damaged in the store from the volume.
-func (c *securing) storeAgain(pack *store.PackWriter) (map[store.Sum]store.Location, error) {
+func (c *securing) storeAgain(pack *store.PackWriter) (map[manifest.Sum]manifest.Location, error) {
 	t, err := openTree(c.Mount.Path)
 	if err != nil {
 		return nil, err
 	}
-	moved := map[store.Sum]store.Location{}
+	moved := map[manifest.Sum]manifest.Location{}
 	var zip compressor
 	for sum, d := range c.damaged {
 		if moved[sum], err = d.storeAgain(t, pack, &zip); err != nil {
@@ -140,23 +142,23 @@ func (c *securing) storeAgain(pack *store.PackWriter) (map[store.Sum]store.Locat
 	return moved, errors.Join(err, t.close())
 }
 
-func (d *damagedPiece) storeAgain(t *tree, pack *store.PackWriter, zip *compressor) (store.Location, error) {
+func (d *damagedPiece) storeAgain(t *tree, pack *store.PackWriter, zip *compressor) (manifest.Location, error) {
 	fd, err := t.openFile(d.entry.Path)
 	if err != nil {
-		return store.Location{}, err
+		return manifest.Location{}, err
 	}
 	defer closeFD(fd)
 	content := make([]byte, d.piece.Length)
 	n, err := readFull(fd, content, d.piece.Offset)
 	if err != nil {
-		return store.Location{}, err
+		return manifest.Location{}, err
 	}
 	if sha256.Sum256(content[:n]) != d.piece.Sum {
-		return store.Location{}, errors.New("the file has changed since the snapshot")
+		return manifest.Location{}, errors.New("the file has changed since the snapshot")
 	}
 	codec, stored, err := zip.encode(content)
 	if err != nil {
-		return store.Location{}, err
+		return manifest.Location{}, err
 	}
 	return pack.Add(d.entry.Path, len(d.entry.Pieces) == 1 && d.entry.Size <= wholeFile, d.piece, d.entry.Modified, codec, stored)
 }
@@ -177,7 +179,7 @@ func (c *securing) account() string {
 		"snapshots that were taken before may not be restored completely", strings.Join(names, ", "), len(c.damaged))
 }
 
-func openArchive(s *store.Store, a Ref) (*store.ManifestReader, error) {
+func openArchive(s *store.Store, a Ref) (*store.Manifest, error) {
 	r := &restore{RestoreOptions: RestoreOptions{Snapshot: a.Snapshot, Archive: a.Archive, Root: a.Root}, store: s}
 	return r.manifest()
 }

@@ -10,7 +10,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive/archivetest"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // secure makes sure that there is a way back from next to what the volume holds now.
@@ -27,7 +27,7 @@ func (w *world) rotPiece(id, path string) {
 	r, err := w.store.OpenManifest(id, 0)
 	assert.NilError(w.t, err)
 	defer r.Close()
-	assert.NilError(w.t, r.Each(func(e *store.Entry) error {
+	assert.NilError(w.t, r.Each(func(e *manifest.Entry) error {
 		if e.Path == path {
 			for _, p := range e.Pieces {
 				w.flip(w.pack(id), p.At.Offset+int64(p.At.Stored)/2)

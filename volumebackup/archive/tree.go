@@ -16,8 +16,8 @@ import (
 // limit is 4096.
 const maxLookup = 4000
 
-// tree is a directory that all paths are resolved beneath: no symlink is
-// followed and no mount crossed, whatever changes meanwhile.
+// tree is a directory beneath which paths are resolved. It follows no symlink and crosses no mount, whatever changes
+// meanwhile.
 type tree struct {
 	root *os.File
 	stat unix.Stat_t
@@ -162,8 +162,8 @@ func vanished(err error) bool {
 		errors.Is(err, unix.ENXIO) // a socket or a device is there now
 }
 
-// denied says that we may not read an entry, which happens where even root is not
-// everybody's: on a remapped or rootless engine, and on NFS.
+// denied says that we may not read an entry. That happens where root cannot do everything: on a remapped or rootless
+// engine, and on NFS.
 func denied(err error) bool { return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) }
 
 // pathError gives an error of the kernel its operation and path.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// found is an entry as a walk comes by. It is valid during the visit only.
+// found is an entry that a walk visits. It is valid during the visit only.
 type found struct {
 	path string
 	dir  int    // the directory that holds it
@@ -27,8 +27,8 @@ func (t *tree) walk(ctx context.Context, visit func(*found) error) error {
 	return t.walkReadable(ctx, visit, nil)
 }
 
-// walkReadable is a walk that goes on where something may not be read, and tells of it: content
-// says that it is a directory, which is visited but for what is in it.
+// walkReadable is a walk that goes on where something may not be read, and tells of it. content says that it is a
+// directory: the walk visits the directory itself, but nothing in it.
 func (t *tree) walkReadable(ctx context.Context, visit func(*found) error, unreadable func(path string, content bool)) error {
 	w := walker{tree: t, ctx: ctx, visit: visit, unreadable: unreadable, buffer: make([]byte, 64<<10)}
 	defer w.closeLevels()

@@ -2,7 +2,9 @@
 
 package archive
 
-import "github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+import (
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
+)
 
 // wayBack finds the pieces that it takes to go back from one archive, next, to another one, now. It walks both in step.
 type wayBack struct {
@@ -11,8 +13,8 @@ type wayBack struct {
 
 	// Files with several names are decided upon at the end: if any name comes or goes, the file may have
 	// to be made anew.
-	linked   map[string]*store.Entry // by first name
-	relinked map[string]bool         // first names of files whose names are not the same
+	linked   map[string]*manifest.Entry // by first name
+	relinked map[string]bool            // first names of files whose names are not the same
 }
 
 func (w *wayBack) walk() error {
@@ -47,13 +49,13 @@ func (w *wayBack) walk() error {
 }
 
 // seekNext returns the entry of next that has a path, or nil, and passes those before it.
-func (w *wayBack) seekNext(path string) (*store.Entry, error) {
+func (w *wayBack) seekNext(path string) (*manifest.Entry, error) {
 	for {
 		e, err := w.next.peek()
 		if err != nil || e == nil {
 			return nil, err
 		}
-		order := store.Compare(e.Path, path)
+		order := manifest.Compare(e.Path, path)
 		if order > 0 {
 			return nil, nil //nolint:nilnil // that there is none is no error
 		}
@@ -67,8 +69,8 @@ func (w *wayBack) seekNext(path string) (*store.Entry, error) {
 
 // pass takes an entry that only next has. Going back deletes it, which takes no piece, unless it is one of
 // several names.
-func (w *wayBack) pass(e *store.Entry) {
-	if e.Kind == store.HardLink {
+func (w *wayBack) pass(e *manifest.Entry) {
+	if e.Kind == manifest.HardLink {
 		w.relinked[e.Target] = true
 	}
 }
@@ -84,21 +86,21 @@ func (w *wayBack) passRest() error {
 	}
 }
 
-// visit asks for what goes of an entry of now, of which next makes other, or nothing.
-func (w *wayBack) visit(e, other *store.Entry) error {
+// visit finds the pieces of e, an entry of now, that are lost when it becomes other, the entry of next, or goes.
+func (w *wayBack) visit(e, other *manifest.Entry) error {
 	if other == nil {
-		other = &store.Entry{}
+		other = &manifest.Entry{}
 	}
-	if e.Kind == store.HardLink && (other.Kind != store.HardLink || other.Target != e.Target) {
+	if e.Kind == manifest.HardLink && (other.Kind != manifest.HardLink || other.Target != e.Target) {
 		w.relinked[e.Target] = true
 	}
-	if other.Kind == store.HardLink && (e.Kind != store.HardLink || other.Target != e.Target) {
+	if other.Kind == manifest.HardLink && (e.Kind != manifest.HardLink || other.Target != e.Target) {
 		w.relinked[other.Target] = true
 	}
-	if e.Kind != store.Regular {
+	if e.Kind != manifest.Regular {
 		return nil
 	}
-	if other.Kind != store.Regular {
+	if other.Kind != manifest.Regular {
 		return w.need(e, e.Pieces)
 	}
 	if e.Shared || other.Shared {
@@ -107,8 +109,8 @@ func (w *wayBack) visit(e, other *store.Entry) error {
 	return w.need(e, piecesAt(e, differ(e, other).pieces))
 }
 
-func piecesAt(e *store.Entry, places []int32) []store.Piece {
-	pieces := make([]store.Piece, len(places))
+func piecesAt(e *manifest.Entry, places []int32) []manifest.Piece {
+	pieces := make([]manifest.Piece, len(places))
 	for i, n := range places {
 		pieces[i] = e.Pieces[n]
 	}

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // write takes the batches in order, stores what is new and records every entry.
-func (p *pass) write(ctx context.Context, batches <-chan *batch, out *store.ManifestWriter) error {
+func (p *pass) write(ctx context.Context, batches <-chan *batch, out *manifest.Writer) error {
 	for b := range batches {
 		select {
 		case <-b.done:
@@ -27,7 +27,7 @@ func (p *pass) write(ctx context.Context, batches <-chan *batch, out *store.Mani
 	return nil
 }
 
-func (p *pass) writeItem(it *item, out *store.ManifestWriter) error {
+func (p *pass) writeItem(it *item, out *manifest.Writer) error {
 	e := it.entry
 	if err := p.storePieces(it); err != nil {
 		return err
@@ -38,10 +38,10 @@ func (p *pass) writeItem(it *item, out *store.ManifestWriter) error {
 	}
 	p.merge(it)
 	p.counter.Files.Add(1)
-	if why, ok := p.gone[store.Parent(e.Path)]; ok {
+	if why, ok := p.gone[manifest.Parent(e.Path)]; ok {
 		it.leftOut = why
 	}
-	if why, ok := p.gone[e.Target]; ok && e.Kind == store.HardLink {
+	if why, ok := p.gone[e.Target]; ok && e.Kind == manifest.HardLink {
 		it.leftOut = why
 	}
 	if it.leftOut != "" {
@@ -58,22 +58,22 @@ func (p *pass) writeItem(it *item, out *store.ManifestWriter) error {
 	return p.append(e, out)
 }
 
-func (p *pass) leaveOut(e *store.Entry, why string) {
-	if e.Kind == store.Directory || e.Shared {
+func (p *pass) leaveOut(e *manifest.Entry, why string) {
+	if e.Kind == manifest.Directory || e.Shared {
 		p.gone[e.Path] = why
 	}
 	p.notes.warn(e.Path, why)
 }
 
 // append records an entry, or as much of it as an archive can hold.
-func (p *pass) append(e *store.Entry, out *store.ManifestWriter) error {
+func (p *pass) append(e *manifest.Entry, out *manifest.Writer) error {
 	err := out.Append(e)
-	if errors.Is(err, store.ErrUnfit) && len(e.Xattrs) > 0 {
+	if errors.Is(err, manifest.ErrUnfit) && len(e.Xattrs) > 0 {
 		p.notes.warn(e.Path, fmt.Sprintf("its extended attributes are left out: %v", err))
 		e.Xattrs, e.Cached.Unsettled = nil, true // it is to be told of again
 		err = out.Append(e)
 	}
-	if errors.Is(err, store.ErrUnfit) {
+	if errors.Is(err, manifest.ErrUnfit) {
 		p.leaveOut(e, "left out: "+err.Error())
 		return nil
 	}
@@ -104,7 +104,7 @@ func (p *pass) storePieces(it *item) error {
 	return nil
 }
 
-// carry keeps for the last item of a large file what befell the ones before.
+// carry keeps the state of an item of a large file for the last item of that file.
 func (p *pass) carry(it *item) {
 	if p.large.leftOut == "" {
 		p.large.leftOut = it.leftOut
@@ -127,7 +127,7 @@ func (p *pass) merge(it *item) {
 	p.large = carried{short: -1}
 }
 
-// carried is what befell the items so far of the large file that is being written.
+// carried is state accumulated over the earlier items of the large file that is being written.
 type carried struct {
 	leftOut string
 	short   int64

@@ -1,8 +1,6 @@
 package protocol
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,16 +16,17 @@ type Client struct {
 	LockTimeout time.Duration
 
 	conn    io.ReadWriteCloser
-	lines   *bufio.Scanner
+	lines   *lineReader
+	out     *lineWriter
 	greeted bool
 	broken  error
 	closing sync.Once
 	closed  error
 }
 
-// NewClient speaks over conn, which it closes in Close and when a call is cancelled.
+// NewClient speaks over conn. It closes conn in Close, and when a call is cancelled.
 func NewClient(conn io.ReadWriteCloser) *Client {
-	return &Client{conn: conn, lines: newLines(conn)}
+	return &Client{conn: conn, lines: newLineReader(conn), out: &lineWriter{out: conn}}
 }
 
 // Close ends the conversation; the worker drops what is unfinished.
@@ -36,55 +35,96 @@ func (c *Client) Close() error {
 	return c.closed
 }
 
-// Call sends a request and waits for its answer. Events before the answer go to
-// emit, which may be nil. When ctx ends the conversation ends with it: the
-// worker stops and drops what is unfinished.
-func (c *Client) Call(ctx context.Context, r Request, emit func(Event)) (Result, error) {
-	if c.broken != nil {
-		return Result{}, c.broken
+// call asks for an operation and decodes its result. Events before the result go to emit, which may be nil.
+func call[R any](ctx context.Context, c *Client, a Arguments, emit func(Event)) (R, error) {
+	return callWith[R](ctx, c, a, Streams{}, emit)
+}
+
+// callWith is call with bytes that go along.
+func callWith[R any](ctx context.Context, c *Client, a Arguments, s Streams, emit func(Event)) (R, error) {
+	var result R
+	encoded, err := c.ask(ctx, a, s, emit)
+	if err != nil {
+		return result, err
 	}
-	r.LockTimeoutMillis = c.LockTimeout.Milliseconds()
-	if err := r.Validate(); err != nil {
-		return Result{}, err
+	if err := json.Unmarshal(encoded, &result); err != nil {
+		c.broken = fmt.Errorf("decode the worker's answer to %q: %w", a.Op(), err)
+		return result, c.broken
+	}
+	return result, nil
+}
+
+// ask sends a request and waits for its answer. When ctx ends the conversation ends with it: the worker stops and
+// drops what is unfinished.
+func (c *Client) ask(ctx context.Context, a Arguments, s Streams, emit func(Event)) (json.RawMessage, error) {
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	if err := a.validate(); err != nil {
+		return nil, fmt.Errorf("request %q: %w", a.Op(), err)
 	}
 	if err := ctx.Err(); err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	bytes := newStream(c.sendFrame)
+	stop := context.AfterFunc(ctx, func() {
+		_ = c.Close()
+		bytes.fail(ctx.Err())
+	})
 	defer stop()
-	result, err := c.exchange(r, emit)
+	r := Request{LockTimeoutMillis: c.LockTimeout.Milliseconds(), Sends: s.In != nil, Arguments: a}
+	result, err := c.exchange(r, bytes, s, emit)
 	if err == nil {
 		return result, nil
 	}
 	if canceled := ctx.Err(); canceled != nil {
 		c.broken = canceled
-		return Result{}, canceled
+		return nil, canceled
 	}
 	if _, ok := errors.AsType[*Error](err); !ok {
 		c.broken = fmt.Errorf("talk to worker: %w", err)
-		return Result{}, c.broken
+		return nil, c.broken
 	}
-	return Result{}, err
+	return nil, err
 }
 
-func (c *Client) exchange(r Request, emit func(Event)) (Result, error) {
+func (c *Client) sendFrame(f Frame, chunk []byte) error {
+	return c.out.write(struct {
+		Frame Frame `json:"frame"`
+	}{f}, chunk)
+}
+
+func (c *Client) exchange(r Request, bytes *stream, s Streams, emit func(Event)) (json.RawMessage, error) {
 	if err := c.greet(); err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	if err := writeLine(c.conn, r); err != nil {
-		return Result{}, err
+	if err := c.out.write(r, nil); err != nil {
+		return nil, err
 	}
+	copying := c.copy(bytes, s)
+	result, err := c.answer(bytes, s, emit)
+	return result, copying.finish(err)
+}
+
+// answer reads what the worker says until it answers.
+func (c *Client) answer(bytes *stream, s Streams, emit func(Event)) (json.RawMessage, error) {
 	for {
 		e, err := c.next()
 		switch {
 		case err != nil:
-			return Result{}, err
+			return nil, err
 		case e.Type == TypeResult:
-			return *e.Result, nil
+			return e.Result, nil
 		case e.Type == TypeError:
-			return Result{}, e.Error
+			return nil, e.Error
 		case e.Type == TypeHello:
-			return Result{}, errors.New("unexpected hello")
+			return nil, errors.New("unexpected hello")
+		case e.Type == TypeFrame && e.Frame.Taken == 0 && s.Out == nil:
+			return nil, errors.New("bytes come that nobody asked for")
+		case e.Type == TypeFrame:
+			if err := c.lines.frame(*e.Frame, bytes); err != nil {
+				return nil, asLost(err)
+			}
 		case emit != nil:
 			emit(e)
 		}
@@ -114,125 +154,17 @@ func (c *Client) greet() error {
 }
 
 func (c *Client) next() (Event, error) {
-	if !c.lines.Scan() {
-		if err := c.lines.Err(); err != nil {
-			return Event{}, err
-		}
-		return Event{}, errLost
-	}
-	return decodeEvent(c.lines.Bytes())
-}
-
-// Begin opens a backup.
-func (c *Client) Begin(ctx context.Context, r BeginRequest, emit func(Event)) error {
-	_, err := c.Call(ctx, Request{Op: OpBegin, Begin: &r}, emit)
-	return err
-}
-
-// Pass reads what changed since the pass before.
-func (c *Client) Pass(ctx context.Context, mode Mode, emit func(Event)) (PassResult, error) {
-	return answer(c, ctx, Request{Op: OpPass, Pass: &PassRequest{Mode: mode}}, emit, func(r Result) *PassResult { return r.Pass })
-}
-
-// Publish makes the backup durable and visible.
-func (c *Client) Publish(ctx context.Context, r PublishRequest, emit func(Event)) (PublishResult, error) {
-	return answer(c, ctx, Request{Op: OpPublish, Publish: &r}, emit, func(r Result) *PublishResult { return r.Publish })
-}
-
-// Discard drops the backup.
-func (c *Client) Discard(ctx context.Context) error {
-	_, err := c.Call(ctx, Request{Op: OpDiscard}, nil)
-	return err
-}
-
-// Check says whether Restore could be done.
-func (c *Client) Check(ctx context.Context, r CheckRequest) error {
-	_, err := c.Call(ctx, Request{Op: OpCheck, Check: &r}, nil)
-	return err
-}
-
-// Secure makes sure that a restore can be undone.
-func (c *Client) Secure(ctx context.Context, r SecureRequest, emit func(Event)) (SecureResult, error) {
-	return answer(c, ctx, Request{Op: OpSecure, Secure: &r}, emit, func(r Result) *SecureResult { return r.Secure })
-}
-
-// Restore makes a volume what it was.
-func (c *Client) Restore(ctx context.Context, r RestoreRequest, emit func(Event)) (RestoreResult, error) {
-	return answer(c, ctx, Request{Op: OpRestore, Restore: &r}, emit, func(r Result) *RestoreResult { return r.Restore })
-}
-
-// Verify checks every byte of the snapshots.
-func (c *Client) Verify(ctx context.Context, r VerifyRequest, emit func(Event)) (VerifyResult, error) {
-	return answer(c, ctx, Request{Op: OpVerify, Verify: &r}, emit, func(r Result) *VerifyResult { return r.Verify })
-}
-
-// Remove deletes snapshots and frees what no other refers to.
-func (c *Client) Remove(ctx context.Context, r RemoveRequest, emit func(Event)) (RemoveResult, error) {
-	return answer(c, ctx, Request{Op: OpRemove, Remove: &r}, emit, func(r Result) *RemoveResult { return r.Remove })
-}
-
-// List hands each entry of an archive to visit.
-func (c *Client) List(ctx context.Context, r ListRequest, visit func(Entry)) (ListResult, error) {
-	emit := func(e Event) {
-		for _, entry := range e.Entries {
-			visit(entry)
-		}
-	}
-	return answer(c, ctx, Request{Op: OpList, List: &r}, emit, func(r Result) *ListResult { return r.List })
-}
-
-// Usage tells what each snapshot holds in the store.
-func (c *Client) Usage(ctx context.Context) (UsageResult, error) {
-	return answer(c, ctx, Request{Op: OpUsage}, nil, func(r Result) *UsageResult { return r.Usage })
-}
-
-// Forget drops the stat caches of volumes that no longer exist.
-func (c *Client) Forget(ctx context.Context, volumes []string) error {
-	_, err := c.Call(ctx, Request{Op: OpForget, Forget: &ForgetRequest{Volumes: volumes}}, nil)
-	return err
-}
-
-// Journal records the journal of an operation, or looks for it.
-func (c *Client) Journal(ctx context.Context, r JournalRequest) error {
-	_, err := c.Call(ctx, Request{Op: OpJournal, Journal: &r}, nil)
-	return err
-}
-
-// answer calls, and takes the part of the result that belongs to the request.
-//
-//nolint:revive // the receiver of a method cannot have type parameters, so c comes before ctx
-func answer[T any](c *Client, ctx context.Context, r Request, emit func(Event), part func(Result) *T) (T, error) {
-	var none T
-	result, err := c.Call(ctx, r, emit)
+	line, err := c.lines.next()
 	if err != nil {
-		return none, err
+		return Event{}, asLost(err)
 	}
-	p := part(result)
-	if p == nil {
-		c.broken = fmt.Errorf("the worker's answer to %q is empty", r.Op)
-		return none, c.broken
-	}
-	return *p, nil
+	return decodeEvent(line)
 }
 
-func newLines(r io.Reader) *bufio.Scanner {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), MaxLine)
-	return lines
-}
-
-func writeLine(w io.Writer, value any) error {
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("encode message: %w", err)
+// asLost says what the end of the worker's stream means.
+func asLost(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errLost
 	}
-	if line.Len() > MaxLine {
-		return fmt.Errorf("message of %d bytes is too long", line.Len())
-	}
-	if _, err := w.Write(line.Bytes()); err != nil {
-		return fmt.Errorf("write message: %w", err)
-	}
-	return nil
+	return err
 }

@@ -40,17 +40,17 @@ func connect(t *testing.T, handle Handler) (*Client, <-chan error) {
 }
 
 func TestCall(t *testing.T) {
-	handle := func(_ context.Context, r Request, emit func(Event)) (Result, error) {
-		emit(Event{Type: TypeProgress, Progress: &Progress{Phase: string(r.Op), Files: 1}})
+	handle := func(_ context.Context, r Request, _ io.ReadWriter, emit func(Event)) (any, error) {
+		emit(Event{Type: TypeProgress, Progress: &Progress{Phase: string(r.Arguments.Op()), Files: 1}})
 		emit(Event{Type: TypeWarning, Warning: &Warning{Path: "\xff\n", Message: "odd"}})
-		return Result{Usage: &UsageResult{Total: 7}}, nil
+		return UsageResult{Total: 7}, nil
 	}
 	c, served := connect(t, handle)
 	for range 3 {
 		var events []Event
-		result, err := c.Call(t.Context(), Request{Op: OpUsage}, func(e Event) { events = append(events, e) })
+		result, err := call[UsageResult](t.Context(), c, UsageRequest{}, func(e Event) { events = append(events, e) })
 		assert.NilError(t, err)
-		assert.Equal(t, result.Usage.Total, int64(7))
+		assert.Equal(t, result.Total, int64(7))
 		assert.DeepEqual(t, events, []Event{
 			{Type: TypeProgress, Progress: &Progress{Phase: "usage", Files: 1}},
 			{Type: TypeWarning, Warning: &Warning{Path: "\xff\n", Message: "odd"}},
@@ -66,8 +66,8 @@ func TestErrorsSurviveThePipe(t *testing.T) {
 		NewerVersion: errdefs.IsFailedPrecondition, Invalid: errdefs.IsInvalidArgument, Canceled: errdefs.IsCanceled, Internal: errdefs.IsInternal,
 	}
 	var class Class
-	c, _ := connect(t, func(context.Context, Request, func(Event)) (Result, error) {
-		return Result{}, &Error{Class: class, Message: "no", Path: "a\xffb", Pack: "p", Offset: 9}
+	c, _ := connect(t, func(context.Context, Request, io.ReadWriter, func(Event)) (any, error) {
+		return nil, &Error{Class: class, Message: "no", Path: "a\xffb", Pack: "p", Offset: 9}
 	})
 	for class = range standards {
 		_, err := c.Usage(t.Context())
@@ -83,11 +83,11 @@ func TestErrorsSurviveThePipe(t *testing.T) {
 func TestCancelEndsTheRequest(t *testing.T) {
 	stopped := make(chan struct{})
 	started := make(chan struct{})
-	c, served := connect(t, func(ctx context.Context, _ Request, _ func(Event)) (Result, error) {
+	c, served := connect(t, func(ctx context.Context, _ Request, _ io.ReadWriter, _ func(Event)) (any, error) {
 		close(started)
 		<-ctx.Done()
 		close(stopped)
-		return Result{}, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -103,7 +103,7 @@ func TestCancelEndsTheRequest(t *testing.T) {
 }
 
 func TestWorkerDies(t *testing.T) {
-	for _, said := range []string{"", `{"type":"hello","hello":{"protocol":1}}` + "\n", "not JSON\n", `{"type":"result"}` + "\n"} {
+	for _, said := range []string{"", `{"type":"hello","hello":{"protocol":2}}` + "\n", "not JSON\n", `{"type":"result"}` + "\n"} {
 		near, far := net.Pipe()
 		done := make(chan struct{})
 		go func() {
@@ -125,36 +125,74 @@ func TestOtherVersion(t *testing.T) {
 		io.Reader
 		io.Writer
 		io.Closer
-	}{strings.NewReader(`{"type":"hello","hello":{"protocol":2}}` + "\n"), io.Discard, io.NopCloser(nil)}
+	}{strings.NewReader(`{"type":"hello","hello":{"protocol":3}}` + "\n"), io.Discard, io.NopCloser(nil)}
 	_, err := NewClient(conn).Usage(t.Context())
 	var version *VersionError
 	assert.Assert(t, errors.As(err, &version), "%v", err)
-	assert.Equal(t, version.Worker, 2)
+	assert.Equal(t, version.Worker, 3)
 	assert.Assert(t, errdefs.IsFailedPrecondition(err))
 }
 
 func TestBadRequests(t *testing.T) {
-	in := strings.Join([]string{
-		`{`, `[]`, `{"op":"begin"}`, `{"op":"unknown"}`, `{"op":"usage","begin":{}}`, `{"op":"pass","pass":{"mode":"asleep"}}`,
-		`{"op":"usage"}`,
-	}, "\n") + "\n"
-	answered := 0
-	var out bytes.Buffer
-	reader, writer := io.Pipe()
-	handle := func(context.Context, Request, func(Event)) (Result, error) {
-		answered++
-		return Result{}, writer.Close()
+	for line, want := range map[string]string{
+		`{`:                               "decode request",
+		`[]`:                              "decode request",
+		`{"op":"begin"}`:                  `request \"begin\" without its arguments`,
+		`{"op":"usage","arguments":null}`: `request \"usage\" without its arguments`,
+		`{"op":"unknown","arguments":{}}`: `request \"unknown\" is unknown`,
+		`{"op":"usage","arguments":{"mounts":[]}}`:    `request \"usage\" with other arguments`,
+		`{"op":"begin","arguments":{"mounts":7}}`:     `request \"begin\" with other arguments`,
+		`{"op":"pass","arguments":{"mode":"asleep"}}`: `request \"pass\": mode \"asleep\"`,
+		`{"op":"journal","arguments":{"act":"x"}}`:    `request \"journal\": act \"x\"`,
+	} {
+		var out bytes.Buffer
+		reader, writer := io.Pipe()
+		answered := 0
+		handle := func(context.Context, Request, io.ReadWriter, func(Event)) (any, error) {
+			answered++
+			return None{}, writer.Close()
+		}
+		go func() { _, _ = io.WriteString(writer, line+"\n"+`{"op":"usage","arguments":{}}`+"\n") }()
+		assert.NilError(t, Serve(t.Context(), reader, &out, handle, describeAll))
+		assert.Equal(t, answered, 1, line) // it goes on
+		assert.Assert(t, strings.Contains(out.String(), `"type":"error","error":{"class":"invalid","message":"`+want), "%s: %s", line, out.String())
 	}
-	go func() { _, _ = io.WriteString(writer, in) }()
-	assert.NilError(t, Serve(t.Context(), reader, &out, handle, describeAll))
-	assert.Equal(t, answered, 1)
-	assert.Equal(t, strings.Count(out.String(), `"type":"error","error":{"class":"invalid"`), 6, out.String())
+}
+
+// Every operation can be asked for, and what its arguments say arrives.
+func TestArgumentsArrive(t *testing.T) {
+	filled := map[Op]Arguments{
+		OpBegin:   BeginRequest{Snapshot: "s", Mounts: []Mount{{Number: 1, Volume: "v"}}},
+		OpPass:    PassRequest{Mode: Frozen},
+		OpPublish: PublishRequest{Engine: "e", ImageStore: "i", Container: "c", ContainerName: "n"},
+		OpDiscard: DiscardRequest{},
+		OpCheck:   CheckRequest{Snapshot: "s", Archive: 1, Root: "r", Mount: &Mount{Number: 2}, Beside: true},
+		OpSecure:  SecureRequest{Now: ArchiveRef{Snapshot: "s"}, Next: ArchiveRef{Archive: 3, Root: "r"}, Mount: Mount{Volume: "v"}},
+		OpRestore: RestoreRequest{Snapshot: "s", Archive: 1, Root: "r", Mount: Mount{Number: 1}, DryRun: true},
+		OpVerify:  VerifyRequest{Snapshots: []VerifySnapshot{{Snapshot: "s", Roots: map[int]string{1: "r"}}}},
+		OpRemove:  RemoveRequest{Snapshots: []Claim{{Snapshot: "s"}}, Seen: &Seen{Engine: "e", Snapshots: []string{}}},
+		OpList:    ListRequest{Snapshot: "s", Archive: 1, Root: "r"},
+		OpUsage:   UsageRequest{},
+		OpForget:  ForgetRequest{Volumes: []string{"v"}},
+		OpJournal: JournalRequest{Act: RecordJournal, Worker: "w", Text: "t"},
+	}
+	var got Arguments
+	c, _ := connect(t, func(_ context.Context, r Request, _ io.ReadWriter, _ func(Event)) (any, error) {
+		got = r.Arguments
+		return None{}, nil
+	})
+	for _, op := range Operations() {
+		assert.Assert(t, filled[op] != nil, "%s is not tried", op)
+		_, err := call[None](t.Context(), c, filled[op], nil)
+		assert.NilError(t, err)
+		assert.DeepEqual(t, got, filled[op])
+	}
 }
 
 func TestLinesAreBounded(t *testing.T) {
 	endless := io.MultiReader(strings.NewReader(`{"op":"`), endlessReader{})
 	err := Serve(t.Context(), endless, io.Discard, nil, describeAll)
-	assert.ErrorContains(t, err, "token too long")
+	assert.ErrorContains(t, err, "a line of more than 16777216 bytes")
 	mounts := make([]Mount, MaxItems+1)
 	c, _ := connect(t, nil)
 	assert.Assert(t, errdefs.IsInvalidArgument(c.Begin(t.Context(), BeginRequest{Mounts: mounts}, nil)))
@@ -180,29 +218,35 @@ func TestPathsAreBytes(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add([]byte(`{"op":"begin","begin":{"snapshot":"s","mounts":[{"number":1,"volume":"v"}]}}`))
-	f.Add([]byte(`{"op":"restore","restore":{"snapshot":"s","archive":1,"root":"00","mount":{"number":1},"dry_run":true}}`))
-	f.Add([]byte(`{"op":"remove","remove":{"snapshots":["a"],"existing":[]}}`))
+	f.Add([]byte(`{"op":"begin","arguments":{"snapshot":"s","mounts":[{"number":1,"volume":"v"}]}}`))
+	f.Add([]byte(`{"op":"restore","arguments":{"snapshot":"s","archive":1,"root":"00","mount":{"number":1},"dry_run":true}}`))
+	f.Add([]byte(`{"op":"remove","sends":true,"arguments":{"snapshots":[{"snapshot":"a"}],"seen":{"engine":"e"}}}`))
+	f.Add([]byte(`{"frame":{"length":7}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		r, err := decodeRequest(line)
+		said, err := decodeLine(line)
 		if err != nil {
 			assert.ErrorIs(t, err, Invalid)
 			return
 		}
+		if said.frame != nil {
+			_ = said.frame.validate()
+			return
+		}
 		var again bytes.Buffer
-		assert.NilError(t, writeLine(&again, r))
-		same, err := decodeRequest(again.Bytes())
+		assert.NilError(t, writeLine(&again, said.request, nil))
+		same, err := decodeLine(again.Bytes())
 		assert.NilError(t, err)
-		assert.DeepEqual(t, same, r)
+		assert.DeepEqual(t, same.request, said.request)
 	})
 }
 
 func FuzzEvent(f *testing.F) {
 	for _, e := range []Event{
-		{Type: TypeHello, Hello: &Hello{Protocol: 1}},
+		{Type: TypeHello, Hello: &Hello{Protocol: 2}},
 		{Type: TypeWarning, Warning: &Warning{Path: "\xff", Message: "m"}},
 		{Type: TypeError, Error: &Error{Class: Damaged, Message: "m", Path: `"`, Offset: 3}},
-		{Type: TypeResult, Result: &Result{Restore: &RestoreResult{Changes: []EntryChange{{Change: Created, Path: "p"}}}}},
+		{Type: TypeResult, Result: json.RawMessage(`{"changes":[{"change":"create","path":"p"}]}`)},
+		{Type: TypeFrame, Frame: &Frame{Length: 3}},
 		{Type: TypeEntries, Entries: []Entry{{Path: "p", Kind: "f"}}},
 	} {
 		line, err := json.Marshal(e)
@@ -218,7 +262,7 @@ func FuzzEvent(f *testing.F) {
 			_ = fmt.Sprint(e.Error, errdefs.IsNotFound(e.Error))
 		}
 		var again bytes.Buffer
-		assert.NilError(t, writeLine(&again, e))
+		assert.NilError(t, writeLine(&again, e, nil))
 		_, err = decodeEvent(again.Bytes())
 		assert.NilError(t, err)
 	})

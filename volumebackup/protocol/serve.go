@@ -6,23 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 )
 
-// Handler answers one request. It returns soon after ctx ends.
-type Handler func(ctx context.Context, r Request, emit func(Event)) (Result, error)
+// Handler answers one request, and returns soon after ctx ends. Its result is encoded as JSON. bytes reads what the
+// client sends and writes to the client; both end when the handler returns.
+type Handler func(ctx context.Context, r Request, bytes io.ReadWriter, emit func(Event)) (any, error)
 
-// Serve is the worker's end: it greets, then answers each request from in with
-// handle until in ends or ctx does. Errors of handle become error events; describe gives them their class.
-// When in ends in the middle of a request, that request's ctx ends.
+// Serve is the worker's end: it greets, then answers each request from in with handle until in ends or ctx does.
+// Errors of handle become error events; describe gives them their class. When in ends in the middle of a request, that
+// request's ctx ends.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, handle Handler, describe func(error) *Error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &eventWriter{out: out}
-	if err := w.write(Event{Type: TypeHello, Hello: &Hello{Protocol: Version}}); err != nil {
+	w := &lineWriter{out: out}
+	if err := w.write(Event{Type: TypeHello, Hello: &Hello{Protocol: Version}}, nil); err != nil {
 		return err
 	}
-	requests := readRequests(ctx, in, cancel)
+	requests := readRequests(ctx, in, w, cancel)
 	for {
 		select {
 		case <-ctx.Done():
@@ -31,7 +31,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, handle Handler, des
 			if !ok {
 				return endOf(ctx)
 			}
-			if err := w.write(serveOne(ctx, r, handle, describe, w)); err != nil {
+			if err := w.write(serveOne(ctx, r, handle, describe, w), nil); err != nil {
 				return err
 			}
 		}
@@ -46,71 +46,83 @@ func endOf(ctx context.Context) error {
 	return nil
 }
 
-// incoming is a request, or why the line is none.
+// incoming is a request with its bytes, or why the line is none.
 type incoming struct {
 	request Request
+	bytes   *stream
 	err     error
 }
 
 // serveOne answers one request.
-func serveOne(ctx context.Context, in incoming, handle Handler, describe func(error) *Error, w *eventWriter) Event {
+func serveOne(ctx context.Context, in incoming, handle Handler, describe func(error) *Error, w *lineWriter) Event {
 	if in.err != nil {
 		return Event{Type: TypeError, Error: describe(in.err)}
 	}
-	result, err := handle(ctx, in.request, func(e Event) { _ = w.write(e) })
+	stop := context.AfterFunc(ctx, func() { in.bytes.fail(asCutOff(context.Cause(ctx))) })
+	defer stop()
+	result, err := handle(ctx, in.request, in.bytes, func(e Event) { _ = w.write(e, nil) })
+	in.bytes.finish()
+	var encoded json.RawMessage
+	if err == nil {
+		encoded, err = json.Marshal(result)
+	}
 	if err != nil {
 		return Event{Type: TypeError, Error: describe(err)}
 	}
-	return Event{Type: TypeResult, Result: &result}
+	return Event{Type: TypeResult, Result: encoded}
 }
 
-// readRequests reads ahead, so that the end of in is noticed while a request is
-// being answered. A read that does not return when ctx ends is left behind.
-func readRequests(ctx context.Context, in io.Reader, cancel context.CancelCauseFunc) <-chan incoming {
+// asCutOff keeps the end of the client from looking like the end of its bytes.
+func asCutOff(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// readRequests reads on while a request is being answered: it notices the end of in, and takes the bytes of the
+// request. A read that does not return when ctx ends is left behind.
+func readRequests(ctx context.Context, in io.Reader, w *lineWriter, cancel context.CancelCauseFunc) <-chan incoming {
 	requests := make(chan incoming)
 	go func() {
 		defer close(requests)
-		lines := newLines(in)
-		for lines.Scan() {
-			r, err := decodeRequest(lines.Bytes())
-			select {
-			case requests <- incoming{r, err}:
-			case <-ctx.Done():
-				return
-			}
-		}
-		if err := lines.Err(); err != nil {
-			cancel(fmt.Errorf("read request: %w", err))
+		err := readLines(ctx, newLineReader(in), w, requests)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			cancel(io.EOF)
 			return
 		}
-		cancel(io.EOF)
+		cancel(fmt.Errorf("read request: %w", err))
 	}()
 	return requests
 }
 
-func decodeRequest(line []byte) (Request, error) {
-	var r Request
-	if err := json.Unmarshal(line, &r); err != nil {
-		return Request{}, &Error{Class: Invalid, Message: fmt.Sprintf("decode request: %v", err)}
+// readLines hands on each request, and gives its bytes to its stream.
+func readLines(ctx context.Context, lines *lineReader, w *lineWriter, requests chan<- incoming) error {
+	send := func(f Frame, chunk []byte) error { return w.write(Event{Type: TypeFrame, Frame: &f}, chunk) }
+	var bytes *stream // of the last request
+	for {
+		line, err := lines.next()
+		if err != nil {
+			return err
+		}
+		said, err := decodeLine(line)
+		if said.frame != nil {
+			if bytes == nil {
+				return errors.New("bytes come without a request")
+			}
+			if err := lines.frame(*said.frame, bytes); err != nil {
+				return err
+			}
+			continue
+		}
+		if err == nil {
+			bytes = newStream(send)
+			bytes.ended = !said.request.Sends
+		}
+		select {
+		case requests <- incoming{said.request, bytes, err}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	if err := r.Validate(); err != nil {
-		return Request{}, &Error{Class: Invalid, Message: err.Error()}
-	}
-	return r, nil
-}
-
-// eventWriter lets several goroutines emit. After an error it stays silent.
-type eventWriter struct {
-	mu  sync.Mutex
-	out io.Writer
-	err error
-}
-
-func (w *eventWriter) write(e Event) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err == nil {
-		w.err = writeLine(w.out, e)
-	}
-	return w.err
 }

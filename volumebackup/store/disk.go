@@ -9,12 +9,13 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// disk is every way in which a store changes what is on disk, so that tests
-// can make the n-th change fail.
+// disk has every function that changes something on disk, so that tests can make the n-th change fail.
 type disk struct {
-	// fault, if set, is asked before each change; its error is the change's.
+	// fault, if set, is called before each change. If it returns an error, the change fails with it.
 	fault func(op, path string) error
 }
 
@@ -101,7 +102,7 @@ func (d *disk) publish(from, to string) error {
 	return nil
 }
 
-// place gives a file its name, which must be free, on filesystems that cannot link as well.
+// place gives a file its name, which must be free. It also works on filesystems that cannot link.
 func (d *disk) place(from, to string) error {
 	err := d.link(from, to)
 	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
@@ -132,7 +133,7 @@ func (d *disk) link(from, to string) error {
 	return os.Link(from, to)
 }
 
-// remove removes a file or an empty directory; that it is not there is fine.
+// remove removes a file or an empty directory, if it is there.
 func (d *disk) remove(path string) error {
 	if err := d.may("remove", path); err != nil {
 		return err
@@ -185,7 +186,7 @@ func (d *disk) replace(path, temporary string, content []byte) (err error) {
 
 // zero makes a part of a file read as zeros, and frees it where whole blocks of
 // the filesystem allow that.
-func (d *disk) zero(f *os.File, part Range) error {
+func (d *disk) zero(f *os.File, part manifest.Range) error {
 	if err := d.may("punch", f.Name()); err != nil {
 		return err
 	}

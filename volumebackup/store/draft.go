@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // Draft is a snapshot that is being made. Nothing of it is visible before it is published.
@@ -30,12 +30,12 @@ type draftArchive struct {
 	pack      *PackWriter
 	manifests int    // how many were begun; each pass writes one
 	finished  string // path of the last one that is complete
-	summary   Summary
-	packs     []PackID // that the manifest refers to
-	revised   bool     // a pass has found other content than the one before
+	summary   manifest.Summary
+	packs     []manifest.PackID // that the manifest refers to
+	revised   bool              // a pass has found other content than the one before
 }
 
-// Begin starts a snapshot. It keeps the store's contents from being removed until it ends.
+// Begin starts a snapshot. Until the draft ends, nobody can remove anything from the store.
 func (s *Store) Begin(ctx context.Context, id string) (*Draft, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (d *Draft) makeDir() error {
 	if _, err := os.Lstat(d.store.path("snapshots", d.id)); err == nil {
 		return d.exists()
 	}
-	for n := range maxArchive {
+	for n := range manifest.MaxArchive {
 		dir := d.store.path("tmp", d.id+"-"+strconv.Itoa(n))
 		err := d.store.disk.may("mkdir", dir)
 		if err == nil {
@@ -80,10 +80,10 @@ func (d *Draft) exists() error {
 func (d *Draft) archive(n int) *draftArchive {
 	a, ok := d.archives[n]
 	if !ok {
-		name := packName(d.id, n)
+		name := manifest.PackName(d.id, n)
 		a = &draftArchive{pack: &PackWriter{
 			path: filepath.Join(d.dir, strconv.Itoa(n)+".tar"),
-			disk: &d.store.disk, id: d.store.packs.id(name), name: name,
+			disk: &d.store.disk, id: d.store.packs.ID(name), name: name,
 		}}
 		d.archives[n] = a
 	}
@@ -94,7 +94,7 @@ func (d *Draft) archive(n int) *draftArchive {
 func (d *Draft) Pack(n int) *PackWriter { return d.archive(n).pack }
 
 // Manifest returns the manifest that the last pass over archive n wrote, or nil.
-func (d *Draft) Manifest(n int) (*ManifestReader, error) {
+func (d *Draft) Manifest(n int) (*Manifest, error) {
 	a := d.archive(n)
 	if a.finished == "" {
 		return nil, nil //nolint:nilnil // no manifest is no error
@@ -102,30 +102,29 @@ func (d *Draft) Manifest(n int) (*ManifestReader, error) {
 	return d.store.openCache(a.finished)
 }
 
-// WriteManifest has write fill a new manifest for archive n. It takes the place of
-// the one before if all goes well.
-func (d *Draft) WriteManifest(n int, write func(*ManifestWriter) error) (Summary, error) {
+// WriteManifest calls write to fill a new manifest for archive n. If all goes well, it replaces the one before.
+func (d *Draft) WriteManifest(n int, write func(*manifest.Writer) error) (manifest.Summary, error) {
 	if err := checkArchive(n); err != nil {
-		return Summary{}, err
+		return manifest.Summary{}, err
 	}
 	a := d.archive(n)
 	path := filepath.Join(d.dir, fmt.Sprintf("%d.man.%d", n, a.manifests))
 	a.manifests++
-	var packs []PackID
-	summary, err := d.store.writeManifest(path, func(w *ManifestWriter) error {
+	var packs []manifest.PackID
+	summary, err := d.store.writeManifest(path, func(w *manifest.Writer) error {
 		err := write(w)
-		packs = slices.Collect(maps.Keys(w.places))
+		packs = w.Packs()
 		return err
 	})
 	if err != nil {
-		return Summary{}, errors.Join(err, d.store.disk.remove(path))
+		return manifest.Summary{}, errors.Join(err, d.store.disk.remove(path))
 	}
 	old := a.finished
 	a.revised = a.revised || old != "" && summary.Root != a.summary.Root
 	a.finished, a.summary, a.packs = path, summary, packs
 	if old != "" {
 		if err := d.store.disk.remove(old); err != nil {
-			return Summary{}, fmt.Errorf("write manifest: %w", err)
+			return manifest.Summary{}, fmt.Errorf("write manifest: %w", err)
 		}
 	}
 	return summary, nil
@@ -138,38 +137,38 @@ func (d *Draft) Grown(n int) (int64, error) {
 	if a.finished == "" {
 		return a.pack.offset, nil
 	}
-	manifest, err := os.Stat(a.finished)
+	info, err := os.Stat(a.finished)
 	if err != nil {
 		return 0, fmt.Errorf("look at manifest: %w", err)
 	}
-	return a.pack.offset + manifest.Size(), nil
+	return a.pack.offset + info.Size(), nil
 }
 
 // writeManifest writes a manifest to path, without syncing it.
-func (s *Store) writeManifest(path string, write func(*ManifestWriter) error) (Summary, error) {
+func (s *Store) writeManifest(path string, write func(*manifest.Writer) error) (manifest.Summary, error) {
 	f, err := s.disk.create(path)
 	if err != nil {
-		return Summary{}, fmt.Errorf("create manifest: %w", err)
+		return manifest.Summary{}, fmt.Errorf("create manifest: %w", err)
 	}
-	w, err := newManifestWriter(f, s.packs)
+	w, err := manifest.NewWriter(f, s.packs)
 	if err != nil {
-		return Summary{}, errors.Join(err, f.Close())
+		return manifest.Summary{}, errors.Join(err, f.Close())
 	}
 	if err := write(w); err != nil {
-		return Summary{}, errors.Join(err, f.Close())
+		return manifest.Summary{}, errors.Join(err, f.Close())
 	}
-	summary, err := w.finish()
+	summary, err := w.Finish()
 	return summary, errors.Join(err, f.Close())
 }
 
 // Published describes an archive of a new snapshot.
 type Published struct {
-	Summary
+	manifest.Summary
 	Stored int64 // what the store grew by
 }
 
-// Publish makes the snapshot durable, then visible, and gives each volume its new head. It
-// fails if a pack of an earlier snapshot is not, or no more, what the draft relies on.
+// Publish makes the snapshot durable, then visible, and gives each volume its new head. It fails if a pack of an
+// earlier snapshot that the draft refers to is missing or has changed.
 func (d *Draft) Publish(volumes map[int]string) (map[int]Published, error) {
 	if err := d.checkPacks(); err != nil {
 		return nil, err
@@ -192,8 +191,8 @@ func (d *Draft) Publish(volumes map[int]string) (map[int]Published, error) {
 		return nil, err
 	}
 	for n, volume := range volumes {
-		manifest := d.store.path("snapshots", d.id, strconv.Itoa(n)+".man")
-		if err := d.store.linkHead(volume, manifest); err != nil {
+		path := d.store.path("snapshots", d.id, strconv.Itoa(n)+".man")
+		if err := d.store.linkHead(volume, path); err != nil {
 			return nil, err
 		}
 	}
@@ -204,7 +203,7 @@ func (d *Draft) Publish(volumes map[int]string) (map[int]Published, error) {
 
 // checkPacks looks at the packs of earlier snapshots that the draft refers to.
 func (d *Draft) checkPacks() error {
-	own, checked := map[PackID]bool{}, map[PackID]bool{}
+	own, checked := map[manifest.PackID]bool{}, map[manifest.PackID]bool{}
 	for _, a := range d.archives {
 		own[a.pack.id] = true
 	}
@@ -245,8 +244,8 @@ func (d *Draft) finish(n int, a *draftArchive) (int64, error) {
 	if err := d.store.disk.syncFile(final); err != nil {
 		return 0, err
 	}
-	manifest, err := allocated(final)
-	return stored + manifest, err
+	more, err := allocated(final)
+	return stored + more, err
 }
 
 // dropSuperseded frees what an earlier pass stored and the last one read anew.

@@ -10,29 +10,32 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// OpenHead opens the manifest that a volume last matched, or returns nil. Pieces that are
-// no longer stored, or in a pack that is not what it was, have no location, and their files are unsettled.
-func (s *Store) OpenHead(volume string) (*ManifestReader, error) {
+// OpenHead opens the manifest that a volume last matched, or returns nil. A piece that is not stored any more, or is
+// in a pack that has changed, has no location, and its file is unsettled.
+func (s *Store) OpenHead(volume string) (*Manifest, error) {
 	return s.openHead(s.headPath(volume))
 }
 
-func (s *Store) openHead(path string) (*ManifestReader, error) {
-	r, err := s.openCache(path)
+func (s *Store) openHead(path string) (*Manifest, error) {
+	m, err := s.openCache(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil //nolint:nilnil // no head is no error
 	}
 	if err != nil {
 		return nil, err
 	}
-	for i, id := range r.packs {
+	for _, id := range slices.Clone(m.Packs()) {
 		if damaged, ok := errors.AsType[*DamagedError](s.seen.check(s, id)); ok {
-			r.packs[i] = 0
-			r.lost = append(r.lost, damaged)
+			m.reader.DropPack(id)
+			m.lost = append(m.lost, damaged)
 		}
 	}
-	return r, nil
+	return m, nil
 }
 
 // DropHead makes the store forget what a volume holds, before the volume is changed.
@@ -62,12 +65,12 @@ func (s *Store) Forget(volume string) error {
 	return s.disk.remove(filepath.Dir(s.headPath(volume)))
 }
 
-// WriteHead has write fill a new head for a volume, which takes effect if all goes well.
-func (s *Store) WriteHead(volume string, write func(*ManifestWriter) error) error {
+// WriteHead calls write to fill a new head for a volume. The head takes effect if all goes well.
+func (s *Store) WriteHead(volume string, write func(*manifest.Writer) error) error {
 	return s.writeHead(s.headPath(volume), write)
 }
 
-func (s *Store) writeHead(path string, write func(*ManifestWriter) error) error {
+func (s *Store) writeHead(path string, write func(*manifest.Writer) error) error {
 	temporary := s.temporary("head")
 	_, err := s.writeManifest(temporary, write)
 	if err == nil {
@@ -82,13 +85,13 @@ func (s *Store) writeHead(path string, write func(*ManifestWriter) error) error 
 	return s.disk.syncDir(filepath.Dir(path))
 }
 
-// linkHead makes a published manifest the head of a volume. It is not synced: an
-// older head that a crash brings back is still true, if less useful.
-func (s *Store) linkHead(volume, manifest string) error {
+// linkHead makes a published manifest the head of a volume. It does not sync: an older head that a crash brings back
+// is still true, only less useful.
+func (s *Store) linkHead(volume, published string) error {
 	temporary := s.temporary("head")
-	err := s.disk.link(manifest, temporary)
+	err := s.disk.link(published, temporary)
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, errors.ErrUnsupported) { // a filesystem without hard links
-		err = s.copyFile(manifest, temporary)
+		err = s.copyFile(published, temporary)
 	}
 	if err != nil {
 		return fmt.Errorf("make head of %s: %w", volume, err)

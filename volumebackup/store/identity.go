@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// packHeader is what a pack begins with: a comment for tar that holds the pack's name and
-// length, so that a look at one place shows that a pack is whole and the one that is meant.
+// packHeader is the length of the beginning of a pack: a comment for tar that holds the pack's name and length.
+// Reading it is enough to see that a pack is whole and the one that is meant.
 const packHeader = 2 * tarBlock
 
 // packDigits is how many digits the length has.
@@ -58,8 +60,8 @@ func statedLength(header []byte) (int64, bool) {
 	return length, err == nil && length >= 0
 }
 
-// checkPack tells why a pack is not what it was, as far as that shows without reading what is in it.
-func (s *Store) checkPack(id PackID) error {
+// checkPack tells why a pack is missing, cut short or another one. It does not read the pieces.
+func (s *Store) checkPack(id manifest.PackID) error {
 	f, err := openRegular(s.packPath(id), os.O_RDONLY)
 	if err != nil {
 		return s.damagedPack(id, err)
@@ -67,12 +69,12 @@ func (s *Store) checkPack(id PackID) error {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil {
-		err = checkIdentity(f, info.Size(), s.packs.name(id))
+		err = checkIdentity(f, info.Size(), s.packs.Name(id))
 	}
 	return s.damagedPack(id, err)
 }
 
-func (s *Store) damagedPack(id PackID, err error) error {
+func (s *Store) damagedPack(id manifest.PackID, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -87,26 +89,26 @@ func (s *Store) damagedPack(id PackID, err error) error {
 // packChecks remembers which packs were looked at while the store is open.
 type packChecks struct {
 	mu    sync.Mutex
-	found map[PackID]error
+	found map[manifest.PackID]error
 }
 
 // check looks at a pack the first time that it is asked for.
-func (c *packChecks) check(s *Store, id PackID) error {
+func (c *packChecks) check(s *Store, id manifest.PackID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err, ok := c.found[id]
 	if !ok {
 		err = s.checkPack(id)
 		if c.found == nil {
-			c.found = map[PackID]error{}
+			c.found = map[manifest.PackID]error{}
 		}
 		c.found[id] = err
 	}
 	return err
 }
 
-// forget has a pack looked at again.
-func (c *packChecks) forget(id PackID) {
+// forget makes the next check look at a pack again.
+func (c *packChecks) forget(id manifest.PackID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.found, id)

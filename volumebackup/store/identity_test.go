@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // packDamages are ways in which a pack can stop being what it was without a byte of its content being read.
@@ -65,9 +67,9 @@ func TestHeadForgetsLostPacks(t *testing.T) {
 			publish(t, s, "last", nil, first[0], other[0])
 			d, err := s.Begin(t.Context(), "late")
 			assert.NilError(t, err)
-			_, err = d.WriteManifest(0, func(w *ManifestWriter) error {
-				assert.NilError(t, w.Append(&Entry{Kind: Directory}))
-				return w.Append(&Entry{Path: "a", Kind: Regular, Size: int64(first[1].Length), Pieces: first[1:2]})
+			_, err = d.WriteManifest(0, func(w *manifest.Writer) error {
+				assert.NilError(t, w.Append(&manifest.Entry{Kind: manifest.Directory}))
+				return w.Append(&manifest.Entry{Path: "a", Kind: manifest.Regular, Size: int64(first[1].Length), Pieces: first[1:2]})
 			})
 			assert.NilError(t, err)
 			damage(t, s.packPath(first[0].At.Pack), s.packPath(other[0].At.Pack))
@@ -84,7 +86,7 @@ func TestHeadForgetsLostPacks(t *testing.T) {
 			assert.Equal(t, len(head.LostPacks()), 1)
 			assert.Equal(t, head.LostPacks()[0].Pack, "snapshots/first/0.tar")
 			known := 0
-			assert.NilError(t, head.Each(func(e *Entry) error {
+			assert.NilError(t, head.Each(func(e *manifest.Entry) error {
 				for _, p := range e.Pieces {
 					if p.At.Pack != 0 {
 						known++
@@ -148,13 +150,13 @@ func BenchmarkCheckPack(b *testing.B) {
 	d, err := s.Begin(b.Context(), "id")
 	assert.NilError(b, err)
 	p := content("text")
-	_, err = d.Pack(0).Add("file", true, &p, Timestamp{}, Raw, []byte("text"))
+	_, err = d.Pack(0).Add("file", true, &p, manifest.Timestamp{}, manifest.Raw, []byte("text"))
 	assert.NilError(b, err)
-	_, err = d.WriteManifest(0, func(w *ManifestWriter) error { return w.Append(&Entry{Kind: Directory}) })
+	_, err = d.WriteManifest(0, func(w *manifest.Writer) error { return w.Append(&manifest.Entry{Kind: manifest.Directory}) })
 	assert.NilError(b, err)
 	_, err = d.Publish(nil)
 	assert.NilError(b, err)
 	for b.Loop() {
-		assert.NilError(b, s.checkPack(s.packs.id("id/0")))
+		assert.NilError(b, s.checkPack(s.packs.ID("id/0")))
 	}
 }

@@ -10,22 +10,24 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // liveSet knows which pieces of some packs are needed, by their offsets.
-type liveSet map[PackID][]int64
+type liveSet map[manifest.PackID][]int64
 
 // touches says whether any of the packs is in the set.
-func (l liveSet) touches(packs []PackID) bool {
-	return slices.ContainsFunc(packs, func(id PackID) bool {
+func (l liveSet) touches(packs []manifest.PackID) bool {
+	return slices.ContainsFunc(packs, func(id manifest.PackID) bool {
 		_, ok := l[id]
 		return ok
 	})
 }
 
 // add marks what a manifest needs in the packs of the set.
-func (l liveSet) add(r *ManifestReader) error {
-	return r.eachLocation(func(at Location) {
+func (l liveSet) add(r *Manifest) error {
+	return r.eachLocation(func(at manifest.Location) {
 		if offsets, ok := l[at.Pack]; ok {
 			l[at.Pack] = append(offsets, at.Offset)
 		}
@@ -33,14 +35,14 @@ func (l liveSet) add(r *ManifestReader) error {
 }
 
 // sorted returns what is needed of one pack, in order and once each.
-func (l liveSet) sorted(id PackID) []int64 {
+func (l liveSet) sorted(id manifest.PackID) []int64 {
 	slices.Sort(l[id])
 	l[id] = slices.Compact(l[id])
 	return l[id]
 }
 
-// has needs the pack to be sorted.
-func (l liveSet) has(at *Location) bool {
+// has says whether a piece is needed. The offsets of its pack must be sorted.
+func (l liveSet) has(at *manifest.Location) bool {
 	offsets, ok := l[at.Pack]
 	if !ok {
 		return true // nothing of this pack is going to be freed
@@ -78,15 +80,15 @@ func (s *Store) freeDead(path string, live []int64) error {
 	return nil
 }
 
-// deadRanges finds what lies between live members and is not free yet. An
-// earlier attempt may have been cut short, so what is dead need not make sense.
-func deadRanges(in io.ReaderAt, size int64, live []int64) ([]Range, error) {
+// deadRanges finds what lies between live members and is not free yet. An earlier attempt may have been cut short, so
+// the dead parts may be half a member.
+func deadRanges(in io.ReaderAt, size int64, live []int64) ([]manifest.Range, error) {
 	w := memberWalker{in: in, size: size, at: packHeader}
-	var dead []Range
+	var dead []manifest.Range
 	run := int64(-1) // where the present dead range begins
 	end := func(at int64) {
 		if run >= 0 {
-			dead = append(dead, Range{Offset: run, Length: at - run})
+			dead = append(dead, manifest.Range{Offset: run, Length: at - run})
 		}
 		run = -1
 	}

@@ -12,8 +12,8 @@ import (
 
 var errNotRegular = errors.New("it is no regular file")
 
-// openRegular opens a file of the store that exists. Whoever can write to the store may have put
-// something else there: a symlink is not followed, a FIFO not waited for, a device not read.
+// openRegular opens a file of the store that exists. Whoever can write to the store may have put something else
+// there: openRegular follows no symlink, waits for no FIFO, and reads no device.
 func openRegular(path string, flags int) (*os.File, error) {
 	f, err := openPlain(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {

@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/minio/highwayhash"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// recordAge is how old the record of an operation becomes that nobody has finished.
+// recordAge is how long the record of an operation is kept that nobody has finished.
 const recordAge = 90 * 24 * time.Hour
 
 var validOperation = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -29,7 +30,7 @@ func (s *Store) RecordOperation(worker, journal string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Printer(); err != nil { // it makes the key
+	if _, err := s.FingerprintKey(); err != nil { // it makes the key
 		return err
 	}
 	sum, err := s.operationSum(worker, journal)
@@ -53,9 +54,9 @@ func (s *Store) RecordOperation(worker, journal string, now time.Time) error {
 	return nil
 }
 
-// CheckOperation looks whether the worker with this ID has recorded this journal. A
-// record that is missing or cut short is not found: then nothing was changed yet. Any
-// other one is damaged.
+// CheckOperation looks whether the worker with this ID has recorded this journal. A record that is missing or cut
+// short is an errdefs not-found error: nothing was changed yet then. The record of another journal is a
+// [DamagedError].
 func (s *Store) CheckOperation(worker, journal string) error {
 	path, err := s.operationPath(worker)
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *Store) operationSum(worker, journal string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the store's key: %w", err)
 	}
-	if len(key) != highwayhash.Size {
+	if len(key) != manifest.KeyLength {
 		return nil, &DamagedError{Pack: keyFile, Offset: -1, Reason: "the store has no key"}
 	}
 	mac := hmac.New(sha256.New, key)

@@ -78,7 +78,7 @@ func TestOperationIsRecordedOrNot(t *testing.T) {
 		calls := 0
 		s, err := OpenFaulty(root, nil)
 		assert.NilError(t, err)
-		_, err = s.Printer()
+		_, err = s.FingerprintKey()
 		assert.NilError(t, err)
 		s.disk.fault = func(string, string) error {
 			if calls++; calls == n {

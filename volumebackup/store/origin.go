@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // Names beside the manifests of a snapshot.
@@ -96,11 +98,11 @@ type Claim struct {
 	Snapshot      string
 	Container     string
 	ContainerName string
-	Roots         map[int]Sum // of its archives
+	Roots         map[int]manifest.Sum // of its archives
 }
 
-// holds tells whether the archives are those that a claim is about. What is damaged
-// does not keep its owner from removing it.
+// holds tells whether the archives are those that a claim is about. If they are damaged, their owner can still remove
+// them.
 func (s *Store) holds(c Claim) (bool, error) {
 	origin, err := s.origin(c.Snapshot)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 const day = 24 * time.Hour
@@ -28,12 +30,12 @@ func publishFrom(t *testing.T, s *Store, id string, o Origin) Claim {
 	t.Helper()
 	d, err := s.Begin(t.Context(), id)
 	assert.NilError(t, err)
-	summary, err := d.WriteManifest(0, func(w *ManifestWriter) error { return w.Append(&Entry{Kind: Directory}) })
+	summary, err := d.WriteManifest(0, func(w *manifest.Writer) error { return w.Append(&manifest.Entry{Kind: manifest.Directory}) })
 	assert.NilError(t, err)
 	d.Describe(o)
 	_, err = d.Publish(map[int]string{0: "vol"})
 	assert.NilError(t, err)
-	return Claim{Snapshot: id, Container: o.Container, ContainerName: o.ContainerName, Roots: map[int]Sum{0: summary.Root}}
+	return Claim{Snapshot: id, Container: o.Container, ContainerName: o.ContainerName, Roots: map[int]manifest.Sum{0: summary.Root}}
 }
 
 // look has the store told at some time which snapshots have an image, and returns what it removed.
@@ -133,7 +135,7 @@ func TestOnlyTheOwnerRemovesArchives(t *testing.T) {
 		"container":      func(c *Claim) { c.Container = strings.Repeat("cd", 32) },
 		"no container":   func(c *Claim) { c.Container = "" },
 		"container name": func(c *Claim) { c.ContainerName = "evil" },
-		"root":           func(c *Claim) { c.Roots = map[int]Sum{0: {1}} },
+		"root":           func(c *Claim) { c.Roots = map[int]manifest.Sum{0: {1}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := own
@@ -158,7 +160,7 @@ func TestWhatIsDamagedCanBeRemoved(t *testing.T) {
 	assert.NilError(t, err)
 	own := publishFrom(t, s, "id", origin())
 	stranger := own
-	stranger.Roots = map[int]Sum{0: {1}}
+	stranger.Roots = map[int]manifest.Sum{0: {1}}
 	for _, spoil := range []func(path string) error{
 		os.Remove,
 		func(path string) error { return os.WriteFile(path, []byte("{"), 0o600) },

@@ -6,12 +6,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // Buffer is memory that reading pieces reuses; one for each goroutine.
@@ -19,7 +20,7 @@ type Buffer struct{ stored, content []byte }
 
 // ReadPiece returns the bytes of a piece of the file at path, checked. They are
 // valid until the buffer is used again.
-func (s *Store) ReadPiece(p *Piece, path string, b *Buffer) ([]byte, error) {
+func (s *Store) ReadPiece(p *manifest.Piece, path string, b *Buffer) ([]byte, error) {
 	content, err := s.readPiece(p, b)
 	if err == nil && sha256.Sum256(content) != p.Sum {
 		err = errors.New("its SHA-256 is not what it was")
@@ -30,14 +31,14 @@ func (s *Store) ReadPiece(p *Piece, path string, b *Buffer) ([]byte, error) {
 	return content, nil
 }
 
-func (s *Store) damagedPiece(p *Piece, path string, err error) error {
+func (s *Store) damagedPiece(p *manifest.Piece, path string, err error) error {
 	if p.At.Pack == 0 {
 		return &DamagedError{Path: path, Pack: "the store", Offset: -1, Reason: "a piece of a file is in none of its packs"}
 	}
 	return &DamagedError{Path: path, Pack: s.packFile(p.At.Pack), Offset: p.At.Offset, Reason: err.Error()}
 }
 
-func (s *Store) readPiece(p *Piece, b *Buffer) ([]byte, error) {
+func (s *Store) readPiece(p *manifest.Piece, b *Buffer) ([]byte, error) {
 	f, err := s.files.open(p.At.Pack)
 	if err != nil {
 		return nil, err
@@ -47,12 +48,9 @@ func (s *Store) readPiece(p *Piece, b *Buffer) ([]byte, error) {
 	}
 	stored := b.stored[:p.At.Stored]
 	if _, err := f.ReadAt(stored, p.At.Offset); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
+		return nil, noEOF(err)
 	}
-	if p.At.Codec == Raw {
+	if p.At.Codec == manifest.Raw {
 		return stored, nil
 	}
 	if cap(b.content) < int(p.Length) {
@@ -78,7 +76,7 @@ type decompressor struct {
 func (d *decompressor) decode(src, dst []byte) ([]byte, error) {
 	d.once.Do(func() {
 		d.zip, d.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(runtime.GOMAXPROCS(0)+1),
-			zstd.WithDecoderMaxMemory(MaxPiece), zstd.WithDecoderLowmem(true))
+			zstd.WithDecoderMaxMemory(manifest.MaxPiece), zstd.WithDecoderLowmem(true))
 	})
 	if d.err != nil {
 		return nil, d.err
@@ -90,13 +88,13 @@ func (d *decompressor) decode(src, dst []byte) ([]byte, error) {
 type packFiles struct {
 	store *Store
 	mu    sync.Mutex
-	files map[PackID]*os.File
+	files map[manifest.PackID]*os.File
 }
 
-// maxOpenPacks keeps a long line of snapshots from using up the file descriptors.
+// maxOpenPacks bounds the file descriptors that a long line of snapshots takes.
 const maxOpenPacks = 256
 
-func (p *packFiles) open(id PackID) (*os.File, error) {
+func (p *packFiles) open(id manifest.PackID) (*os.File, error) {
 	if id == 0 {
 		return nil, os.ErrNotExist
 	}
@@ -110,7 +108,7 @@ func (p *packFiles) open(id PackID) (*os.File, error) {
 		return nil, err
 	}
 	if p.files == nil {
-		p.files = map[PackID]*os.File{}
+		p.files = map[manifest.PackID]*os.File{}
 	}
 	for old := range p.files {
 		if len(p.files) < maxOpenPacks {

@@ -9,13 +9,15 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 const (
 	packBuffer = 1 << 20
 
-	// packAhead is how much is handed to the disk at a time while the pack grows, so
-	// that there is little left to wait for at the end.
+	// packAhead is how much is handed to the disk at a time while the pack grows, so that the sync at the end has
+	// little left to write.
 	packAhead = 16 << 20
 )
 
@@ -23,7 +25,7 @@ const (
 type PackWriter struct {
 	path   string
 	disk   *disk
-	id     PackID
+	id     manifest.PackID
 	name   string // of the pack
 	file   *file
 	buffer []byte
@@ -32,15 +34,15 @@ type PackWriter struct {
 }
 
 // Add appends a piece of the file at path as it is to be stored, and says where.
-func (w *PackWriter) Add(path string, whole bool, p *Piece, modified Timestamp, codec Codec, stored []byte) (Location, error) {
+func (w *PackWriter) Add(path string, whole bool, p *manifest.Piece, modified manifest.Timestamp, codec manifest.Codec, stored []byte) (manifest.Location, error) {
 	if err := w.open(); err != nil {
-		return Location{}, err
+		return manifest.Location{}, err
 	}
 	name := path
 	if !whole {
 		name += "@" + strconv.FormatInt(p.Offset, 10)
 	}
-	if codec == Zstd {
+	if codec == manifest.Zstd {
 		name += ".zst"
 	}
 	before := len(w.buffer)
@@ -51,10 +53,10 @@ func (w *PackWriter) Add(path string, whole bool, p *Piece, modified Timestamp, 
 	w.offset += int64(len(w.buffer) - before)
 	if len(w.buffer) >= packBuffer {
 		if err := w.flush(); err != nil {
-			return Location{}, err
+			return manifest.Location{}, err
 		}
 	}
-	return Location{Pack: w.id, Codec: codec, Stored: uint32(len(stored)), Offset: data}, nil
+	return manifest.Location{Pack: w.id, Codec: codec, Stored: uint32(len(stored)), Offset: data}, nil
 }
 
 func (w *PackWriter) open() error {

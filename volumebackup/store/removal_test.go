@@ -14,15 +14,17 @@ import (
 
 	"golang.org/x/sys/unix"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // content is a piece that is not in the store yet.
-func content(text string) Piece {
-	return Piece{Length: uint32(len(text)), Sum: sha256.Sum256([]byte(text))}
+func content(text string) manifest.Piece {
+	return manifest.Piece{Length: uint32(len(text)), Sum: sha256.Sum256([]byte(text))}
 }
 
 // publish makes a snapshot of volume vol: a file for each text, and one for each piece that is there already.
-func publish(t *testing.T, s *Store, id string, texts []string, known ...Piece) []Piece {
+func publish(t *testing.T, s *Store, id string, texts []string, known ...manifest.Piece) []manifest.Piece {
 	t.Helper()
 	d, err := s.Begin(t.Context(), id)
 	assert.NilError(t, err)
@@ -30,14 +32,14 @@ func publish(t *testing.T, s *Store, id string, texts []string, known ...Piece) 
 	pieces := slices.Clone(known)
 	for _, text := range texts {
 		p := content(text)
-		p.At, err = d.Pack(0).Add("file", true, &p, Timestamp{}, Raw, []byte(text))
+		p.At, err = d.Pack(0).Add("file", true, &p, manifest.Timestamp{}, manifest.Raw, []byte(text))
 		assert.NilError(t, err)
 		pieces = append(pieces, p)
 	}
-	_, err = d.WriteManifest(0, func(w *ManifestWriter) error {
-		assert.NilError(t, w.Append(&Entry{Kind: Directory}))
+	_, err = d.WriteManifest(0, func(w *manifest.Writer) error {
+		assert.NilError(t, w.Append(&manifest.Entry{Kind: manifest.Directory}))
 		for i, p := range pieces {
-			e := &Entry{Path: string(rune('a' + i)), Kind: Regular, Size: int64(p.Length), Pieces: []Piece{p}}
+			e := &manifest.Entry{Path: string(rune('a' + i)), Kind: manifest.Regular, Size: int64(p.Length), Pieces: []manifest.Piece{p}}
 			assert.NilError(t, w.Append(e))
 		}
 		return nil
@@ -72,7 +74,7 @@ func TestRemovalInAFullStore(t *testing.T) {
 		assert.NilError(t, err)
 		first := publish(t, s, "first", texts(10))
 		publish(t, s, "second", nil, first[3])
-		assert.NilError(t, s.WriteHead("other", func(w *ManifestWriter) error { // a head that has to be trimmed
+		assert.NilError(t, s.WriteHead("other", func(w *manifest.Writer) error { // a head that has to be trimmed
 			r, err := s.OpenManifest("first", 0)
 			assert.NilError(t, err)
 			defer r.Close()
@@ -296,7 +298,7 @@ func linkTo(dir, name string) func(string) error {
 }
 
 func openKey(s *Store) error {
-	_, err := s.Printer()
+	_, err := s.FingerprintKey()
 	return err
 }
 
@@ -311,6 +313,6 @@ func openHead(s *Store) error {
 }
 
 func readPack(s *Store) error {
-	_, err := s.files.open(s.packs.id("id/0"))
+	_, err := s.files.open(s.packs.ID("id/0"))
 	return err
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // vanishedAge is how long archives are kept after their image was first missed.
@@ -23,12 +25,11 @@ type Removal struct {
 	Snapshots []Claim
 	// Seen, if not nil, is what is there: archives whose image has vanished are removed after a while.
 	Seen *Seen
-	// Now is the time by which that while is over.
+	// Now is the present time, which tells whether that while is over.
 	Now time.Time
 }
 
-// Seen is what was found in one image store of one engine. Nothing follows from it for
-// archives whose images are elsewhere.
+// Seen is what was found in one image store of one engine. It says nothing of archives whose images are elsewhere.
 type Seen struct {
 	Engine     string
 	ImageStore string
@@ -44,8 +45,9 @@ type Removed struct {
 	Freed     int64
 }
 
-// Remove deletes snapshots and frees what no other refers to; it also finishes
-// what an earlier removal left and clears away unfinished work. It stops between snapshots and packs when ctx ends. Doing it again goes on where it ended.
+// Remove deletes snapshots and frees what no other refers to. It also finishes an earlier removal that was
+// interrupted, and clears away unfinished work. When ctx ends it stops between snapshots or packs; the next removal
+// goes on from there.
 func (s *Store) Remove(ctx context.Context, r Removal) (Removed, error) {
 	unlock, err := s.lock(ctx, unix.LOCK_EX)
 	if err != nil {
@@ -95,8 +97,8 @@ func (s *Store) clearTmp() error {
 	return nil
 }
 
-// victims are the snapshots that are claimed by their owners, as far as they are there,
-// and those that have been without an image for long.
+// victims are those of the claimed snapshots that are in the store and belong to who claims them, and those whose
+// image has been gone for long.
 func (s *Store) victims(r Removal) (victims, foreign []string, err error) {
 	claimed := make(map[string]Claim, len(r.Snapshots))
 	for _, c := range r.Snapshots {
@@ -130,8 +132,8 @@ func (s *Store) victims(r Removal) (victims, foreign []string, err error) {
 	return victims, foreign, nil
 }
 
-// dropManifests ends the existence of snapshots. It returns the packs that may have
-// become free, and keeps their names on disk until they have been looked at.
+// dropManifests removes the manifests of snapshots, so that they do not exist any more. It returns the packs that may
+// have become free, and notes their names on disk until sweep has looked at them.
 func (s *Store) dropManifests(ctx context.Context, victims []string) (liveSet, error) {
 	candidates, err := s.readSweep()
 	if err != nil {
@@ -145,8 +147,8 @@ func (s *Store) dropManifests(ctx context.Context, victims []string) (liveSet, e
 	if len(victims) == 0 {
 		return candidates, nil
 	}
-	// In a full store there is no room for a note. Without one a crash leaves what is
-	// to be freed where it is; but only removing something makes room.
+	// In a full store there is no room for a note. Go on without it: only removing something makes room. If a crash
+	// follows, what is to be freed stays where it is.
 	if err := s.writeSweep(candidates); err != nil && !noRoom(err) {
 		return nil, err
 	}
@@ -161,8 +163,8 @@ func (s *Store) dropManifests(ctx context.Context, victims []string) (liveSet, e
 	return candidates, nil
 }
 
-// addCandidates adds the packs of a snapshot and those that it refers to. A
-// manifest that cannot be read does not keep its snapshot from being removed.
+// addCandidates adds the packs of a snapshot and those that it refers to. A snapshot whose manifest cannot be read is
+// removed all the same.
 func (s *Store) addCandidates(candidates liveSet, id string) error {
 	files, err := os.ReadDir(s.path("snapshots", id))
 	if err != nil {
@@ -171,12 +173,12 @@ func (s *Store) addCandidates(candidates liveSet, id string) error {
 	for _, f := range files {
 		path := s.path("snapshots", id, f.Name())
 		switch name := id + "/" + strings.TrimSuffix(f.Name(), ".tar"); {
-		case strings.HasSuffix(path, ".tar") && checkPackName(name) == nil:
-			candidates[s.packs.id(name)] = nil
+		case strings.HasSuffix(path, ".tar") && manifest.CheckPackName(name) == nil:
+			candidates[s.packs.ID(name)] = nil
 		case strings.HasSuffix(path, ".man"):
 			r, err := s.openManifest(path)
 			if err != nil {
-				// What it needed is not known: any pack may have become free.
+				// Nobody knows what it needed: any pack may have become free.
 				if err := s.addAllPacks(candidates); err != nil {
 					return err
 				}
@@ -198,8 +200,8 @@ func (s *Store) addAllPacks(candidates liveSet) error {
 	}
 	for _, path := range packs {
 		name := filepath.Base(filepath.Dir(path)) + "/" + strings.TrimSuffix(filepath.Base(path), ".tar")
-		if checkPackName(name) == nil {
-			candidates[s.packs.id(name)] = nil
+		if manifest.CheckPackName(name) == nil {
+			candidates[s.packs.ID(name)] = nil
 		}
 	}
 	return nil

@@ -13,17 +13,17 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 const (
 	formatLine    = "cua-store 1"
 	maxFormatFile = 4096
-	maxArchive    = 9999
 
 	// lockPoll is how often a lock that is taken is tried again.
 	lockPoll = 20 * time.Millisecond
@@ -32,23 +32,18 @@ const (
 	defaultWait = 10 * time.Second
 )
 
-// Lengths are checked beside the expressions: every start of the plugin compiles
-// them, and counted repetitions take long.
-const (
-	maxID     = 128
-	maxVolume = 255
-)
+// maxVolume is checked beside the expression: every start of the plugin compiles it, and a counted repetition takes
+// long.
+const maxVolume = 255
 
-var validID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
-
-// plainVolume is the names that the engine's own driver allows; others may have other ideas.
+// plainVolume matches the volume names that the engine's own driver allows; other drivers may allow more.
 var plainVolume = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 // Store is a store that is open. Its methods may be called from several goroutines.
 type Store struct {
 	root  string
 	disk  disk
-	packs *packTable
+	packs *manifest.PackTable
 	wait  Patience
 	files packFiles
 	seen  packChecks
@@ -58,13 +53,13 @@ type Store struct {
 // Open opens the store in root, and makes it on first use.
 func Open(root string) (*Store, error) { return OpenFaulty(root, nil) }
 
-// OpenFaulty opens a store for a test: fault is asked before each change on disk, and
-// its error is what becomes of the change. A write that fails leaves half of its bytes.
+// OpenFaulty opens a store for a test. It calls fault before each change on disk; if fault returns an error, the
+// change fails with it. A write that fails leaves half of its bytes.
 func OpenFaulty(root string, fault func(op, path string) error) (*Store, error) {
 	if resolved, err := filepath.EvalSymlinks(root); err == nil {
 		root = resolved // below it there are none
 	}
-	s := &Store{root: root, disk: disk{fault: fault}, packs: newPackTable(), wait: Patience{Wait: defaultWait}}
+	s := &Store{root: root, disk: disk{fault: fault}, packs: manifest.NewPackTable(), wait: Patience{Wait: defaultWait}}
 	s.files.store = s
 	err := s.checkFormat()
 	if errors.Is(err, unix.EROFS) { // who may only read makes no store
@@ -81,7 +76,7 @@ func OpenFaulty(root string, fault func(op, path string) error) (*Store, error) 
 	return s, nil
 }
 
-// Close frees what the store holds in memory; locks are held by others.
+// Close closes the packs that are open. It does not release locks: those who took them do.
 func (s *Store) Close() error { return s.files.close() }
 
 func (s *Store) path(elements ...string) string {
@@ -115,7 +110,7 @@ func (s *Store) checkFormat() error {
 	}
 }
 
-// makeFormat makes the format file, and looks at the one that is there then.
+// makeFormat makes the format file, and checks the one that is there then: another process may have made it.
 func (s *Store) makeFormat(path string) error {
 	if err := s.makeOnce(path, []byte(formatLine+"\n")); err != nil {
 		return err
@@ -123,7 +118,7 @@ func (s *Store) makeFormat(path string) error {
 	return s.checkFormat()
 }
 
-// makeOnce makes a file that is not there. Of several that do so at once the first one wins.
+// makeOnce makes a file that is not there. If several processes do so at once, the first one wins.
 func (s *Store) makeOnce(path string, content []byte) error {
 	temporary := path + "." + rand.Text()
 	f, err := s.disk.create(temporary)
@@ -144,8 +139,7 @@ func (s *Store) makeOnce(path string, content []byte) error {
 	return nil
 }
 
-// writeFormat writes the one line that the format file of this version has. It is no harm
-// if several do so at once.
+// writeFormat writes the one line that the format file of this version has. Several processes may do so at once.
 func (s *Store) writeFormat(path string) error {
 	err := s.disk.may("write", path)
 	if err != nil {
@@ -168,10 +162,10 @@ type Patience struct {
 	Waiting func()        // told once if it has to; nil: nobody is
 }
 
-// SetPatience says how to wait from now on; as long as nobody says, it is for ten seconds.
+// SetPatience says how to wait from now on. The default is ten seconds.
 func (s *Store) SetPatience(p Patience) { s.wait = p }
 
-// Share takes the lock of those who read and add. It waits while something is being removed.
+// Share takes the lock for reading and adding, which several can hold at once. It waits for a removal to end.
 func (s *Store) Share(ctx context.Context) (unlock func(), err error) {
 	return s.lock(ctx, unix.LOCK_SH)
 }
@@ -206,8 +200,8 @@ func (s *Store) lock(ctx context.Context, how int) (unlock func(), err error) {
 	}
 }
 
-// openLock opens the file that is locked. To lock it alone it must be open for writing:
-// NFS makes a lock on a range out of it, which it refuses otherwise.
+// openLock opens the file that is locked. To lock it alone it must be open for writing: NFS turns the lock into one
+// on a range, which needs that.
 func (s *Store) openLock(how int) (*os.File, error) {
 	if how == unix.LOCK_EX {
 		return openRegular(s.path("format"), os.O_RDWR)
@@ -217,14 +211,14 @@ func (s *Store) openLock(how int) (*os.File, error) {
 
 // CheckID refuses what is no name of a snapshot.
 func CheckID(id string) error {
-	if len(id) > maxID || !validID.MatchString(id) {
+	if !manifest.IsID(id) {
 		return fmt.Errorf("snapshot id %q: %w", id, errdefs.ErrInvalidArgument)
 	}
 	return nil
 }
 
 func checkArchive(n int) error {
-	if n < 0 || n > maxArchive {
+	if n < 0 || n > manifest.MaxArchive {
 		return fmt.Errorf("archive number %d: %w", n, errdefs.ErrInvalidArgument)
 	}
 	return nil
@@ -274,90 +268,7 @@ func (s *Store) Archives(id string) ([]int, error) {
 	return numbers, nil
 }
 
-// OpenManifest opens the manifest of an archive.
-func (s *Store) OpenManifest(id string, n int) (*ManifestReader, error) {
-	if err := errors.Join(CheckID(id), checkArchive(n)); err != nil {
-		return nil, err
-	}
-	r, err := s.openManifest(s.path("snapshots", id, strconv.Itoa(n)+".man"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("archive %d of snapshot %s is not in the store: %w", n, id, errdefs.ErrNotFound)
-	}
-	return r, err
-}
-
-// openCache opens a manifest that is only compared with.
-func (s *Store) openCache(path string) (*ManifestReader, error) {
-	r, err := s.openManifest(path)
-	if err != nil {
-		return nil, err
-	}
-	r.cache = true
-	return r, nil
-}
-
-func (s *Store) openManifest(path string) (*ManifestReader, error) {
-	name, err := filepath.Rel(s.root, path)
-	if err != nil {
-		name = path
-	}
-	f, err := openRegular(path, os.O_RDONLY)
-	if err != nil {
-		return nil, damagedFile(name, err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open manifest: %w", err), f.Close())
-	}
-	r, err := newManifestReader(f, info.Size(), name, s.packs)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	r.close = func() { _ = f.Close() } // it was only read
-	return r, nil
-}
-
-// packTable gives short names to packs while a store is open.
-type packTable struct {
-	mu    sync.Mutex
-	names []string
-	ids   map[string]PackID
-}
-
-func newPackTable() *packTable {
-	return &packTable{names: []string{""}, ids: map[string]PackID{}}
-}
-
-func (t *packTable) id(name string) PackID {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	id, ok := t.ids[name]
-	if !ok {
-		id = PackID(len(t.names))
-		t.ids[name] = id
-		t.names = append(t.names, name)
-	}
-	return id
-}
-
-func (t *packTable) name(id PackID) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.names[id]
-}
-
-func packName(id string, n int) string { return id + "/" + strconv.Itoa(n) }
-
-func checkPackName(name string) error {
-	id, number, ok := strings.Cut(name, "/")
-	n, err := strconv.Atoi(number)
-	if !ok || err != nil || strconv.Itoa(n) != number || checkArchive(n) != nil || CheckID(id) != nil {
-		return fmt.Errorf("pack name %q", name)
-	}
-	return nil
-}
-
-func (s *Store) packPath(id PackID) string { return s.path(s.packFile(id)) }
+func (s *Store) packPath(id manifest.PackID) string { return s.path(s.packFile(id)) }
 
 // packFile is the path of a pack within the store.
-func (s *Store) packFile(id PackID) string { return "snapshots/" + s.packs.name(id) + ".tar" }
+func (s *Store) packFile(id manifest.PackID) string { return "snapshots/" + s.packs.Name(id) + ".tar" }

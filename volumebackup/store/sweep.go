@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// sweep frees what nothing refers to in the candidates. Heads are trimmed
-// first, so that none ever names bytes that are gone.
+// sweep frees what nothing refers to in the candidates. It trims the heads first, so that none ever names bytes that
+// are gone.
 func (s *Store) sweep(ctx context.Context, candidates liveSet) error {
 	if len(candidates) == 0 {
 		return nil
@@ -38,8 +40,8 @@ func (s *Store) sweep(ctx context.Context, candidates liveSet) error {
 	return s.disk.remove(s.path("sweep"))
 }
 
-// markLive finds what the remaining snapshots need of the candidates. If one
-// of them cannot be read nothing is freed: what it needs is not known.
+// markLive finds what the remaining snapshots need of the candidates. If one of them cannot be read, nothing is
+// freed: nobody knows what it needs.
 func (s *Store) markLive(ctx context.Context, candidates liveSet) error {
 	manifests, err := filepath.Glob(s.path("snapshots", "*", "*.man"))
 	if err != nil {
@@ -89,9 +91,9 @@ func (s *Store) trimHeads(ctx context.Context, candidates liveSet) error {
 }
 
 func (s *Store) trimHead(path string, candidates liveSet) error {
-	needed, err := s.copyHead(path, candidates, func(*Entry) error { return nil })
+	needed, err := s.copyHead(path, candidates, func(*manifest.Entry) error { return nil })
 	if err == nil && needed {
-		err = s.writeHead(path, func(w *ManifestWriter) error {
+		err = s.writeHead(path, func(w *manifest.Writer) error {
 			_, err := s.copyHead(path, candidates, w.Append)
 			return err
 		})
@@ -102,8 +104,8 @@ func (s *Store) trimHead(path string, candidates liveSet) error {
 	return err
 }
 
-// syncHeads makes durable which head each volume has. A new one was put into its place without
-// waiting; the one before, which a crash would bring back, may name what is about to be freed.
+// syncHeads makes durable which head each volume has. linkHead does not sync, and the head before it, which a crash
+// would bring back, may name bytes that are about to be freed.
 func (s *Store) syncHeads() error {
 	dirs, err := filepath.Glob(s.path("volumes", "*"))
 	if err != nil {
@@ -117,9 +119,8 @@ func (s *Store) syncHeads() error {
 	return nil
 }
 
-// copyHead hands the entries of a head to visit as they are after trimming, and says
-// whether that changes any.
-func (s *Store) copyHead(path string, candidates liveSet, visit func(*Entry) error) (bool, error) {
+// copyHead trims the entries of a head and hands them to visit. It says whether trimming changes any.
+func (s *Store) copyHead(path string, candidates liveSet, visit func(*manifest.Entry) error) (bool, error) {
 	r, err := s.openHead(path)
 	if err != nil || r == nil {
 		return false, err
@@ -129,7 +130,7 @@ func (s *Store) copyHead(path string, candidates liveSet, visit func(*Entry) err
 		return false, nil
 	}
 	trimmed := false
-	err = r.Each(func(e *Entry) error {
+	err = r.Each(func(e *manifest.Entry) error {
 		trimmed = trim(e, candidates) || trimmed
 		return visit(e)
 	})
@@ -137,11 +138,11 @@ func (s *Store) copyHead(path string, candidates liveSet, visit func(*Entry) err
 }
 
 // trim takes the locations of what is going to be freed out of an entry.
-func trim(e *Entry, candidates liveSet) bool {
+func trim(e *manifest.Entry, candidates liveSet) bool {
 	trimmed := false
 	for i := range e.Pieces {
 		if at := &e.Pieces[i].At; at.Pack != 0 && !candidates.has(at) {
-			*at = Location{}
+			*at = manifest.Location{}
 			e.Cached.Unsettled = true
 			trimmed = true
 		}
@@ -149,8 +150,8 @@ func trim(e *Entry, candidates liveSet) bool {
 	return trimmed
 }
 
-// freePack unlinks a pack of which nothing is needed, and frees what is dead in others.
-func (s *Store) freePack(id PackID, live []int64) error {
+// freePack unlinks a pack that nobody needs, and frees what is dead in any other.
+func (s *Store) freePack(id manifest.PackID, live []int64) error {
 	s.seen.forget(id)
 	path := s.packPath(id)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
@@ -168,16 +169,19 @@ func (s *Store) freePack(id PackID, live []int64) error {
 	return nil
 }
 
+// maxSweep is how many bytes of the names of packs are read.
+const maxSweep = 4 << 20
+
 // readSweep returns the packs that an interrupted removal has not looked at.
 func (s *Store) readSweep() (liveSet, error) {
 	candidates := liveSet{}
-	names, err := readNote(s.path("sweep"), maxPackNames)
+	names, err := readNote(s.path("sweep"), maxSweep)
 	if err != nil {
 		return nil, fmt.Errorf("read sweep: %w", err)
 	}
 	for name := range bytes.Lines(names) {
-		if name := strings.TrimSuffix(string(name), "\n"); checkPackName(name) == nil {
-			candidates[s.packs.id(name)] = nil
+		if name := strings.TrimSuffix(string(name), "\n"); manifest.CheckPackName(name) == nil {
+			candidates[s.packs.ID(name)] = nil
 		}
 	}
 	return candidates, nil
@@ -186,7 +190,7 @@ func (s *Store) readSweep() (liveSet, error) {
 func (s *Store) writeSweep(candidates liveSet) error {
 	var names bytes.Buffer
 	for id := range candidates {
-		fmt.Fprintln(&names, s.packs.name(id))
+		fmt.Fprintln(&names, s.packs.Name(id))
 	}
 	if err := s.disk.replace(s.path("sweep"), s.temporary("sweep"), names.Bytes()); err != nil {
 		return fmt.Errorf("write sweep: %w", err)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 	tarEnd      = 2 * tarBlock
 	tarLongName = "././@LongLink"
 	tarAhead    = 32 << 10
-	maxMember   = MaxPath + 64 // a path, an offset, a suffix
+	maxMember   = manifest.MaxPath + 64 // a path, an offset, a suffix
 )
 
 // appendMember appends the header of a member, in GNU's format.
@@ -229,4 +231,12 @@ func isZero(b []byte) bool {
 		}
 	}
 	return true
+}
+
+// noEOF keeps the end of a file from looking like the end of the members.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }

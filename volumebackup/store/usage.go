@@ -4,6 +4,8 @@ package store
 
 import (
 	"context"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // Usage is what a snapshot holds in the store.
@@ -55,7 +57,7 @@ func (s *Store) Usage(ctx context.Context) (snapshots []Usage, total int64, err 
 
 // usedPiece is a piece in a pack.
 type usedPiece struct {
-	pack   PackID
+	pack   manifest.PackID
 	offset int64
 	stored int64
 }
@@ -84,7 +86,7 @@ func (s *Store) archivePieces(id string, n int, visit func(usedPiece)) error {
 		return err
 	}
 	defer r.Close()
-	return r.eachLocation(func(at Location) {
+	return r.eachLocation(func(at manifest.Location) {
 		stored := int64(at.Stored) + padding(int64(at.Stored)) + tarBlock
 		visit(usedPiece{pack: at.Pack, offset: at.Offset, stored: stored})
 	})

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// hasVanished says whether a snapshot has been without an image for so long that its
-// archives may go. Only who looks where the image was can tell that it is gone, so
-// others change nothing. When it was first missed is noted beside the manifests.
+// hasVanished says whether the image of a snapshot has been gone for so long that the archives may go. Only the
+// engine and image store that had the image can say that it is gone; what others see changes nothing. A note beside
+// the manifests says when the image was first missed.
 func (s *Store) hasVanished(id string, r Removal) (bool, error) {
 	if r.Seen == nil {
 		return false, nil
@@ -43,7 +43,7 @@ func (s *Store) hasVanished(id string, r Removal) (bool, error) {
 	return r.Now.Sub(since) >= vanishedAge && len(manifests) > 0, err
 }
 
-// isOf tells whether the image was where was looked.
+// isOf tells whether the image was in the image store that was looked at.
 func (o *Origin) isOf(seen *Seen) bool {
 	return o.Engine != "" && o.ImageStore != "" && o.Engine == seen.Engine && o.ImageStore == seen.ImageStore
 }
@@ -82,8 +82,8 @@ func (s *Store) writeTime(path, name string, t time.Time) error {
 // lookAge is how long a store is not compared with an engine's images after it was.
 const lookAge = 24 * time.Hour
 
-// IsLookDue tells whether it is time to find out, with a [Removal] that has Seen, which
-// images are gone. A new store has no need to. What cannot be read says that it is time.
+// IsLookDue tells whether it is time for a [Removal] with Seen, to find out which images are gone. In a new store it
+// is not. If the note of the last time cannot be read, it is.
 func (s *Store) IsLookDue(now time.Time) bool {
 	looked, err := readTime(s.path(lookedFile))
 	if err == nil && looked.IsZero() {
@@ -95,7 +95,7 @@ func (s *Store) IsLookDue(now time.Time) bool {
 	return err != nil || looked.After(now) || now.Sub(looked) >= lookAge
 }
 
-// noteLooked notes that the images were compared with.
+// noteLooked notes that the store was compared with the images of an engine.
 func (s *Store) noteLooked(r Removal) error {
 	if r.Seen == nil {
 		return nil
@@ -114,7 +114,7 @@ func (s *Store) noteMissed(id, path string, now time.Time) error {
 	return nil
 }
 
-// forgetMissed takes back that an image was missed.
+// forgetMissed drops the note: the image is there again.
 func (s *Store) forgetMissed(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
 // Verification checks archives; what several of them share is read once.
@@ -19,17 +21,17 @@ type Verification struct {
 
 	mu      sync.Mutex
 	checked map[checkedPiece]bool
-	packs   map[PackID]bool // that were looked at
+	packs   map[manifest.PackID]bool // that were looked at
 	bytes   int64
 }
 
 type checkedPiece struct {
-	pack   PackID
+	pack   manifest.PackID
 	offset int64
 	sum    indexKey
 }
 
-// NewVerification makes a verification that tells of damages one by one.
+// NewVerification makes a verification. It calls damaged for each damage, one call at a time.
 func (s *Store) NewVerification(damaged func(*DamagedError)) *Verification {
 	var telling sync.Mutex
 	oneByOne := func(d *DamagedError) {
@@ -37,7 +39,7 @@ func (s *Store) NewVerification(damaged func(*DamagedError)) *Verification {
 		defer telling.Unlock()
 		damaged(d)
 	}
-	return &Verification{store: s, damaged: oneByOne, checked: map[checkedPiece]bool{}, packs: map[PackID]bool{}}
+	return &Verification{store: s, damaged: oneByOne, checked: map[checkedPiece]bool{}, packs: map[manifest.PackID]bool{}}
 }
 
 // Bytes is how much content has been found to be good so far.
@@ -47,9 +49,8 @@ func (v *Verification) Bytes() int64 {
 	return v.bytes
 }
 
-// Archive reads all that an archive needs. Only what keeps it from finding
-// out is an error; damage is told of and gone over.
-func (v *Verification) Archive(ctx context.Context, id string, n int, root *Sum) error {
+// Archive reads all that an archive needs. It reports damage and goes on; an error means that it could not find out.
+func (v *Verification) Archive(ctx context.Context, id string, n int, root *manifest.Sum) error {
 	r, err := v.store.OpenManifest(id, n)
 	if err != nil {
 		return v.tell(err)
@@ -59,7 +60,7 @@ func (v *Verification) Archive(ctx context.Context, id string, n int, root *Sum)
 		v.damaged(&DamagedError{Pack: r.name, Offset: -1, Reason: "it is not the list of files that was written for the snapshot"})
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	entries := make(chan *Entry, 64)
+	entries := make(chan *manifest.Entry, 64)
 	for range runtime.GOMAXPROCS(0) + 1 {
 		group.Go(func() error {
 			var buffer Buffer
@@ -78,8 +79,8 @@ func (v *Verification) Archive(ctx context.Context, id string, n int, root *Sum)
 	return group.Wait()
 }
 
-func sendEntries(ctx context.Context, r *ManifestReader, entries chan<- *Entry) error {
-	return r.Each(func(e *Entry) error {
+func sendEntries(ctx context.Context, r *Manifest, entries chan<- *manifest.Entry) error {
+	return r.Each(func(e *manifest.Entry) error {
 		if len(e.Pieces) == 0 {
 			return nil
 		}
@@ -101,7 +102,7 @@ func (v *Verification) tell(err error) error {
 	return err
 }
 
-func (v *Verification) entry(ctx context.Context, e *Entry, b *Buffer) error {
+func (v *Verification) entry(ctx context.Context, e *manifest.Entry, b *Buffer) error {
 	for i := range e.Pieces {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -129,8 +130,8 @@ func (v *Verification) entry(ctx context.Context, e *Entry, b *Buffer) error {
 	return nil
 }
 
-// pack looks at a pack, once. What is in it is checked all the same.
-func (v *Verification) pack(id PackID) error {
+// pack looks at a pack, once. Its pieces are checked also if the pack is damaged.
+func (v *Verification) pack(id manifest.PackID) error {
 	v.mu.Lock()
 	known := id == 0 || v.packs[id]
 	v.packs[id] = true
@@ -158,7 +159,7 @@ func (v *Verification) setGood(key checkedPiece, n int64) {
 
 // checkHeader checks the tar header before a piece, without which standard
 // tools could not find it.
-func (s *Store) checkHeader(p *Piece, path string) error {
+func (s *Store) checkHeader(p *manifest.Piece, path string) error {
 	f, err := s.files.open(p.At.Pack)
 	if err != nil {
 		return s.damagedPiece(p, path, err)

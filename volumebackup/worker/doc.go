@@ -1,5 +1,6 @@
-// Package worker is the process inside the worker container: what protocol
-// asks for, archive and store do. It runs on Linux only; elsewhere Serve says so.
+// Package worker is the process inside the worker container. It answers the requests of package protocol with the help
+// of archive and store: each operation has a file with its handler, and a line in the list operations. It runs on Linux
+// only; elsewhere Serve says so.
 package worker
 
 import "time"
@@ -8,8 +9,8 @@ import "time"
 type Options struct {
 	StoreRoot string // the store; /store if empty
 	MountRoot string // volumes are mounted at <MountRoot>/<number>; /mnt if empty
-	// Now is the clock that tells how old an orphan is; time.Now if nil.
+	// Now is the clock that tells how long an archive has been without its image; time.Now if nil.
 	Now func() time.Time
-	// ProgressInterval is how often progress is told; ten times a second if zero.
+	// ProgressInterval is the time between two progress events; a tenth of a second if zero.
 	ProgressInterval time.Duration
 }

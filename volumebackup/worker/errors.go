@@ -15,7 +15,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
-// describe gives an error what survives the pipe: its class, and where it happened.
+// describe turns an error into what survives the pipe: its message, its class, and where it happened.
 func describe(err error) *protocol.Error {
 	if reported, ok := errors.AsType[*protocol.Error](err); ok {
 		return reported

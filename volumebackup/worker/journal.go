@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/containerd/errdefs"
@@ -10,15 +11,15 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// journal records the journal of an operation, or looks for it.
-func (s *session) journal(r *protocol.JournalRequest) error {
+// journal records the journal of an operation, checks it or forgets it.
+func (s *session) journal(_ context.Context, r protocol.JournalRequest, _ *exchange) (done protocol.None, err error) {
 	switch r.Act {
 	case protocol.RecordJournal:
-		return s.store.RecordOperation(r.Worker, r.Text, s.options.Now())
+		return done, s.store.RecordOperation(r.Worker, r.Text, s.options.Now())
 	case protocol.CheckJournal:
-		return s.store.CheckOperation(r.Worker, r.Text)
+		return done, s.store.CheckOperation(r.Worker, r.Text)
 	case protocol.ForgetJournal:
-		return s.store.ForgetOperation(r.Worker)
+		return done, s.store.ForgetOperation(r.Worker)
 	}
-	return fmt.Errorf("journal %.100q: %w", r.Act, errdefs.ErrInvalidArgument)
+	return done, fmt.Errorf("journal %.100q: %w", r.Act, errdefs.ErrInvalidArgument)
 }

@@ -4,63 +4,22 @@ package worker
 
 import (
 	"context"
-	"encoding/hex"
-	"fmt"
-
-	"github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
-// check says whether a restore can be done, as far as that shows without comparing.
-func (s *session) check(ctx context.Context, r *protocol.CheckRequest) error {
+// restore makes one volume what it was, or says what that would take.
+func (s *session) restore(ctx context.Context, r protocol.RestoreRequest, e *exchange) (protocol.RestoreResult, error) {
 	root, err := parseRoot(r.Root)
 	if err != nil {
-		return err
-	}
-	o := archive.RestoreOptions{Snapshot: r.Snapshot, Archive: r.Archive, Root: root}
-	if r.Mount != nil {
-		o.Mount = s.mount(*r.Mount)
-	} else if r.Beside {
-		o.Beside = s.options.StoreRoot
-	}
-	return archive.Check(ctx, s.store, o)
-}
-
-// secure makes sure that a restore can be undone.
-func (s *session) secure(ctx context.Context, r *protocol.SecureRequest, e *emitter) (protocol.Result, error) {
-	now, err := archiveRef(r.Now)
-	if err != nil {
-		return protocol.Result{}, err
-	}
-	next, err := archiveRef(r.Next)
-	if err != nil {
-		return protocol.Result{}, err
-	}
-	done, err := archive.Secure(ctx, s.store, archive.SecureOptions{Now: now, Next: next, Mount: s.mount(r.Mount)}, e, &e.counter)
-	if err != nil {
-		return protocol.Result{}, err
-	}
-	return protocol.Result{Secure: &protocol.SecureResult{Checked: done.Checked, Repaired: done.Repaired}}, nil
-}
-
-func archiveRef(r protocol.ArchiveRef) (archive.Ref, error) {
-	root, err := parseRoot(r.Root)
-	return archive.Ref{Snapshot: r.Snapshot, Archive: r.Archive, Root: root}, err
-}
-
-func (s *session) restore(ctx context.Context, r *protocol.RestoreRequest, e *emitter) (protocol.Result, error) {
-	root, err := parseRoot(r.Root)
-	if err != nil {
-		return protocol.Result{}, err
+		return protocol.RestoreResult{}, err
 	}
 	done, err := archive.Restore(ctx, s.store, archive.RestoreOptions{
 		Snapshot: r.Snapshot, Archive: r.Archive, Root: root, Mount: s.mount(r.Mount), DryRun: r.DryRun,
 	}, e, &e.counter)
 	if err != nil {
-		return protocol.Result{}, err
+		return protocol.RestoreResult{}, err
 	}
 	totals := done.Changes.Totals
 	result := protocol.RestoreResult{
@@ -71,23 +30,9 @@ func (s *session) restore(ctx context.Context, r *protocol.RestoreRequest, e *em
 	for i, c := range done.Changes.List {
 		result.Changes[i] = protocol.EntryChange{Change: changes[c.Kind], Path: protocol.Path(c.Path), Bytes: c.Bytes}
 	}
-	return protocol.Result{Restore: &result}, nil
+	return result, nil
 }
 
 var changes = map[archive.ChangeKind]protocol.Change{
 	archive.Created: protocol.Created, archive.Changed: protocol.Changed, archive.Deleted: protocol.Deleted,
-}
-
-// parseRoot reads the root of an archive; none if it is empty.
-func parseRoot(root string) (*store.Sum, error) {
-	if root == "" {
-		return nil, nil //nolint:nilnil // no root is no error
-	}
-	var sum store.Sum
-	decoded, err := hex.DecodeString(root)
-	if err != nil || len(decoded) != len(sum) {
-		return nil, fmt.Errorf("root %q of archive: %w", root, errdefs.ErrInvalidArgument)
-	}
-	copy(sum[:], decoded)
-	return &sum, nil
 }

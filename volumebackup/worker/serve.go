@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -19,11 +17,10 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
-// memoryLimit makes the collector work harder before the process grows beyond
-// what a worker is to take.
+// memoryLimit makes the garbage collector work harder before the process takes more memory than a worker should.
 const memoryLimit = 240 << 20
 
-// Serve answers requests from in until it ends, or ctx does. What is unfinished by then is dropped.
+// Serve answers requests from in until in ends, or ctx does. It drops what is unfinished then.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (err error) {
 	debug.SetMemoryLimit(memoryLimit)
 	if o.StoreRoot == "" {
@@ -63,7 +60,7 @@ func (s *session) close() error {
 	return errors.Join(errs...)
 }
 
-// open opens the store with the first request, so that what is wrong with it is that request's answer.
+// open opens the store with the first request, so that an error of the store is the answer to that request.
 func (s *session) open() error {
 	if s.store != nil {
 		return nil
@@ -76,46 +73,17 @@ func (s *session) open() error {
 	return nil
 }
 
-func (s *session) handle(ctx context.Context, r protocol.Request, emit func(protocol.Event)) (protocol.Result, error) {
-	if err := s.open(); err != nil {
-		return protocol.Result{}, err
+func (s *session) handle(ctx context.Context, r protocol.Request, bytes io.ReadWriter, emit func(protocol.Event)) (any, error) {
+	answer, known := operations[r.Arguments.Op()]
+	if !known {
+		return nil, fmt.Errorf("request %q: %w", r.Arguments.Op(), errdefs.ErrNotImplemented)
 	}
-	e := &emitter{emit: emit, interval: s.options.ProgressInterval}
-	stop := e.showProgress(string(r.Op))
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	e := &exchange{bytes: bytes, emit: emit, interval: s.options.ProgressInterval}
+	stop := e.showProgress(string(r.Arguments.Op()))
 	defer stop()
 	s.store.SetPatience(store.Patience{Wait: time.Duration(r.LockTimeoutMillis) * time.Millisecond, Waiting: e.waiting})
-	switch r.Op {
-	case protocol.OpBegin:
-		return protocol.Result{}, s.begin(ctx, r.Begin)
-	case protocol.OpPass:
-		return s.pass(ctx, r.Pass, e)
-	case protocol.OpPublish:
-		return s.publish(r.Publish, e)
-	case protocol.OpDiscard:
-		return protocol.Result{}, s.discard()
-	case protocol.OpCheck:
-		return protocol.Result{}, s.check(ctx, r.Check)
-	case protocol.OpSecure:
-		return s.secure(ctx, r.Secure, e)
-	case protocol.OpRestore:
-		return s.restore(ctx, r.Restore, e)
-	case protocol.OpVerify:
-		return s.verify(ctx, r.Verify, e)
-	case protocol.OpRemove:
-		return s.remove(ctx, r.Remove)
-	case protocol.OpList:
-		return s.list(ctx, r.List, e)
-	case protocol.OpUsage:
-		return s.usage(ctx)
-	case protocol.OpForget:
-		return protocol.Result{}, s.forget(ctx, r.Forget)
-	case protocol.OpJournal:
-		return protocol.Result{}, s.journal(r.Journal)
-	default:
-		return protocol.Result{}, fmt.Errorf("request %q: %w", r.Op, errdefs.ErrNotImplemented)
-	}
-}
-
-func (s *session) mount(m protocol.Mount) archive.Mount {
-	return archive.Mount{Number: m.Number, Volume: m.Volume, Path: filepath.Join(s.options.MountRoot, strconv.Itoa(m.Number))}
+	return answer(s, ctx, r.Arguments, e)
 }

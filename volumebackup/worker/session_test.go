@@ -188,7 +188,7 @@ func TestGarbageIsAnswered(t *testing.T) {
 	said := make([]byte, 4096)
 	n, err := near.Read(said)
 	assert.NilError(t, err)
-	assert.Equal(t, string(said[:n]), `{"type":"hello","hello":{"protocol":1}}`+"\n")
+	assert.Equal(t, string(said[:n]), `{"type":"hello","hello":{"protocol":2}}`+"\n")
 	n, err = near.Read(said)
 	assert.NilError(t, err)
 	assert.Assert(t, n > 0)

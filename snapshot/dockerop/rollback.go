@@ -1,0 +1,69 @@
+package dockerop
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+)
+
+// CleanupTimeout bounds what is done after a failure or Ctrl-C. It is long enough for a slow engine
+// to answer, and short enough for a user to wait.
+const CleanupTimeout = 20 * time.Second
+
+// Rollback is the stack of steps that roll back an operation which fails halfway. The zero value is
+// empty.
+type Rollback struct {
+	steps    []func(context.Context) error
+	Progress plan.Progress // may be nil
+}
+
+// Add puts a step on the stack, usually just before the call that it would roll back: a lost answer
+// may hide a success.
+func (r *Rollback) Add(f func(context.Context) error) { r.steps = append(r.steps, f) }
+
+// Unless runs the steps, newest first, if *err is set, and joins their errors to it. It works on a
+// context that survives Ctrl-C, and waits for an engine that cannot be reached. Call it as
+//
+//	defer func() { rollback.Unless(ctx, &err) }()
+func (r *Rollback) Unless(ctx context.Context, err *error) {
+	if *err == nil {
+		return
+	}
+	ctx, cancel := Cleanup(ctx)
+	defer cancel()
+	for _, f := range slices.Backward(r.steps) {
+		*err = errors.Join(*err, insist(ctx, f, r.Progress))
+	}
+}
+
+// insistPause is how long insist waits before it asks the engine again.
+const insistPause = 200 * time.Millisecond
+
+// insist repeats a step for as long as the engine cannot be reached, until ctx ends: what it does
+// not roll back would stay.
+func insist(ctx context.Context, step func(context.Context) error, p plan.Progress) error {
+	tick := time.NewTicker(insistPause)
+	defer tick.Stop()
+	for {
+		err := step(ctx)
+		if !client.IsErrConnectionFailed(err) {
+			return err
+		}
+		p.Status("undo", "waiting for the engine, to roll back what was begun")
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// Cleanup returns a context for cleaning up. It outlives ctx, but ends after [CleanupTimeout].
+func Cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), CleanupTimeout)
+}

@@ -1,0 +1,71 @@
+//go:build linux
+
+package archive
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
+)
+
+// plannedDir is a directory of the manifest.
+type plannedDir struct {
+	length  int // of its path
+	ordinal int64
+	planned bool // it has a step
+	touched bool // something in it is made, replaced or deleted
+}
+
+// slot is the place of an entry in the manifest and in its directories.
+type slot struct {
+	ordinal int64
+	parent  *plannedDir // nil for the root
+	self    *plannedDir // nil unless it is a directory
+}
+
+// plan notes that the entry has a step, if it is a directory.
+func (s *slot) plan() {
+	if s.self != nil {
+		s.self.planned = true
+	}
+}
+
+// enter keeps track of the directories above the present entry.
+func (p *planner) enter(e *manifest.Entry, ordinal int64) slot {
+	length := len(manifest.Parent(e.Path)) // the manifest has the parent, and it came after all that it is not in
+	for len(p.above) > 0 && p.above[len(p.above)-1].length > length {
+		p.above = p.above[:len(p.above)-1]
+	}
+	at := slot{ordinal: ordinal}
+	if len(p.above) > 0 {
+		at.parent = p.above[len(p.above)-1]
+	}
+	if e.Kind == manifest.Directory {
+		at.self = &plannedDir{length: len(e.Path), ordinal: ordinal}
+		p.entered = e.Path
+		p.above = append(p.above, at.self)
+		p.dirs = append(p.dirs, at.self)
+		p.hold(int(unsafe.Sizeof(*at.self)))
+	}
+	return at
+}
+
+// parentOf finds the directory of the manifest that holds a path of the volume; nil if there is none.
+func (p *planner) parentOf(path string) *plannedDir {
+	parent := manifest.Parent(path)
+	if p.entered != parent && parent != "" && !isIn(p.entered, parent) {
+		return nil
+	}
+	n, ok := slices.BinarySearchFunc(p.above, len(parent), func(d *plannedDir, length int) int { return d.length - length })
+	if !ok {
+		return nil
+	}
+	return p.above[n]
+}
+
+func (d *plannedDir) touch() {
+	if d != nil {
+		d.touched = true
+	}
+}

@@ -1,0 +1,68 @@
+package protocol
+
+import "context"
+
+// OpRestore makes one volume what it was, or says what that would take.
+const OpRestore Op = "restore"
+
+// RestoreRequest makes the volume that is mounted as Mount what the archive Snapshot/Archive says.
+type RestoreRequest struct {
+	Snapshot string `json:"snapshot"`
+	// Archive is the number of the archive within the snapshot.
+	Archive int `json:"archive"`
+	// Root is what the snapshot's label says of the archive; anything else in the store is damage. Empty skips the
+	// comparison.
+	Root  string `json:"root,omitempty"`
+	Mount Mount  `json:"mount"`
+	// DryRun only says what would be done.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Op implements Arguments.
+func (RestoreRequest) Op() Op { return OpRestore }
+
+func (RestoreRequest) validate() error { return nil }
+
+// Change is what a restore does to one entry.
+type Change string
+
+// The changes.
+const (
+	Created Change = "create"
+	Changed Change = "change"
+	Deleted Change = "delete"
+)
+
+// MaxChanges is how many changes a restore lists by name.
+const MaxChanges = 1000
+
+// RestoreResult says what a restore did, or would do.
+type RestoreResult struct {
+	Created Totals `json:"created"`
+	Changed Totals `json:"changed"`
+	Deleted Totals `json:"deleted"`
+	// Changes lists the first MaxChanges of them.
+	Changes []EntryChange `json:"changes,omitempty"`
+	Entries int64         `json:"entries"`
+	Bytes   int64         `json:"bytes"`
+	// Skipped is how many attributes or entries the kernel did not allow here.
+	Skipped int64 `json:"skipped,omitempty"`
+}
+
+// Totals counts entries and the bytes that are written or, for deletions, freed.
+type Totals struct {
+	Entries int64 `json:"entries"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// EntryChange is one change.
+type EntryChange struct {
+	Change Change `json:"change"`
+	Path   Path   `json:"path"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Restore makes a volume what it was.
+func (c *Client) Restore(ctx context.Context, r RestoreRequest, emit func(Event)) (RestoreResult, error) {
+	return call[RestoreResult](ctx, c, r, emit)
+}

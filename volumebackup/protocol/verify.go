@@ -1,0 +1,47 @@
+package protocol
+
+import "context"
+
+// OpVerify checks every stored byte.
+const OpVerify Op = "verify"
+
+// VerifyRequest checks snapshots; none means all that the store holds.
+type VerifyRequest struct {
+	Snapshots []VerifySnapshot `json:"snapshots,omitempty"`
+}
+
+// VerifySnapshot names a snapshot and what its labels say of its archives.
+type VerifySnapshot struct {
+	Snapshot string `json:"snapshot"`
+	// Roots holds the expected root of each archive, by its number.
+	Roots map[int]string `json:"roots,omitempty"`
+}
+
+// Op implements Arguments.
+func (VerifyRequest) Op() Op { return OpVerify }
+
+func (r VerifyRequest) validate() error { return checkItems(len(r.Snapshots)) }
+
+// VerifyResult lists the damage that was found.
+type VerifyResult struct {
+	Snapshots int      `json:"snapshots"`
+	Bytes     int64    `json:"bytes"`
+	Damages   []Damage `json:"damages,omitempty"`
+	// More counts the damages beyond those listed.
+	More int64 `json:"more,omitempty"`
+}
+
+// Damage is one place in the store that is not what it should be.
+type Damage struct {
+	Snapshot string `json:"snapshot"`
+	Archive  int    `json:"archive"`
+	Path     Path   `json:"path"`
+	Pack     string `json:"pack,omitempty"`
+	Offset   int64  `json:"offset"`
+	Message  string `json:"message"`
+}
+
+// Verify checks every byte of the snapshots.
+func (c *Client) Verify(ctx context.Context, r VerifyRequest, emit func(Event)) (VerifyResult, error) {
+	return call[VerifyResult](ctx, c, r, emit)
+}

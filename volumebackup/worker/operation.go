@@ -1,0 +1,50 @@
+//go:build linux
+
+package worker
+
+import (
+	"context"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+)
+
+// operations are the handlers of all operations: one line for each.
+var operations = index(
+	on((*session).begin),
+	on((*session).pass),
+	on((*session).publish),
+	on((*session).discard),
+	on((*session).check),
+	on((*session).secure),
+	on((*session).restore),
+	on((*session).verify),
+	on((*session).remove),
+	on((*session).list),
+	on((*session).usage),
+	on((*session).forget),
+	on((*session).journal),
+)
+
+// handler answers one operation.
+type handler struct {
+	op     protocol.Op
+	answer answer
+}
+
+type answer func(s *session, ctx context.Context, arguments protocol.Arguments, e *exchange) (any, error)
+
+// on makes a handler of a method, for the operation that takes its arguments.
+func on[A protocol.Arguments, R any](method func(*session, context.Context, A, *exchange) (R, error)) handler {
+	var none A
+	return handler{op: none.Op(), answer: func(s *session, ctx context.Context, arguments protocol.Arguments, e *exchange) (any, error) {
+		return method(s, ctx, arguments.(A), e)
+	}}
+}
+
+func index(all ...handler) map[protocol.Op]answer {
+	byOp := make(map[protocol.Op]answer, len(all))
+	for _, h := range all {
+		byOp[h.op] = h.answer
+	}
+	return byOp
+}

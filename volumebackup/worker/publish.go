@@ -1,0 +1,34 @@
+//go:build linux
+
+package worker
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+// publish makes the backup durable and visible, and ends it.
+func (s *session) publish(_ context.Context, r protocol.PublishRequest, e *exchange) (protocol.PublishResult, error) {
+	if s.backup == nil {
+		return protocol.PublishResult{}, errNoBackup
+	}
+	s.backup.Describe(store.Origin{
+		Engine: r.Engine, ImageStore: r.ImageStore, Container: r.Container, ContainerName: r.ContainerName, Published: s.options.Now().UTC(),
+	})
+	archives, err := s.backup.Publish(e)
+	if err = errors.Join(err, s.drop()); err != nil {
+		return protocol.PublishResult{}, err
+	}
+	result := protocol.PublishResult{Archives: make([]protocol.Archive, len(archives)), LookDue: s.store.IsLookDue(s.options.Now())}
+	for i, a := range archives {
+		result.Archives[i] = protocol.Archive{
+			Number: a.Number, Volume: a.Volume, Root: hex.EncodeToString(a.Root[:]),
+			Entries: a.Entries, Bytes: a.Bytes, Stored: a.Stored, Skipped: a.Skipped,
+		}
+	}
+	return result, nil
+}

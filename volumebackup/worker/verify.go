@@ -1,0 +1,110 @@
+//go:build linux
+
+package worker
+
+import (
+	"context"
+	"sync"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
+)
+
+const (
+	// maxDamages is how many damages are listed, and maxDamageBytes how long their
+	// paths may be together; the others are counted.
+	maxDamages     = 1000
+	maxDamageBytes = 1 << 20
+)
+
+// verify checks the archives that the client names, or all.
+func (s *session) verify(ctx context.Context, r protocol.VerifyRequest, e *exchange) (protocol.VerifyResult, error) {
+	unlock, err := s.store.Share(ctx)
+	if err != nil {
+		return protocol.VerifyResult{}, err
+	}
+	defer unlock()
+	asked := r.Snapshots
+	if len(asked) == 0 {
+		ids, err := s.store.Snapshots()
+		if err != nil {
+			return protocol.VerifyResult{}, err
+		}
+		for _, id := range ids {
+			asked = append(asked, protocol.VerifySnapshot{Snapshot: id})
+		}
+	}
+	v := verification{counter: &e.counter}
+	v.pieces = s.store.NewVerification(v.add)
+	for _, snapshot := range asked {
+		if err := v.snapshot(ctx, s.store, snapshot); err != nil {
+			return protocol.VerifyResult{}, err
+		}
+	}
+	v.result.Bytes = v.pieces.Bytes()
+	return v.result, nil
+}
+
+// verification collects damages.
+type verification struct {
+	counter *archive.Counter
+	pieces  *store.Verification
+	id      string
+	number  int
+
+	mu     sync.Mutex
+	result protocol.VerifyResult
+	length int // of the paths in it
+}
+
+func (v *verification) snapshot(ctx context.Context, s *store.Store, asked protocol.VerifySnapshot) error {
+	v.result.Snapshots++
+	v.id = asked.Snapshot
+	archives := make([]int, 0, len(asked.Roots))
+	for n := range asked.Roots {
+		archives = append(archives, n)
+	}
+	if len(archives) == 0 {
+		var err error
+		if archives, err = s.Archives(asked.Snapshot); err != nil {
+			return v.missing(err)
+		}
+	}
+	for _, n := range archives {
+		root, err := parseRoot(asked.Roots[n])
+		if err != nil {
+			return err
+		}
+		v.number = n
+		err = v.pieces.Archive(ctx, asked.Snapshot, n, root)
+		if err := v.missing(err); err != nil {
+			return err
+		}
+		v.counter.Bytes.Store(v.pieces.Bytes())
+	}
+	return nil
+}
+
+// missing counts an archive that is not in the store as damage. It returns any other error.
+func (v *verification) missing(err error) error {
+	if !errdefs.IsNotFound(err) {
+		return err
+	}
+	v.add(&store.DamagedError{Pack: "snapshots/" + v.id, Offset: -1, Reason: "an archive is missing"})
+	return nil
+}
+
+func (v *verification) add(d *store.DamagedError) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.length += len(d.Path); len(v.result.Damages) >= maxDamages || v.length > maxDamageBytes {
+		v.result.More++
+		return
+	}
+	v.result.Damages = append(v.result.Damages, protocol.Damage{
+		Snapshot: v.id, Archive: v.number, Path: protocol.Path(d.Path), Pack: d.Pack, Offset: d.Offset, Message: d.Error(),
+	})
+}
