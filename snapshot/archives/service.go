@@ -9,7 +9,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Service archives what is inside Docker volumes; [Archives] does.
+// Service archives what is inside Docker volumes; [Of] makes one.
 type Service interface {
 	Store
 	Workers
@@ -21,7 +21,8 @@ type Store interface {
 	At(store volumebackup.StoreRef) Service // the same, with another store
 	Prepare(ctx context.Context)
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (Backup, error)
-	OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (Worker, error)
+	TakeLock(ctx context.Context, o volumebackup.LockOptions, p volumebackup.Progress) (Lock, error)
+	OpenWorker(ctx context.Context, o volumebackup.WorkerOptions, p volumebackup.Progress) (Worker, error)
 	Remove(ctx context.Context, o volumebackup.RemoveOptions) (volumebackup.Removed, error)
 	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
 	CheckJournal(ctx context.Context, workerID, text string) error
@@ -45,20 +46,21 @@ type Backup interface {
 	Close() error
 }
 
-// Worker sees the volumes that it may restore, and may hold a lock;
-// [volumebackup.Restore] is one.
+// Worker reads and writes the volumes that it sees; [volumebackup.Worker] is one.
 type Worker interface {
-	Lock
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (Backup, error)
 	Check(ctx context.Context, snapshot string, t volumebackup.Target) error
 	Plan(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
 	Secure(ctx context.Context, safety string, now []volumebackup.Target, snapshot string, targets []volumebackup.Target) error
 	Apply(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
+	Release(ctx context.Context) error
+	Close() error
 }
 
-// Lock is the part of a worker that holds a lock and a journal.
+// Lock keeps other operations off containers, and bears a journal; [volumebackup.Lock] is
+// one.
 type Lock interface {
-	ID() string // of its container
+	ID() string // of the container that bears the journal
 	RecordJournal(ctx context.Context, text string) error
 	ForgetJournal(ctx context.Context) error
 	Held(ctx context.Context) error
@@ -67,7 +69,7 @@ type Lock interface {
 	Close() error
 }
 
-// Of makes [Volumes] of a service.
+// Of is what the rooms of a snapshot need of a service.
 func Of(s *volumebackup.Service) Service { return service{s} }
 
 type service struct{ *volumebackup.Service }
@@ -82,18 +84,26 @@ func (a service) Begin(ctx context.Context, o volumebackup.BackupOptions, p volu
 	return backup, nil
 }
 
-func (a service) OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, p volumebackup.Progress) (Worker, error) {
-	opened, err := a.Service.OpenRestore(ctx, o, p)
+func (a service) TakeLock(ctx context.Context, o volumebackup.LockOptions, p volumebackup.Progress) (Lock, error) {
+	lock, err := a.Service.TakeLock(ctx, o, p)
+	if err != nil {
+		return nil, err
+	}
+	return lock, nil
+}
+
+func (a service) OpenWorker(ctx context.Context, o volumebackup.WorkerOptions, p volumebackup.Progress) (Worker, error) {
+	opened, err := a.Service.OpenWorker(ctx, o, p)
 	if err != nil {
 		return nil, err
 	}
 	return worker{opened}, nil
 }
 
-type worker struct{ *volumebackup.Restore }
+type worker struct{ *volumebackup.Worker }
 
 func (w worker) Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (Backup, error) {
-	backup, err := w.Restore.Begin(ctx, o, p)
+	backup, err := w.Worker.Begin(ctx, o, p)
 	if err != nil {
 		return nil, err
 	}

@@ -40,12 +40,12 @@ func (b *Builder) AnonymousNames(ctx context.Context, id string, volumes []runco
 // FillAnonymous fills the volumes that the engine has made together with a container. o says
 // more of the worker. What it returns, also with an error, must be closed; it is nil if
 // there is nothing to fill.
-func (b *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []runconfig.NewVolume, names []string, o volumebackup.RestoreOptions, p plan.Progress) (*Filled, error) {
+func (b *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []runconfig.NewVolume, names []string, o volumebackup.WorkerOptions, p plan.Progress) (*Filled, error) {
 	var targets []volumebackup.Target
-	o.Fill = &volumebackup.Fill{}
+	var needs volumebackup.Fill
 	for i, v := range volumes {
 		if v.Archive != nil {
-			targets = append(targets, TargetOf(v, names[i], o.Fill))
+			targets = append(targets, TargetOf(v, names[i], &needs))
 		}
 	}
 	if len(targets) == 0 {
@@ -54,6 +54,7 @@ func (b *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []run
 	if b.volumes == nil {
 		return nil, errors.New("nothing here can restore volumes")
 	}
+	o.Task = needs
 	return b.FillVolumes(ctx, id, targets, o, p)
 }
 
@@ -101,10 +102,10 @@ func (f *Filled) Close() error {
 // FillVolumes restores volumes that nobody else knows of yet, or that nobody uses, in
 // a worker of which some options are given. What it returns, also with an error,
 // must be closed.
-func (b *Builder) FillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.RestoreOptions, p plan.Progress) (*Filled, error) {
+func (b *Builder) FillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.WorkerOptions, p plan.Progress) (*Filled, error) {
 	p.Status("volumes", "restoring volumes")
 	o.Purpose, o.Volumes = "restore "+string(id), volumeNames(targets)
-	worker, err := b.volumes.OpenRestore(ctx, o, archives.Progress(p))
+	worker, err := b.volumes.OpenWorker(ctx, o, archives.Progress(p))
 	if err != nil {
 		return nil, err
 	}

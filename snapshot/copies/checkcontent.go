@@ -25,7 +25,7 @@ func (cp *Copier) checkContent(ctx context.Context, r restore, p plan.Progress) 
 	if len(targets) == 0 || cp.volumes == nil {
 		return nil
 	}
-	worker, err := cp.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{Purpose: "check " + string(r.id), ReadOnly: true}, archives.Progress(p))
+	worker, err := cp.volumes.OpenWorker(ctx, volumebackup.WorkerOptions{Purpose: "check " + string(r.id), Task: volumebackup.Compare{}}, archives.Progress(p))
 	if err != nil {
 		return err
 	}

@@ -246,7 +246,7 @@ func (cp *Copier) makeCopy(ctx context.Context, r restore, p plan.Progress) (mad
 		if journal.Anonymous, err = cp.build.AnonymousNames(ctx, made.id, anonymous); err != nil {
 			return made, err
 		}
-		o := volumebackup.RestoreOptions{}
+		o := volumebackup.WorkerOptions{}
 		if o.Journal, err = journal.Labels(); err != nil {
 			return made, err
 		}

@@ -25,21 +25,25 @@ func (cp *Copier) makeVolumes(ctx context.Context, r restore, rollback *dockerop
 		return nil, errors.New("nothing here can restore volumes")
 	}
 	p.Status("volumes", "creating volumes")
-	o := volumebackup.RestoreOptions{Purpose: "restore " + string(r.id), Fill: &volumebackup.Fill{}}
+	o := volumebackup.WorkerOptions{Purpose: "restore " + string(r.id)}
+	var needs volumebackup.Fill
 	var targets []volumebackup.Target
 	for _, v := range named {
 		o.Volumes, o.Make = append(o.Volumes, v.Create.Name), append(o.Make, v.Create)
 		if v.Archive != nil {
-			targets = append(targets, build.TargetOf(v, v.Create.Name, o.Fill))
+			targets = append(targets, build.TargetOf(v, v.Create.Name, &needs))
 		}
 		rollback.Add(func(ctx context.Context) error { return cp.removeOwnVolume(ctx, v.Create.Name, r.operation) })
 	}
-	o.Idle = len(targets) == 0
+	o.Task = needs
+	if len(targets) == 0 {
+		o.Task = volumebackup.Hold{}
+	}
 	var err error
 	if o.Journal, err = (pending.HalfMade{Operation: r.operation, Volumes: o.Volumes}).Labels(); err != nil {
 		return nil, err
 	}
-	worker, err := cp.volumes.OpenRestore(ctx, o, archives.Progress(p))
+	worker, err := cp.volumes.OpenWorker(ctx, o, archives.Progress(p))
 	if err != nil {
 		return nil, err
 	}

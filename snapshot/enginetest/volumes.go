@@ -205,15 +205,25 @@ func (v *FakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, _
 	return &FakeBackup{worker: w, o: o}, nil
 }
 
-func (v *FakeVolumes) OpenRestore(ctx context.Context, o volumebackup.RestoreOptions, _ volumebackup.Progress) (archives.Worker, error) {
-	name := o.Worker
-	if o.Lock != "" {
-		name = volumebackup.LockName(o.Lock)
+func (v *FakeVolumes) TakeLock(ctx context.Context, o volumebackup.LockOptions, _ volumebackup.Progress) (archives.Lock, error) {
+	frozen, err := json.Marshal(o.Freezes)
+	if err != nil {
+		return nil, err
 	}
-	frozen, _ := json.Marshal(o.Freezes)
 	journal := map[string]string{volumebackup.LabelPurpose: o.Purpose, labels.Prefix + "worker.frozen": string(frozen)}
 	maps.Copy(journal, o.Journal)
-	w, err := v.launch(ctx, name, journal, o.Volumes, o.ReadOnly, o.Make...)
+	w, err := v.launch(ctx, volumebackup.LockName(o.Containers[0]), journal, o.Volumes, false)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (v *FakeVolumes) OpenWorker(ctx context.Context, o volumebackup.WorkerOptions, _ volumebackup.Progress) (archives.Worker, error) {
+	journal := map[string]string{volumebackup.LabelPurpose: o.Purpose, labels.Prefix + "worker.frozen": "null"}
+	maps.Copy(journal, o.Journal)
+	_, compares := o.Task.(volumebackup.Compare)
+	w, err := v.launch(ctx, o.Name, journal, o.Volumes, compares, o.Make...)
 	if err != nil {
 		return nil, err
 	}

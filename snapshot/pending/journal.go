@@ -2,6 +2,7 @@ package pending
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,4 +123,17 @@ func (j Journal) Stopped() []Other {
 		all = append(all, Other{ID: j.Old, Name: j.OldName, Paused: j.Paused, Timeout: j.Timeout})
 	}
 	return all
+}
+
+// Encode is the journal as the label [LabelJournal] holds it. It refuses one that
+// [ReadJournal] would refuse.
+func (j Journal) Encode() (string, error) {
+	if err := j.Check(); err != nil {
+		return "", fmt.Errorf("write journal: %w", err)
+	}
+	text, err := json.Marshal(j)
+	if err != nil {
+		return "", fmt.Errorf("write journal: %w", err)
+	}
+	return string(text), nil
 }

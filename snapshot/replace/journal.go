@@ -1,11 +1,11 @@
 package replace
 
 import (
-	"encoding/json"
-	"fmt"
+	"context"
 	"slices"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -44,19 +44,26 @@ func newJournal(r replacement, safety labels.ID) pending.Journal {
 	return j
 }
 
-// lockOptions describe the worker that holds the lock. It has the volumes mounted:
-// so the engine keeps those of a container that it removes when it stops.
-func lockOptions(j pending.Journal) (volumebackup.RestoreOptions, error) {
+// lockOptions describe the lock of a restore in place, without its journal. It has the volumes
+// mounted: so the engine keeps those of a container that it removes when it stops.
+func lockOptions(j pending.Journal) volumebackup.LockOptions {
 	present := slices.DeleteFunc(dockerop.Distinct(j.Holds, j.Volumes), func(name string) bool { return slices.Contains(j.Found, name) })
-	if err := j.Check(); err != nil {
-		return volumebackup.RestoreOptions{}, fmt.Errorf("write journal: %w", err)
+	return volumebackup.LockOptions{
+		Containers: []string{j.Lock()}, Purpose: "restore " + string(j.Snapshot) + " in place", Volumes: present,
 	}
-	text, err := json.Marshal(j)
+}
+
+// lockWithJournal takes the lock of a restore in place, and has it bear and record the journal.
+// A lock that it returns beside an error is held, too.
+func (rp *Replacer) lockWithJournal(ctx context.Context, j pending.Journal, o volumebackup.LockOptions) (archives.Lock, error) {
+	text, err := j.Encode()
 	if err != nil {
-		return volumebackup.RestoreOptions{}, fmt.Errorf("write journal: %w", err)
+		return nil, err
 	}
-	return volumebackup.RestoreOptions{
-		Lock: j.Lock(), Purpose: "restore " + string(j.Snapshot) + " in place", Volumes: present,
-		Journal: map[string]string{pending.LabelJournal: string(text)},
-	}, nil
+	o.Journal = map[string]string{pending.LabelJournal: text}
+	lock, err := rp.volumes.TakeLock(ctx, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	return lock, lock.RecordJournal(ctx, text)
 }

@@ -43,8 +43,8 @@ func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Probl
 		t.changes = t.Plan.changes(nil, nil)
 		return nil, nil
 	}
-	t.worker, err = t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
-		Purpose: "look at " + string(t.Plan.Snapshot.ID), Volumes: names, ReadOnly: true,
+	t.worker, err = t.engine.volumes.OpenWorker(ctx, volumebackup.WorkerOptions{
+		Purpose: "look at " + string(t.Plan.Snapshot.ID), Volumes: names, Task: volumebackup.Compare{},
 	}, archives.Progress(t.p))
 	if err != nil {
 		return nil, err

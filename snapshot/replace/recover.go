@@ -33,12 +33,8 @@ func (rp *Replacer) Recover(ctx context.Context, r pending.Operation, p plan.Pro
 	case r.IsLeftover():
 		return rp.finishSettled(ctx, r, p)
 	}
-	options, err := lockOptions(r.Journal)
-	if err != nil {
-		return nil, err
-	}
-	options.Journal = nil // it stays with the dead worker until everything is settled
-	lock, err := rp.volumes.OpenRestore(ctx, options, nil)
+	// The journal stays with the dead worker until everything is settled.
+	lock, err := rp.volumes.TakeLock(ctx, lockOptions(r.Journal), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -253,7 +253,7 @@ func (b *rollback) putVolumesBack(ctx context.Context, old *container.InspectRes
 	if len(targets) == 0 {
 		return nil
 	}
-	volumes, err := b.engine.build.FillVolumes(ctx, safety.ID, targets, volumebackup.RestoreOptions{Worker: b.journal.Worker}, b.p) // what is lost was lost before
+	volumes, err := b.engine.build.FillVolumes(ctx, safety.ID, targets, volumebackup.WorkerOptions{Name: b.journal.Worker, Task: volumebackup.Replace{}}, b.p) // what is lost was lost before
 	return errors.Join(err, volumes.Close())
 }
 
@@ -272,7 +272,7 @@ func archivesOf(s catalog.Snapshot, volumes []string) []volumebackup.Target {
 // abandon ends the worker that holds the lock, but leaves its container: the
 // journal. It waits until that can be seen, or who comes next would take the
 // operation to be under way.
-func (rp *Replacer) abandon(ctx context.Context, lock archives.Worker) {
+func (rp *Replacer) abandon(ctx context.Context, lock archives.Lock) {
 	_ = lock.Abandon()
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()

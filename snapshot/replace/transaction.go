@@ -29,7 +29,7 @@ type transaction struct {
 	watch   *plan.Stopwatch
 
 	journal pending.Journal
-	lock    archives.Worker   // holds the lock and the journal
+	lock    archives.Lock     // with the journal
 	worker  archives.Worker   // reads and writes the volumes
 	release func()            // tells who watches over this process that all is done
 	when    capture.Request   // of the safety snapshot
@@ -232,7 +232,7 @@ func (t *transaction) fillAnonymous(ctx context.Context) error {
 	if err := t.ending.Wait(); err != nil { // the worker that bears the name
 		return err
 	}
-	o := volumebackup.RestoreOptions{Worker: t.journal.Worker}
+	o := volumebackup.WorkerOptions{Name: t.journal.Worker}
 	made, err := t.engine.build.FillAnonymous(ctx, t.Plan.Snapshot.ID, volumes, names, o, t.p)
 	if made == nil {
 		return err
@@ -335,15 +335,9 @@ func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 	if !errors.Is(t.lock.Held(ctx), volumebackup.ErrLost) {
 		return false, nil
 	}
-	options, err := lockOptions(t.journal)
-	if err != nil {
-		return false, err
-	}
-	lock, err := t.engine.volumes.OpenRestore(ctx, options, nil)
-	if err == nil {
-		if err = lock.RecordJournal(ctx, options.Journal[pending.LabelJournal]); err != nil {
-			err = errors.Join(err, lock.Close())
-		}
+	lock, err := t.engine.lockWithJournal(ctx, t.journal, lockOptions(t.journal))
+	if err != nil && lock != nil {
+		err = errors.Join(err, lock.Close())
 	}
 	if err != nil { // the journal is on the one that was lost, and stays
 		return false, &UndoError{Container: t.Plan.Name, State: t.rollback().account(ctx), Err: fmt.Errorf("take the lock again: %w", err)}

@@ -52,19 +52,14 @@ func (t *transaction) open(ctx context.Context) (err error) {
 }
 
 // takeLock takes the lock with the journal on it.
-func (t *transaction) takeLock(ctx context.Context) error {
-	options, err := lockOptions(t.journal)
-	if err != nil {
-		return err
-	}
+func (t *transaction) takeLock(ctx context.Context) (err error) {
+	options := lockOptions(t.journal)
 	if t.journal.OneShot && t.journal.Running {
 		options.Freezes = t.Plan.running() // its safety snapshot is taken before it stops
 	}
 	options.MakeStore = len(t.targets()) == 0
-	if t.lock, err = t.engine.volumes.OpenRestore(ctx, options, nil); err != nil {
-		return err
-	}
-	return t.lock.RecordJournal(ctx, options.Journal[pending.LabelJournal])
+	t.lock, err = t.engine.lockWithJournal(ctx, t.journal, options)
+	return err
 }
 
 // forget drops the record of the journal, of which nothing is left to do. If it cannot,
@@ -117,9 +112,9 @@ func (t *transaction) openWorker(ctx context.Context) (archives.Worker, error) {
 	if len(volumes)+len(t.targets()) == 0 {
 		return nil, nil
 	}
-	return t.engine.volumes.OpenRestore(ctx, volumebackup.RestoreOptions{
-		Worker: t.journal.Worker, Purpose: "restore " + string(t.Plan.Snapshot.ID), Volumes: volumes,
-		MakeStore: len(t.targets()) == 0,
+	return t.engine.volumes.OpenWorker(ctx, volumebackup.WorkerOptions{
+		Name: t.journal.Worker, Purpose: "restore " + string(t.Plan.Snapshot.ID), Volumes: volumes,
+		Task: volumebackup.Replace{MakeStore: len(t.targets()) == 0},
 	}, archives.Progress(t.p))
 }
 
