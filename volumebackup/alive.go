@@ -7,6 +7,8 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // Await waits until a worker is not at work any more, for as long as TakeLock would. It recovers nothing.
@@ -14,7 +16,7 @@ func (s *Service) Await(ctx context.Context, workerID string) error {
 	deadline := time.NewTimer(s.lockTimeout)
 	defer deadline.Stop()
 	for {
-		worker, err := s.docker.ContainerInspect(ctx, workerID)
+		worker, _, err := s.docker.ContainerInspectWithRaw(ctx, workerID, false)
 		if cerrdefs.IsNotFound(err) {
 			return nil
 		}
@@ -58,13 +60,9 @@ func isAlive(ctx context.Context, docker Docker, worker container.InspectRespons
 	if err != nil {
 		return false, fmt.Errorf("read when worker %s was created: %w", worker.Name, err)
 	}
-	engine, err := docker.Info(ctx)
+	now, err := dockerop.Time(ctx, docker)
 	if err != nil {
-		return false, fmt.Errorf("ask the engine for the time: %w", err)
-	}
-	now, err := time.Parse(time.RFC3339Nano, engine.SystemTime)
-	if err != nil {
-		return false, fmt.Errorf("read the engine's time: %w", err)
+		return false, err
 	}
 	return IsAlive(worker.State.Status, created, now), nil
 }

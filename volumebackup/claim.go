@@ -98,7 +98,7 @@ func (l *containerLauncher) removeUnanswered(ctx context.Context, operation, nam
 	ctx, cancel := context.WithTimeout(ctx, unansweredGrace)
 	defer cancel()
 	for {
-		c, err := l.docker.ContainerInspect(ctx, name)
+		c, _, err := l.docker.ContainerInspectWithRaw(ctx, name, false)
 		if err == nil {
 			if c.Config.Labels[labelOperation] != operation {
 				return nil // somebody else's

@@ -13,6 +13,8 @@ import (
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // removeTimeout bounds the removal of a worker, which also happens after Ctrl-C.
@@ -114,7 +116,7 @@ func (w *workerConn) isPaused() (name string, paused bool) {
 	}
 	ctx, cancel := context.WithTimeout(w.detached, removeTimeout)
 	defer cancel()
-	c, err := w.docker.ContainerInspect(ctx, w.id)
+	c, _, err := w.docker.ContainerInspectWithRaw(ctx, w.id, false)
 	if err != nil {
 		return "", false
 	}
@@ -146,37 +148,18 @@ func (w *workerConn) remove() error {
 	return removeWorker(ctx, w.docker, w.id)
 }
 
-// removalPoll is how often to look whether a worker is gone that somebody else removes.
-const removalPoll = 10 * time.Millisecond
-
 // removeWorker ends a worker and removes its container. It is no error if somebody else has removed it, or is doing so:
 // the engine does when a worker without a lock ends.
 func removeWorker(ctx context.Context, docker Docker, word string) error {
 	err := docker.ContainerRemove(ctx, word, container.RemoveOptions{Force: true})
 	switch {
 	case cerrdefs.IsConflict(err):
-		awaitRemoval(ctx, docker, word)
+		_ = dockerop.AwaitGone(ctx, docker, word) // it is going in any case
 		return nil
 	case err != nil && !cerrdefs.IsNotFound(err):
 		return fmt.Errorf("remove worker: %w", err)
 	}
 	return nil
-}
-
-// awaitRemoval waits until a container is gone that somebody else removes, for removeTimeout at most.
-func awaitRemoval(ctx context.Context, docker Docker, word string) {
-	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
-	defer cancel()
-	for {
-		if _, err := docker.ContainerInspect(ctx, word); err != nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(removalPoll):
-		}
-	}
 }
 
 // Abandon ends the worker; its container stays.
@@ -190,7 +173,7 @@ func (w *workerConn) Abandon() error {
 
 // Held asks the engine whether the worker still runs under its name.
 func (w *workerConn) Held(ctx context.Context) error {
-	c, err := w.docker.ContainerInspect(ctx, w.id)
+	c, _, err := w.docker.ContainerInspectWithRaw(ctx, w.id, false)
 	if cerrdefs.IsNotFound(err) {
 		return ErrLost
 	}
@@ -213,7 +196,7 @@ func (w *workerConn) Release(ctx context.Context) error {
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
-	c, inspectErr := w.docker.ContainerInspect(after, w.id)
+	c, _, inspectErr := w.docker.ContainerInspectWithRaw(after, w.id, false)
 	if inspectErr == nil && strings.TrimPrefix(c.Name, "/") == name {
 		return nil
 	}

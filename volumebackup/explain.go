@@ -35,7 +35,7 @@ func (w *workerConn) wasKilled() bool {
 	ctx, cancel := context.WithTimeout(w.detached, endGrace)
 	defer cancel()
 	for {
-		c, err := w.docker.ContainerInspect(ctx, w.id)
+		c, _, err := w.docker.ContainerInspectWithRaw(ctx, w.id, false)
 		if err != nil || !c.State.Running {
 			return err == nil && (c.State.OOMKilled || c.State.ExitCode == statusKilled)
 		}

@@ -68,19 +68,19 @@ func (f *fakeEngine) ContainerCreate(_ context.Context, config *container.Config
 	return container.CreateResponse{ID: f.containers[name].ID}, nil
 }
 
-func (f *fakeEngine) ContainerInspect(_ context.Context, word string) (container.InspectResponse, error) {
+func (f *fakeEngine) ContainerInspectWithRaw(_ context.Context, word string, _ bool) (container.InspectResponse, []byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	name, c, err := f.find(word)
 	if err != nil {
-		return container.InspectResponse{}, err
+		return container.InspectResponse{}, nil, err
 	}
 	if c.State.Status == container.StateRemoving {
 		if f.busy--; f.busy == 0 {
 			delete(f.containers, name)
 		}
 	}
-	return *c, nil
+	return *c, nil, nil
 }
 
 func (f *fakeEngine) ContainerRemove(_ context.Context, word string, _ container.RemoveOptions) error {

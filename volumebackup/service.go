@@ -30,7 +30,7 @@ type Docker interface {
 type Workers interface {
 	ContainerAttach(ctx context.Context, id string, options container.AttachOptions) (types.HijackedResponse, error)
 	ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, platform *ocispec.Platform, name string) (container.CreateResponse, error)
-	ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error)
+	ContainerInspectWithRaw(ctx context.Context, id string, size bool) (container.InspectResponse, []byte, error)
 	ContainerRename(ctx context.Context, id, name string) error
 	ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error
 	ContainerStart(ctx context.Context, id string, options container.StartOptions) error

@@ -2,18 +2,19 @@ package volumebackup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // takeOver frees a lock whose worker is dead: it thaws what is frozen, and removes the worker or sets it aside. If the
 // worker is alive, it returns what the worker is doing.
 func (l *containerLauncher) takeOver(ctx context.Context, name string) (*LockedError, error) {
-	holder, err := l.docker.ContainerInspect(ctx, name)
+	holder, _, err := l.docker.ContainerInspectWithRaw(ctx, name, false)
 	if cerrdefs.IsNotFound(err) {
 		return nil, nil
 	}
@@ -38,7 +39,7 @@ func (l *containerLauncher) takeOver(ctx context.Context, name string) (*LockedE
 	if err != nil {
 		return nil, err
 	}
-	if err := l.thaw(ctx, frozen); err != nil {
+	if _, err := dockerop.Thaw(ctx, l.docker, frozen); err != nil {
 		return nil, fmt.Errorf("clear up after an interrupted operation: %w", err)
 	}
 	if holder.Config.Labels[labelKept] != "" {
@@ -60,33 +61,4 @@ func (l *containerLauncher) setAside(ctx context.Context, holder container.Inspe
 		return fmt.Errorf("set an interrupted operation aside: %w", err)
 	}
 	return nil
-}
-
-// thaw thaws those containers that are paused.
-func (l *containerLauncher) thaw(ctx context.Context, frozen []string) error {
-	var failed error
-	for _, id := range frozen {
-		c, err := l.docker.ContainerInspect(ctx, id)
-		switch {
-		case cerrdefs.IsNotFound(err):
-		case err != nil:
-			failed = errors.Join(failed, err)
-		case c.State.Paused:
-			failed = errors.Join(failed, l.unpause(ctx, id))
-		}
-	}
-	return failed
-}
-
-// unpause thaws a container. It is no error if somebody else has thawed or removed it meanwhile.
-func (l *containerLauncher) unpause(ctx context.Context, id string) error {
-	failed := l.docker.ContainerUnpause(ctx, id)
-	if failed == nil {
-		return nil
-	}
-	c, err := l.docker.ContainerInspect(ctx, id)
-	if cerrdefs.IsNotFound(err) || err == nil && !c.State.Paused {
-		return nil
-	}
-	return failed
 }

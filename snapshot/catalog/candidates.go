@@ -18,7 +18,7 @@ import (
 // Candidate is a word that a shell may complete, and what it stands for.
 type Candidate struct{ Word, About string }
 
-// Containers lists the names of all containers.
+// Containers returns the names of all containers.
 func (cat *Catalog) Containers(ctx context.Context) ([]Candidate, error) {
 	all, err := cat.docker.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
@@ -33,7 +33,8 @@ func (cat *Catalog) Containers(ctx context.Context) ([]Candidate, error) {
 	return names, nil
 }
 
-// VolumeNames lists volumes: those that a container mounts, if one is named.
+// VolumeNames returns the names of the volumes that the container mountedBy mounts, or of all
+// volumes if that is empty.
 func (cat *Catalog) VolumeNames(ctx context.Context, mountedBy string) ([]Candidate, error) {
 	if mountedBy != "" {
 		c, err := cat.docker.InspectIfThere(ctx, mountedBy)
@@ -51,7 +52,7 @@ func (cat *Catalog) VolumeNames(ctx context.Context, mountedBy string) ([]Candid
 	return cat.volumeNames(ctx, filters.NewArgs())
 }
 
-// Stores lists the volumes that were made to keep the content of volumes.
+// Stores returns the names of the volumes that were made to be stores.
 func (cat *Catalog) Stores(ctx context.Context) ([]Candidate, error) {
 	return cat.volumeNames(ctx, filters.NewArgs(filters.Arg("label", labels.KeyVersion)))
 }
@@ -71,7 +72,7 @@ func (cat *Catalog) volumeNames(ctx context.Context, args filters.Args) ([]Candi
 	return names, nil
 }
 
-// NetworkNames lists networks.
+// NetworkNames returns the names of all networks.
 func (cat *Catalog) NetworkNames(ctx context.Context) ([]Candidate, error) {
 	list, err := cat.docker.NetworkList(ctx, network.ListOptions{})
 	if err != nil {
@@ -84,8 +85,8 @@ func (cat *Catalog) NetworkNames(ctx context.Context) ([]Candidate, error) {
 	return names, nil
 }
 
-// References lists a word that begins with prefix for each snapshot that has one: its
-// name, else its ID, else a tag.
+// References returns, for each snapshot, the first of its words that begins with prefix: its name,
+// else its ID, else one of its tags.
 func (cat *Catalog) References(ctx context.Context, prefix string) ([]Candidate, error) {
 	all, err := cat.Find(ctx, nil, Namespace+"*")
 	if err != nil {
@@ -107,7 +108,7 @@ func (cat *Catalog) References(ctx context.Context, prefix string) ([]Candidate,
 	return found, nil
 }
 
-// Compose's labels on the containers of services.
+// The labels of Compose on a service's containers.
 const (
 	LabelService   = ComposePrefix + "service"
 	LabelProject   = ComposePrefix + "project"
@@ -119,10 +120,11 @@ type Service struct {
 	Name      string
 	Container string
 	Project   string
-	Directory string // in which the project is, on the client that made it
+	Directory string // of the project, on the client that made it
 }
 
-// Services lists the containers of the services of that name; of all, if it is empty.
+// Services returns the containers of the Compose services of that name, or of all services if name
+// is empty.
 func (cat *Catalog) Services(ctx context.Context, name string) ([]Service, error) {
 	label := LabelService
 	if name != "" {

@@ -9,11 +9,10 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// NotFoundError is returned for a word that names no snapshot.
-// It is an errdefs not-found error.
+// NotFoundError says that a word names no snapshot. It is an errdefs not-found error.
 type NotFoundError struct {
 	Word   string
-	Reason string // what there is instead, if that is known
+	Reason string // the whole message, if more is known
 }
 
 func (e *NotFoundError) Error() string {
@@ -26,7 +25,7 @@ func (e *NotFoundError) Error() string {
 // Unwrap gives the error its class.
 func (e *NotFoundError) Unwrap() error { return cerrdefs.ErrNotFound }
 
-// AmbiguousError is returned for a word that names more than one snapshot.
+// AmbiguousError says that a word names more than one snapshot.
 type AmbiguousError struct {
 	Word       string
 	Candidates []string // references, newest first
@@ -39,11 +38,11 @@ func (e *AmbiguousError) Error() string {
 // Unwrap gives the error its class.
 func (e *AmbiguousError) Unwrap() error { return cerrdefs.ErrInvalidArgument }
 
-// NameTakenError is returned by Create for a name that a snapshot of the
-// container has already, or something else that --reuse must not replace.
+// NameTakenError says that a name is taken: by a snapshot of the same container, or by an image
+// that a new snapshot must not replace.
 type NameTakenError struct {
-	Ref   string
-	Reuse bool // that would replace it
+	Ref   string // container:name
+	Reuse bool   // it may be replaced, if the user says so
 }
 
 func (e *NameTakenError) Error() string {
@@ -56,11 +55,10 @@ func (e *NameTakenError) Error() string {
 // Unwrap gives the error its class.
 func (e *NameTakenError) Unwrap() error { return cerrdefs.ErrAlreadyExists }
 
-// PinnedError is returned for a pinned snapshot by Remove, and by Create if it was
-// to replace it.
+// PinnedError says that a snapshot is pinned, and is therefore not removed.
 type PinnedError struct {
 	ID       labels.ID
-	Replaced bool // by Create
+	Replaced bool // it would have lost its name to a new snapshot, rather than been removed
 }
 
 func (e *PinnedError) Error() string { return fmt.Sprintf("snapshot %s is pinned", e.ID) }

@@ -14,25 +14,25 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// Filter selects snapshots: terms with the same key are alternatives, and every
-// key that occurs must match. The zero value selects all.
+// Filter selects snapshots. Terms with the same key are alternatives, and every key that occurs
+// must match. The zero value selects all.
 type Filter struct {
 	terms map[string][]predicate
 }
 
-// predicate tells whether a snapshot matches one term. The whole list is there
-// for terms that speak of another snapshot.
+// predicate tells whether a snapshot matches one term. It gets the whole list for terms that refer
+// to another snapshot.
 type predicate func(s Snapshot, all []Snapshot) (bool, error)
 
-// FilterKeys lists the keys that [ParseFilter] knows, for help and completion.
+// FilterKeys returns the keys that [ParseFilter] knows, for help and completion.
 func FilterKeys() []string {
 	return []string{
 		"before", "container", "expired", "group", "label", "meta.", "name", "pinned", "run", "since", "step", "tag", "trigger",
 	}
 }
 
-// ParseFilter reads key=value terms. Ages (before, since) may be a snapshot's
-// ID, name or reference, an RFC 3339 time, or a duration before now.
+// ParseFilter reads key=value terms. The value of before and since may be a snapshot's ID, name or
+// reference, an RFC 3339 time, or a duration before now.
 func ParseFilter(terms []string, now time.Time) (Filter, error) {
 	f := Filter{terms: map[string][]predicate{}}
 	for _, term := range terms {
@@ -88,12 +88,13 @@ func parseTerm(key, value string, now time.Time) (predicate, error) {
 	return nil, fmt.Errorf("unknown key, use one of %s", strings.Join(FilterKeys(), ", "))
 }
 
-// isContainer compares with a name, a full ID or the 12 digits that docker ps shows.
+// isContainer compares word with a container's name and ID. The first 12 digits of the ID, which
+// docker ps shows, are enough.
 func isContainer(c labels.Container, word string) bool {
 	return c.Name == word || c.ID == word || len(word) >= dockerop.ShortID && strings.HasPrefix(c.ID, word)
 }
 
-// labelTerm looks at the captured container's own labels, with or without a value.
+// labelTerm matches the captured container's own labels, by key or by key=value.
 func labelTerm(term string) predicate {
 	key, want, valued := strings.Cut(term, "=")
 	return func(s Snapshot, _ []Snapshot) (bool, error) {
@@ -102,7 +103,7 @@ func labelTerm(term string) predicate {
 	}
 }
 
-// nameTerm matches names as docker ps does: by a regular expression, which may match a part.
+// nameTerm matches names as docker ps does: with a regular expression that may match a part.
 func nameTerm(value string) (predicate, error) {
 	pattern, err := regexp.Compile(value)
 	if err != nil {
@@ -132,7 +133,7 @@ func ageTerm(value string, now time.Time, compare func(t, u time.Time) bool) pre
 	}
 }
 
-// ParseAge reads a time, or a duration before now.
+// ParseAge reads an RFC 3339 time, or a duration before now. It returns false for anything else.
 func ParseAge(value string, now time.Time) (time.Time, bool) {
 	if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
 		return t, true
@@ -141,10 +142,10 @@ func ParseAge(value string, now time.Time) (time.Time, bool) {
 	return now.Add(-d), err == nil
 }
 
-// ParseDuration reads a Go duration, in which d (24 h) and w (7 d) may also be
-// used, each with a whole number: 36h, 1w2d, 90m.
+// ParseDuration reads a Go duration, before which whole weeks (w, 7 d) and days (d, 24 h) may
+// stand: 36h, 1w2d, 90m.
 func ParseDuration(s string) (time.Duration, error) {
-	const longest = 290 * 365 * 24 * time.Hour // what a time.Duration holds, nearly
+	const longest = 290 * 365 * 24 * time.Hour // almost the most that a time.Duration holds
 	invalid := fmt.Errorf("invalid duration %q: use something like 90m, 36h, 1w2d", s)
 	var total time.Duration
 	rest := s
@@ -176,7 +177,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// apply returns the snapshots of all that match, in their order.
+// apply returns the snapshots of all that match, in the same order.
 func (f Filter) apply(all []Snapshot) ([]Snapshot, error) {
 	var kept []Snapshot
 	for _, s := range all {
@@ -192,7 +193,7 @@ func (f Filter) apply(all []Snapshot) ([]Snapshot, error) {
 }
 
 func (f Filter) match(s Snapshot, all []Snapshot) (bool, error) {
-	for _, key := range slices.Sorted(maps.Keys(f.terms)) { // in order: a term can fail
+	for _, key := range slices.Sorted(maps.Keys(f.terms)) { // in order, so that always the same term fails first
 		matched := false
 		for _, match := range f.terms[key] {
 			ok, err := match(s, all)

@@ -11,12 +11,12 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// LatestOf is the tag that the newest snapshot of a container has.
+// LatestOf returns the reference that the newest snapshot of a container has as well.
 func LatestOf(container string) string { return Tag{Repository(container), labels.Latest}.String() }
 
-// giveLatest gives a snapshot the tag latest, unless one is there that is newer. Whoever
-// moves the tag looks for those afterwards, so of several clients that do so at once the
-// last one sees all. It returns who has the tag then.
+// giveLatest gives s the tag latest, or the newest snapshot of the container that is not in except,
+// if that is newer. It looks for newer ones after it has moved the tag, so of several clients that
+// do so at once the last one sees them all. It returns the snapshot that has the tag then.
 func (cat *Catalog) giveLatest(ctx context.Context, s Snapshot, except IDSet) (Snapshot, error) {
 	latest := LatestOf(s.Container.Name)
 	holder := s
@@ -41,8 +41,8 @@ func (cat *Catalog) giveLatest(ctx context.Context, s Snapshot, except IDSet) (S
 	return holder, nil
 }
 
-// newerThan finds the newest snapshot of the same container, if it is newer than s. Only
-// those that were made since are listed: every image in a list costs milliseconds on a
+// newerThan returns the newest snapshot of the same container, if it is newer than s and not in
+// except. It lists only snapshots made since: every image in a list costs milliseconds on a
 // containerd image store.
 func (cat *Catalog) newerThan(ctx context.Context, s Snapshot, except IDSet) (*Snapshot, error) {
 	var patterns []string
@@ -64,14 +64,14 @@ func (cat *Catalog) newerThan(ctx context.Context, s Snapshot, except IDSet) (*S
 	return nil, nil //nolint:nilnil // none is no error
 }
 
-// madeSince lists patterns for the IDs of the snapshots that were made after s, of which
-// there are few: as an ID begins with the time, the first pieces of the times since will
-// do. If that is long ago the pieces are coarse, and match some older ones, too.
+// madeSince returns a few patterns that match the IDs of all snapshots made after s. An ID begins
+// with its time, so one pattern for each second since then will do; if s is older, one for each
+// minute, hour or day, and these may match some older snapshots, too.
 func madeSince(s Snapshot, now time.Time) []string {
 	const most = 16
 	var patterns []string
 	id := string(s.ID)
-	for i := labels.IDTimeLength + 1; i < len(id); i++ { // in the same second, but another
+	for i := labels.IDTimeLength + 1; i < len(id); i++ { // other IDs of the same second
 		patterns = append(patterns, id[:i]+"[^"+id[i:i+1]+"]*")
 	}
 	for _, piece := range []struct {
@@ -99,12 +99,13 @@ func madeSince(s Snapshot, now time.Time) []string {
 	return []string{"*"}
 }
 
-// IDSet is a set of snapshots.
+// IDSet is a set of snapshot IDs.
 type IDSet map[labels.ID]bool
 
-// PassLatest gives the tag latest to the newest snapshot of a container but some, if s,
-// which is one of them, has the tag. It says whether there is another.
-func (cat *Catalog) PassLatest(ctx context.Context, s Snapshot, except IDSet) (passed bool, err error) {
+// HandOverLatest takes the tag latest from s, if s has it, and gives it to the newest snapshot of
+// the container that is not in except. s must be in except. It returns false if no snapshot is left
+// for the tag.
+func (cat *Catalog) HandOverLatest(ctx context.Context, s Snapshot, except IDSet) (passed bool, err error) {
 	held, err := cat.Holder(ctx, Tag{Repository(s.Container.Name), labels.Latest})
 	if err != nil {
 		return false, err
@@ -112,12 +113,12 @@ func (cat *Catalog) PassLatest(ctx context.Context, s Snapshot, except IDSet) (p
 	if held.imageID != s.ImageID {
 		return true, nil
 	}
-	return cat.RestoreLatest(ctx, s.Container.Name, except)
+	return cat.SetLatest(ctx, s.Container.Name, except)
 }
 
-// RestoreLatest gives the tag latest to the newest snapshot of a container but some, and
-// says whether there is any.
-func (cat *Catalog) RestoreLatest(ctx context.Context, container string, except IDSet) (bool, error) {
+// SetLatest gives the tag latest to the newest snapshot of a container that is not in except. It
+// returns false if there is none.
+func (cat *Catalog) SetLatest(ctx context.Context, container string, except IDSet) (bool, error) {
 	all, err := cat.Find(ctx, nil, Repository(container))
 	if err != nil {
 		return false, err

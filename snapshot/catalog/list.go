@@ -16,8 +16,29 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// List returns the snapshots that match, in one engine call. An image that has our labels
-// but cannot be read is warned about; one that only inherited them is not a snapshot.
+// ListOptions says which snapshots to list, and in which order.
+type ListOptions struct {
+	Container string // name or ID of a container; empty: all
+	Filter    Filter
+	Search    string // a part of the name or description, in any case
+	Sort      Sort
+	Reverse   bool
+	Last      int // at most this many; 0: all
+}
+
+// Sort is the order of a list.
+type Sort string
+
+// The orders: newest, largest or alphabetically first.
+const (
+	SortCreated Sort = "created"
+	SortSize    Sort = "size"
+	SortName    Sort = "name"
+)
+
+// List returns the snapshots that match, with one engine call. It warns of images with the ID tag
+// of a snapshot whose labels cannot be read. Images that only inherited our labels are no
+// snapshots.
 func (cat *Catalog) List(ctx context.Context, o ListOptions, p plan.Progress) ([]Snapshot, error) {
 	pattern := Namespace + "*"
 	if o.Container != "" {
@@ -49,7 +70,7 @@ func (cat *Catalog) List(ctx context.Context, o ListOptions, p plan.Progress) ([
 	return found, nil
 }
 
-// checkListed fails for a container that is neither there nor has snapshots among all.
+// checkListed fails for a container that neither exists nor has a snapshot among all.
 func (cat *Catalog) checkListed(ctx context.Context, name string, all []Snapshot) error {
 	if name == "" || slices.ContainsFunc(all, func(s Snapshot) bool { return isContainer(s.Container, name) }) {
 		return nil
@@ -60,11 +81,12 @@ func (cat *Catalog) checkListed(ctx context.Context, name string, all []Snapshot
 	return &NotFoundError{Word: name, Reason: fmt.Sprintf("no container %s, and no snapshot of one", name)}
 }
 
-// IsContainerID tells whether a word may be the ID of a container, or the beginning
-// that docker ps shows. Its snapshots are found by their labels, whatever its name was.
+// IsContainerID tells whether a word may be the ID of a container, or the beginning that docker ps
+// shows. The snapshots of an ID are found by their labels, because the container may have had any
+// name.
 func IsContainerID(word string) bool { return labels.IsDigits(word, dockerop.ShortID, dockerop.FullID) }
 
-// contains looks for text in what people wrote, in any case.
+// contains tells whether the name or description contains text, in any case.
 func (s Snapshot) contains(text string) bool {
 	text = strings.ToLower(text)
 	return strings.Contains(strings.ToLower(s.Name), text) || strings.Contains(strings.ToLower(s.Description), text)
@@ -87,8 +109,8 @@ func (o ListOptions) sort(list []Snapshot) {
 	}
 }
 
-// Find returns the snapshots among the images whose references match one of the
-// patterns, newest first. It is one engine call.
+// Find returns the snapshots among the images whose references match one of the patterns, newest
+// first, with one engine call.
 func (cat *Catalog) Find(ctx context.Context, p plan.Progress, patterns ...string) ([]Snapshot, error) {
 	images, err := cat.ListImages(ctx, patterns...)
 	if err != nil {

@@ -1,15 +1,13 @@
 package catalog
 
-import (
-	"github.com/cua-snapshot/docker-snapshot/labels"
-)
+import "github.com/cua-snapshot/docker-snapshot/labels"
 
-// ComposePrefix begins the labels by which Compose knows what is its own.
+// ComposePrefix begins the labels by which Compose recognizes its containers, volumes and networks.
 const ComposePrefix = "com.docker.compose."
 
-// ScratchPrefix begins the names of the containers that making a flat image needs.
+// ScratchPrefix begins the names of the containers through which layers are flattened into one.
 const ScratchPrefix = "cua-snapshot-flatten-"
 
-// CommitComment marks the image that a commit makes. Unlike labels it is not passed
-// on to images that are built FROM it.
+// CommitComment returns the comment on the image that a commit makes for a snapshot. Unlike labels,
+// a comment is not inherited by images that are built FROM it.
 func CommitComment(id labels.ID) string { return "docker snapshot " + string(id) }

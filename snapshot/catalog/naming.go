@@ -12,33 +12,33 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// naming gives a new snapshot its name: a tag, which any client can move at any time. Of
-// several clients that want the same name at once one gets it.
+// naming gives a new snapshot its name: a tag, which any client can move at any time. Of several
+// clients that want the same name at once exactly one gets it.
 //
-// Each has its ID tag by now, and looks whether the name is free before it takes it. So
-// afterwards each sees all the others that had looked before the name was taken. Who
-// sees that another one has the name gives way. Who has it waits for those that have
-// looked but not taken it yet, and then it stays.
+// Each client has set its ID tag by now, and checks that the name is free before it takes it. So a
+// client that has taken the name sees all others that may have found it free. A client that sees
+// another with the name gives up. The one with the name waits until the others have taken the name
+// or given up; after that it keeps it.
 type naming struct {
-	engine   *Catalog
+	catalog  *Catalog
 	snapshot Snapshot
 	name     Tag
-	before   Holder // who had the name when the snapshot was begun, and is replaced
-	late     bool   // whoever was to wait may have stopped waiting before the name was taken
+	before   Holder // had the name when the snapshot was begun; is replaced
+	late     bool   // taking the name took so long that another client may have stopped waiting for it
 }
 
-// A snapshot that was given the same name but has no tag of it may be about to take it,
-// for namesakeGrace. One whose image is older by namesakeAge has lost it, or its client
-// was killed before it took it.
+// A snapshot that was given the same name, but does not have the tag, may be about to take it. It
+// is waited for, for namesakeGrace. If its image is older by NamesakeAge it has lost the name, or
+// its client was killed before it took it.
 const (
 	namesakeGrace = 3 * time.Second
 	NamesakeAge   = 10 * time.Minute
 )
 
-// take sets the tag, if it is free, or its holder is to be replaced.
+// take sets the tag, if it is free or belongs to the snapshot that is to be replaced.
 func (n *naming) take(ctx context.Context, rollback *dockerop.Rollback) error {
-	e, began := n.engine, n.engine.now()
-	now, err := e.Holder(ctx, n.name)
+	cat, began := n.catalog, n.catalog.now()
+	now, err := cat.Holder(ctx, n.name)
 	if err != nil {
 		return err
 	}
@@ -46,27 +46,27 @@ func (n *naming) take(ctx context.Context, rollback *dockerop.Rollback) error {
 		return n.taken(now.Snapshot != nil)
 	}
 	rollback.Add(n.giveBack)
-	if err := e.docker.Tag(ctx, n.snapshot.ImageID, n.name.String()); err != nil {
+	if err := cat.docker.Tag(ctx, n.snapshot.ImageID, n.name.String()); err != nil {
 		return fmt.Errorf("tag image %s: %w", n.name, err)
 	}
-	n.late = e.now().Sub(began) >= namesakeGrace
+	n.late = cat.now().Sub(began) >= namesakeGrace
 	return nil
 }
 
-// giveBack makes the tag what it was, unless somebody else has it by now.
+// giveBack returns the tag to its earlier holder, unless somebody else has it by now.
 func (n *naming) giveBack(ctx context.Context) error {
-	now, err := n.engine.Holder(ctx, n.name)
+	now, err := n.catalog.Holder(ctx, n.name)
 	if err != nil || now.imageID != n.snapshot.ImageID {
 		return err
 	}
-	return n.engine.docker.Retag(ctx, n.name.String(), n.before.imageID)
+	return n.catalog.docker.Retag(ctx, n.name.String(), n.before.imageID)
 }
 
-// keep makes sure that the name stays this snapshot's.
+// keep waits until no other client can take the name any more. It fails if one has taken it.
 func (n *naming) keep(ctx context.Context) error {
-	patience := n.engine.now().Add(namesakeGrace)
+	patience := n.catalog.now().Add(namesakeGrace)
 	return dockerop.Poll(ctx, func() (bool, error) {
-		images, err := n.engine.ListImages(ctx, n.name.repository)
+		images, err := n.catalog.ListImages(ctx, n.name.repository)
 		if err != nil {
 			return false, err
 		}
@@ -78,11 +78,12 @@ func (n *naming) keep(ctx context.Context) error {
 			}
 			waits = true
 		}
-		return !waits || n.engine.now().After(patience), nil
+		return !waits || n.catalog.now().After(patience), nil
 	})
 }
 
-// rivals are other snapshots that were given the name, and have it or may be about to.
+// rivals returns the other snapshots that were given the name, and have it or may be about to take
+// it.
 func (n *naming) rivals(images []image.Summary) []image.Summary {
 	own := slices.IndexFunc(images, func(i image.Summary) bool { return i.ID == n.snapshot.ImageID })
 	return slices.DeleteFunc(slices.Clone(images), func(i image.Summary) bool {

@@ -12,19 +12,20 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// KeyVolume is an empty volume. One of its labels is the engine's key: whoever
-// may ask the engine for it rules the engine already, while images, which come
-// from anywhere, cannot bring one along. Snapshots are sealed with it, so that
-// those that were made here can be told from those that only say so.
+// KeyVolume is the name of an empty volume. One of its labels holds the engine's key, with which
+// snapshots are sealed. Whoever can ask the engine for that label controls the engine anyway, and
+// an image from elsewhere cannot bring the key along. So the seal shows which snapshots were made
+// here.
 const KeyVolume = "cua-snapshot-key"
 
+// LabelKey is the label with the key: KeyBytes bytes in hex.
 const (
-	LabelKey = labels.Prefix + "key" // keyBytes bytes in hex
+	LabelKey = labels.Prefix + "key"
 	KeyBytes = 32
 )
 
-// EngineKey returns the key of this engine, and makes one if it has none. If two
-// clients do so at once, the engine hands both of them the same volume.
+// EngineKey returns the engine's key, and makes one if there is none. If two clients make one at
+// once, the engine hands both the same volume.
 func (cat *Catalog) EngineKey(ctx context.Context) ([]byte, error) {
 	key, err := cat.KnownKey(ctx)
 	if err != nil || key != nil {
@@ -43,8 +44,7 @@ func (cat *Catalog) EngineKey(ctx context.Context) ([]byte, error) {
 	return readKey(made)
 }
 
-// KnownKey returns the key of this engine, or nil if it has none: nothing that is
-// there was made here then.
+// KnownKey returns the engine's key, or nil if it has none. Then no snapshot on it was made here.
 func (cat *Catalog) KnownKey(ctx context.Context) ([]byte, error) {
 	found, err := cat.docker.VolumeInspect(ctx, KeyVolume)
 	if cerrdefs.IsNotFound(err) {
@@ -64,8 +64,8 @@ func readKey(v volume.Volume) ([]byte, error) {
 	return key, nil
 }
 
-// IsForeign tells whether a snapshot cannot be shown to be made on the engine that
-// has this ID and this key.
+// IsForeign tells whether the snapshot cannot be proved to be of the engine with this ID and key.
+// key may be nil.
 func (s Snapshot) IsForeign(engineID string, key []byte) bool {
 	return s.EngineID != engineID || key == nil || !labels.IsSealed(s.Record, key)
 }

@@ -2,27 +2,32 @@ package catalog
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// Snapshot is one snapshot as the engine holds it.
+// Snapshot is a snapshot as the engine holds it: its record, and its image.
 type Snapshot struct {
 	labels.Record
 
 	ImageID string   // of the image that is the filesystem
 	Refs    []string // every tag of that image in the snapshot's repository, sorted
-	Gone    bool     // the store that held what its volumes had is not there any more; only [Engine.List] looks
+	Gone    bool     // the store with its archives does not exist any more; only archives.MarkGone looks
 }
 
-// Ref is the reference that always means this snapshot: repository and ID.
+// Ref returns the reference that always means this snapshot: repository and ID.
 func (s Snapshot) Ref() string {
 	return Repository(s.Container.Name) + ":" + string(s.ID)
 }
 
-// StoredBytes is what the snapshot takes on the engine: its writable layer and
-// what it added to the store for its volumes.
+// StoredBytes returns how much room the snapshot takes on the engine, in bytes: its writable layer,
+// and what it added to the store.
 func (s Snapshot) StoredBytes() int64 {
 	total := s.Size
 	for _, m := range s.Mounts {
@@ -33,7 +38,7 @@ func (s Snapshot) StoredBytes() int64 {
 	return total
 }
 
-// ArchivedVolumes counts the volumes whose content is in the snapshot.
+// ArchivedVolumes returns how many volumes have their content in the snapshot.
 func (s Snapshot) ArchivedVolumes() int {
 	archives := map[int]bool{}
 	for _, m := range s.Mounts {
@@ -44,17 +49,71 @@ func (s Snapshot) ArchivedVolumes() int {
 	return len(archives)
 }
 
-// Expired tells whether the snapshot's time is over at now.
+// Expired tells whether the snapshot has expired at now.
 func (s Snapshot) Expired(now time.Time) bool {
 	return !s.Expires.IsZero() && !s.Expires.After(now)
 }
 
-// ContainerLabels are the labels that the captured container had, as it was
-// configured. They are nil if the configuration cannot be read.
+// ContainerLabels returns the labels that the captured container was configured with. It returns
+// nil if the configuration cannot be read.
 func (s Snapshot) ContainerLabels() map[string]string {
 	var c struct{ Labels map[string]string }
 	if err := json.Unmarshal(s.Config.Config, &c); err != nil {
 		return nil
 	}
 	return c.Labels
+}
+
+// word returns how people name the snapshot by one of its tags.
+func (s Snapshot) word(tag string) string { return s.Container.Name + ":" + tag }
+
+// hasTag tells whether the snapshot has a tag.
+func (s Snapshot) hasTag(tag string) bool {
+	return slices.ContainsFunc(s.Refs, func(ref string) bool { return strings.HasSuffix(ref, ":"+tag) })
+}
+
+// decode makes a snapshot of an image's labels. It fails with [labels.ErrAbsent] if the image has
+// no ID tag of its own: then it only inherited the labels. A name counts only while the image has
+// that tag.
+func decode(imageID string, refs []string, imageLabels map[string]string) (Snapshot, error) {
+	record, err := labels.Decode(imageLabels)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	s := Snapshot{Record: record, ImageID: imageID}
+	repository := Repository(record.Container.Name)
+	for _, ref := range refs {
+		if strings.HasPrefix(ref, repository+":") {
+			s.Refs = append(s.Refs, ref)
+		}
+	}
+	slices.Sort(s.Refs)
+	if !slices.Contains(s.Refs, s.Ref()) {
+		return Snapshot{}, labels.ErrAbsent
+	}
+	if !s.hasTag(s.Name) {
+		s.Name = ""
+	}
+	return s, nil
+}
+
+func decodeImage(found image.InspectResponse) (Snapshot, error) {
+	if found.Config == nil {
+		return Snapshot{}, labels.ErrAbsent
+	}
+	return decode(found.ID, found.RepoTags, found.Config.Labels)
+}
+
+// FindParent returns the ID of the previous snapshot in a container's line: the newest of this very
+// container, else the one that the container was restored from. It may be empty.
+func FindParent(latest *Snapshot, c container.InspectResponse) labels.ID {
+	if latest != nil && latest.Container.ID == c.ID {
+		return latest.ID
+	}
+	for _, key := range []string{labels.KeyRestoredFrom, labels.KeyID} {
+		if id, err := labels.ParseID(c.Config.Labels[key]); err == nil {
+			return id
+		}
+	}
+	return ""
 }

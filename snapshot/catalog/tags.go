@@ -6,23 +6,23 @@ import (
 	"slices"
 
 	cerrdefs "github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// Publish tags the image. The ID tag comes first: from then on it is a snapshot.
+// Publish tags the image of s with its ID, which makes it a snapshot, then with its name, and with
+// latest if it is the newest. latestBefore and named had these tags before. Steps that roll this
+// back go to rollback.
 func (cat *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, named Holder, rollback *dockerop.Rollback) error {
-	if !slices.Contains(s.Refs, s.Ref()) { // the commit has not set it
+	if !slices.Contains(s.Refs, s.Ref()) { // an engine may set it with the commit
 		rollback.Add(func(ctx context.Context) error { return cat.docker.RemoveImage(ctx, s.Ref()) })
 		if err := cat.docker.Tag(ctx, s.ImageID, s.Ref()); err != nil {
 			return fmt.Errorf("tag image %s: %w", s.Ref(), err)
 		}
 		s.Refs = append(s.Refs, s.Ref())
 	}
-	name := naming{engine: cat, snapshot: *s, name: TagOf(s.Container.Name, s.Name), before: named}
+	name := naming{catalog: cat, snapshot: *s, name: TagOf(s.Container.Name, s.Name), before: named}
 	if s.Name != "" {
 		if err := name.take(ctx, rollback); err != nil {
 			return err
@@ -52,9 +52,9 @@ func (cat *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, name
 	return nil
 }
 
-// giveBackLatest takes the tag latest from a snapshot that there will not be.
+// giveBackLatest takes the tag latest from a snapshot that is rolled back.
 func (cat *Catalog) giveBackLatest(ctx context.Context, s Snapshot, before Holder) error {
-	passed, err := cat.PassLatest(ctx, s, IDSet{s.ID: true})
+	passed, err := cat.HandOverLatest(ctx, s, IDSet{s.ID: true})
 	if err != nil || passed {
 		return err
 	}
@@ -63,11 +63,12 @@ func (cat *Catalog) giveBackLatest(ctx context.Context, s Snapshot, before Holde
 
 // Holder is the image that has a tag now.
 type Holder struct {
-	imageID  string    // empty: nothing has it
-	Snapshot *Snapshot // nil: the image is no snapshot of the tag's container
+	imageID  string    // empty: no image has it
+	Snapshot *Snapshot // nil: the image is no snapshot in the tag's repository
 }
 
-// ObserveName finds out who has the name, and refuses what may not be replaced.
+// ObserveName returns the image that has the name now. It fails with [NameTakenError] if there is
+// one and reuse is false, or if it is no snapshot, and with [PinnedError] if it is pinned.
 func (cat *Catalog) ObserveName(ctx context.Context, ref Tag, container string, reuse bool) (Holder, error) {
 	h, err := cat.Holder(ctx, ref)
 	switch {
@@ -86,7 +87,7 @@ func (cat *Catalog) ObserveName(ctx context.Context, ref Tag, container string, 
 	return h, nil
 }
 
-// Holder looks up the image behind a tag.
+// Holder returns the image that has a tag now.
 func (cat *Catalog) Holder(ctx context.Context, ref Tag) (Holder, error) {
 	found, err := cat.docker.ImageInspect(ctx, ref.String())
 	if cerrdefs.IsNotFound(err) {
@@ -100,18 +101,4 @@ func (cat *Catalog) Holder(ctx context.Context, ref Tag) (Holder, error) {
 		h.Snapshot = &s
 	}
 	return h, nil
-}
-
-// FindParent is the ID of the previous snapshot in this line: the newest of
-// this very container, else the one that the container was made from.
-func FindParent(latest *Snapshot, c container.InspectResponse) labels.ID {
-	if latest != nil && latest.Container.ID == c.ID {
-		return latest.ID
-	}
-	for _, key := range []string{labels.KeyRestoredFrom, labels.KeyID} {
-		if id, err := labels.ParseID(c.Config.Labels[key]); err == nil {
-			return id
-		}
-	}
-	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -95,10 +96,24 @@ func (e *Engine) Discard(ctx context.Context, word string) error {
 // AwaitGone waits until a container is gone that the engine is removing. It fails after
 // [CleanupTimeout].
 func (e *Engine) AwaitGone(ctx context.Context, id string) error {
+	return AwaitGone(ctx, e.Docker, id)
+}
+
+// Inspector is the part of the Engine API that [AwaitGone] calls.
+type Inspector interface {
+	ContainerInspectWithRaw(ctx context.Context, id string, size bool) (container.InspectResponse, []byte, error)
+}
+
+// removalPoll is how often AwaitGone looks: a removal that is under way takes a few milliseconds.
+const removalPoll = 10 * time.Millisecond
+
+// AwaitGone waits until a container is gone that the engine is removing. It fails after
+// [CleanupTimeout].
+func AwaitGone(ctx context.Context, docker Inspector, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, CleanupTimeout)
 	defer cancel()
-	return Poll(ctx, func() (bool, error) {
-		_, _, err := e.ContainerInspectWithRaw(ctx, id, false)
+	return pollEvery(ctx, removalPoll, func() (bool, error) {
+		_, _, err := docker.ContainerInspectWithRaw(ctx, id, false)
 		if cerrdefs.IsNotFound(err) {
 			return true, nil
 		}

@@ -37,14 +37,24 @@ func (e Info) Now() (time.Time, error) {
 }
 
 // Identify asks the engine for its [Info].
-func (e *Engine) Identify(ctx context.Context) (Info, error) {
-	info, err := e.Info(ctx)
+func (e *Engine) Identify(ctx context.Context) (Info, error) { return identify(ctx, e.Docker) }
+
+func identify(ctx context.Context, docker Clock) (Info, error) {
+	info, err := docker.Info(ctx)
 	return newInfo(info), Describe(err, "ask the engine who it is")
 }
 
 // Time asks the engine for the time on its clock.
-func (e *Engine) Time(ctx context.Context) (time.Time, error) {
-	info, err := e.Identify(ctx)
+func (e *Engine) Time(ctx context.Context) (time.Time, error) { return Time(ctx, e.Docker) }
+
+// Clock is the part of the Engine API that [Time] calls.
+type Clock interface {
+	Info(ctx context.Context) (system.Info, error)
+}
+
+// Time asks an engine for the time on its clock.
+func Time(ctx context.Context, docker Clock) (time.Time, error) {
+	info, err := identify(ctx, docker)
 	if err != nil {
 		return time.Time{}, err
 	}

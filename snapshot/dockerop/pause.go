@@ -89,15 +89,27 @@ func IsPausedAlready(err error) bool { return strings.Contains(err.Error(), "is 
 // IsNotPaused tells whether an engine refused to thaw a container because it is not paused.
 func IsNotPaused(err error) bool { return strings.Contains(err.Error(), "is not paused") }
 
+// Thawer is the part of the Engine API that [Thaw] calls.
+type Thawer interface {
+	Inspector
+	ContainerUnpause(ctx context.Context, id string) error
+}
+
 // Thaw lets containers run again, all at once. early says that at least one of them was running
 // already.
 func (e *Engine) Thaw(ctx context.Context, containers []string) (early bool, err error) {
+	return Thaw(ctx, e.Docker, containers)
+}
+
+// Thaw lets containers run again, all at once. early says that at least one of them was running
+// already.
+func Thaw(ctx context.Context, docker Thawer, containers []string) (early bool, err error) {
 	ran := make([]bool, len(containers))
 	failures := make([]error, len(containers))
 	var calls errgroup.Group
 	for i, id := range containers {
 		calls.Go(func() error {
-			ran[i], failures[i] = e.unpause(ctx, id)
+			ran[i], failures[i] = unpause(ctx, docker, id)
 			return nil
 		})
 	}
@@ -110,12 +122,12 @@ func (e *Engine) Thaw(ctx context.Context, containers []string) (early bool, err
 
 // unpause thaws one container; ran says that it was running already. It succeeds if the container
 // is gone.
-func (e *Engine) unpause(ctx context.Context, id string) (ran bool, err error) {
-	err = e.ContainerUnpause(ctx, id)
+func unpause(ctx context.Context, docker Thawer, id string) (ran bool, err error) {
+	err = docker.ContainerUnpause(ctx, id)
 	if err == nil || cerrdefs.IsNotFound(err) {
 		return false, nil
 	}
-	c, _, inspectErr := e.ContainerInspectWithRaw(ctx, id, false)
+	c, _, inspectErr := docker.ContainerInspectWithRaw(ctx, id, false)
 	if cerrdefs.IsNotFound(inspectErr) || inspectErr == nil && !c.State.Paused {
 		return IsNotPaused(err), nil
 	}

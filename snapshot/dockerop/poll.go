@@ -11,7 +11,11 @@ const waitPoll = 50 * time.Millisecond
 // Poll calls done until it returns true or an error, or ctx ends. It returns done's error, or the
 // cause of ctx's end.
 func Poll(ctx context.Context, done func() (bool, error)) error {
-	tick := time.NewTicker(waitPoll)
+	return pollEvery(ctx, waitPoll, done)
+}
+
+func pollEvery(ctx context.Context, pause time.Duration, done func() (bool, error)) error {
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		over, err := done()

@@ -14,7 +14,7 @@ import (
 // container is gone.
 func (e *Engine) Stop(ctx context.Context, id string, paused bool, timeout *int) error {
 	if paused {
-		if _, err := e.unpause(ctx, id); err != nil {
+		if _, err := unpause(ctx, e.Docker, id); err != nil {
 			return err
 		}
 	}

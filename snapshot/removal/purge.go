@@ -191,7 +191,7 @@ func (rm *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) 
 		if one.Kind != PurgeSnapshot {
 			continue
 		}
-		s, err := rm.catalog.Lookup(ctx, one.Name, catalog.RefOf(one.id))
+		s, err := rm.catalog.Lookup(ctx, one.Name, catalog.ParseTag(one.id))
 		if failures[i] = err; err == nil {
 			chosen, at = append(chosen, &Removal{Word: one.Name, Snapshot: s}), append(at, i)
 		}

@@ -169,7 +169,7 @@ func (rm *Remover) keepLatest(ctx context.Context, chosen removals, p plan.Progr
 			continue
 		}
 		done[name] = true
-		if _, err := rm.catalog.RestoreLatest(ctx, name, nil); err != nil {
+		if _, err := rm.catalog.SetLatest(ctx, name, nil); err != nil {
 			p.Warn("remove", fmt.Sprintf("the tag latest of container %s may not be on its newest snapshot: %v", name, err))
 		}
 	}
@@ -218,10 +218,10 @@ func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.
 		rollback.Add(func(ctx context.Context) error {
 			others := maps.Clone(going)
 			delete(others, s.ID)
-			_, err := rm.catalog.RestoreLatest(ctx, s.Container.Name, others)
+			_, err := rm.catalog.SetLatest(ctx, s.Container.Name, others)
 			return err
 		})
-		passed, err := rm.catalog.PassLatest(ctx, s, going)
+		passed, err := rm.catalog.HandOverLatest(ctx, s, going)
 		if err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.
 		}
 	}
 	if hasLatest { // somebody may have made the next one meanwhile, whose tag that was
-		if _, err := rm.catalog.RestoreLatest(ctx, s.Container.Name, going); err != nil {
+		if _, err := rm.catalog.SetLatest(ctx, s.Container.Name, going); err != nil {
 			return err
 		}
 	}

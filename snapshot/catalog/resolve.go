@@ -1,0 +1,219 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+)
+
+// Resolve finds the snapshot that word means. A word may be
+//
+//	container:name, container:latest, container:ID or container@age,
+//	a container, which means its latest snapshot,
+//	a full ID, or a beginning that no other ID has,
+//	a name that no other snapshot on the engine has.
+//
+// Resolve asks the engine only for what can match: listing every image takes seconds on a
+// containerd image store. The error is a [NotFoundError] or an [AmbiguousError] if there is not
+// exactly one.
+func (cat *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) {
+	if container, when, ok := strings.Cut(word, "@"); ok {
+		return cat.asOf(ctx, word, container, when)
+	}
+	if ref, ok := parseReference(word); ok {
+		return cat.Lookup(ctx, word, ref)
+	}
+	if !labels.IsTag(word) && !labels.IsContainerName(word) {
+		return Snapshot{}, &NotFoundError{Word: word}
+	}
+	var candidates []Snapshot
+	var latest *Snapshot
+	calls, callsCtx := errgroup.WithContext(ctx)
+	if labels.IsTag(word) {
+		calls.Go(func() (err error) {
+			candidates, err = cat.beginningWith(callsCtx, word)
+			return err
+		})
+	}
+	if _, err := labels.ParseID(word); err != nil && labels.IsContainerName(word) {
+		calls.Go(func() (err error) {
+			latest, err = cat.latestOfContainer(callsCtx, word)
+			return err
+		})
+	}
+	if err := calls.Wait(); err != nil {
+		return Snapshot{}, err
+	}
+	found, err := pick(word, candidates)
+	switch {
+	case latest == nil && cerrdefs.IsNotFound(err):
+		return Snapshot{}, cat.nothingOf(ctx, word)
+	case latest == nil || err == nil && found.ImageID == latest.ImageID:
+		return found, err
+	case cerrdefs.IsNotFound(err), err == nil && !found.hasTag(word): // the beginning of an ID gives way
+		return *latest, nil
+	}
+	return Snapshot{}, ambiguous(word, append(matches(word, candidates), *latest))
+}
+
+// beginningWith returns the snapshots that have a tag which begins with word, newest first. The
+// engine lists only the matching tags of an image, so each image is inspected.
+func (cat *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot, error) {
+	pattern := Namespace + "*:" + word + "*"
+	images, err := cat.ListImages(ctx, pattern)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Snapshot, len(images))
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
+	for i, summary := range images {
+		calls.Go(func() error {
+			img, err := cat.docker.ImageInspect(ctx, summary.ID)
+			if err != nil && !cerrdefs.IsNotFound(err) {
+				return fmt.Errorf("inspect image %s: %w", summary.ID, err)
+			}
+			if s, err := decodeImage(img); err == nil {
+				found[i] = s
+			}
+			return nil
+		})
+	}
+	if err := calls.Wait(); err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(s Snapshot) bool { return s.ID == "" })
+	slices.SortFunc(found, newestFirst)
+	return found, nil
+}
+
+// Lookup returns the snapshot that has the tag ref. word is what the user wrote, for the error. An
+// image that has the tag but is not a snapshot of its container counts as not found.
+func (cat *Catalog) Lookup(ctx context.Context, word string, ref Tag) (Snapshot, error) {
+	found, err := cat.docker.ImageInspect(ctx, ref.String())
+	if cerrdefs.IsNotFound(err) {
+		return Snapshot{}, &NotFoundError{Word: word}
+	}
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("inspect image %s: %w", ref, err)
+	}
+	s, err := decodeImage(found)
+	if errors.Is(err, labels.ErrAbsent) || err == nil && !slices.Contains(s.Refs, ref.String()) {
+		return Snapshot{}, &NotFoundError{Word: word} // an image of the user's own, or one that was built FROM a snapshot
+	}
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("read snapshot %s: %w", ref, err)
+	}
+	return s, nil
+}
+
+// pick returns the only snapshot among all that word means.
+func pick(word string, all []Snapshot) (Snapshot, error) {
+	switch found := matches(word, all); len(found) {
+	case 0:
+		return Snapshot{}, &NotFoundError{Word: word}
+	case 1:
+		return found[0], nil
+	default:
+		return Snapshot{}, ambiguous(word, found)
+	}
+}
+
+// matches returns the snapshots that have word as a tag or, if none has, those whose ID begins with
+// it.
+func matches(word string, all []Snapshot) []Snapshot {
+	var exact, prefixed []Snapshot
+	ref, isRef := parseReference(word)
+	for _, s := range all {
+		switch {
+		case isRef && slices.Contains(s.Refs, ref.String()), s.hasTag(word):
+			exact = append(exact, s)
+		case word != "" && strings.HasPrefix(string(s.ID), word):
+			prefixed = append(prefixed, s)
+		}
+	}
+	if len(exact) > 0 {
+		return exact
+	}
+	return prefixed
+}
+
+func ambiguous(word string, found []Snapshot) error {
+	candidates := make([]string, len(found))
+	for i, s := range found {
+		candidates[i] = s.word(string(s.ID))
+		if s.Name != "" {
+			candidates[i] += " (" + s.Name + ")"
+		}
+	}
+	return &AmbiguousError{Word: word, Candidates: candidates}
+}
+
+// latestOfContainer returns the latest snapshot of a container, even if somebody has removed the
+// tag latest. It returns nil if the container has none.
+func (cat *Catalog) latestOfContainer(ctx context.Context, container string) (*Snapshot, error) {
+	held, err := cat.Holder(ctx, Tag{Repository(container), labels.Latest})
+	if err != nil || held.Snapshot != nil {
+		return held.Snapshot, err
+	}
+	all, err := cat.Find(ctx, nil, Repository(container))
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil // newest first
+}
+
+// asOf returns the newest snapshot of a container that is not newer than when, which is a time or a
+// duration before now.
+func (cat *Catalog) asOf(ctx context.Context, word, container, when string) (Snapshot, error) {
+	limit, ok := parsePast(when, cat.now())
+	if !ok || !labels.IsContainerName(container) {
+		return Snapshot{}, fmt.Errorf("invalid snapshot %q: after @ use something like 5m, 2026-03-14T09:26 or 2026-03-14", word)
+	}
+	all, err := cat.Find(ctx, nil, Repository(container))
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if len(all) == 0 {
+		return Snapshot{}, cat.nothingOf(ctx, container)
+	}
+	at := slices.IndexFunc(all, func(s Snapshot) bool { return !s.Created.After(limit) })
+	if at < 0 {
+		oldest := all[len(all)-1]
+		return Snapshot{}, &NotFoundError{Word: word, Reason: fmt.Sprintf("container %s has no snapshot that is as old: the oldest, %s, is of %s",
+			container, oldest.ID, oldest.Created.In(limit.Location()).Format("2006-01-02T15:04:05"))}
+	}
+	return all[at], nil
+}
+
+// nothingOf returns the error for a word that names no snapshot, but may name a container.
+func (cat *Catalog) nothingOf(ctx context.Context, word string) error {
+	c, err := cat.docker.InspectIfThere(ctx, word)
+	if err != nil || c == nil || dockerop.ContainerName(*c) != word {
+		return &NotFoundError{Word: word}
+	}
+	return &NotFoundError{Word: word, Reason: fmt.Sprintf("container %s has no snapshots", word)}
+}
+
+// parsePast reads a duration before now, or a time. A time without a zone is in that of now.
+func parsePast(value string, now time.Time) (time.Time, bool) {
+	if limit, ok := ParseAge(value, now); ok {
+		return limit.In(now.Location()), true
+	}
+	value = strings.Replace(value, " ", "T", 1)
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if limit, err := time.ParseInLocation(layout, value, now.Location()); err == nil {
+			return limit, true
+		}
+	}
+	return time.Time{}, false
+}
