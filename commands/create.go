@@ -29,8 +29,8 @@ func newCreateCommand(d deps) *cobra.Command {
 		Short: "Take a snapshot of a container",
 		Long: `Take a snapshot of a container and print its ID.
 
-The container may be running, paused or stopped. Afterwards it is so again. NAME is
-1 to 128 letters, digits, '_', '.' and '-', and is unique among the snapshots of the
+The container may be running, paused or stopped, and stays so. NAME is 1 to 128
+letters, digits, '_', '.' and '-', and is unique among the snapshots of the
 container. CONTAINER may be a service of the Compose project in the current
 directory, if the service has one container.
 

@@ -88,12 +88,11 @@ func isAnswer(err error) bool {
 		cerrdefs.IsPermissionDenied(err) || cerrdefs.IsUnauthorized(err)
 }
 
-// unansweredGrace is how long the container of a create call that was not answered
-// is looked for.
+// unansweredGrace is how long to look for the container of a create call that was not answered.
 const unansweredGrace = 2 * time.Second
 
-// removeUnanswered removes what a create call has made, or is about to make,
-// although nobody was told.
+// removeUnanswered removes the container of a create call whose answer was lost. The engine may make it a moment
+// later. The label tells it from a container that somebody else has made under the name.
 func (l *containerLauncher) removeUnanswered(ctx context.Context, operation, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, unansweredGrace)
 	defer cancel()

@@ -22,8 +22,7 @@ func LockName(containerID string) string {
 	return namePrefix + containerID
 }
 
-// IsLockOf tells by its name whether a worker holds the lock of a container, or has
-// held it before its journal was set aside.
+// IsLockOf tells by its name whether a worker holds the lock of a container, or held it before it was set aside.
 func IsLockOf(worker, containerID string) bool {
 	lock := LockName(containerID)
 	return worker == lock || strings.HasPrefix(worker, lock+"-")
@@ -47,7 +46,7 @@ func (e *LockedError) Error() string {
 // Unwrap gives the error its class.
 func (e *LockedError) Unwrap() error { return cerrdefs.ErrConflict }
 
-// lockedBy is the error that a worker at work stands for.
+// lockedBy is the error for a lock that a live worker holds.
 func lockedBy(worker container.InspectResponse) *LockedError {
 	return &LockedError{
 		Holder: strings.TrimPrefix(worker.Name, "/"), Purpose: worker.Config.Labels[LabelPurpose], Paused: worker.State.Status == container.StatePaused,
@@ -66,8 +65,7 @@ func SettledName(workerID string) string {
 	return namePrefix + workerID[:shown] + settled
 }
 
-// ErrLost means that a worker which held a lock has ended, or that another command
-// has taken it for dead.
+// ErrLost means that a worker which held a lock has ended, or that another command took it for dead.
 var ErrLost = errors.New("the worker that held the lock has ended")
 
 // LockOptions say what is locked, and what the lock is to keep meanwhile.

@@ -64,7 +64,7 @@ func (j job) capabilities() []string {
 	if j.rights.makesDevices {
 		needed = append(needed, "MKNOD")
 	}
-	// Without it the kernel hides trusted.* xattrs from those who read.
+	// Without it the kernel hides trusted.* xattrs from the worker.
 	fillsOnly := j.rights.writesVolumes && !j.rights.setsTrusted
 	if j.rights.readsVolumes && !fillsOnly {
 		needed = append(needed, "SYS_ADMIN")

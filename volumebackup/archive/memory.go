@@ -22,7 +22,7 @@ func (b *buffers) get(n int) []byte {
 	return make([]byte, n, size)
 }
 
-// put takes back what get has lent.
+// put returns a buffer from get.
 func (b *buffers) put(held []byte) {
 	if pool, size := b.pool(cap(held)); pool != nil && cap(held) == size {
 		pool.Put(&held)

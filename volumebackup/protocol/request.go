@@ -10,8 +10,8 @@ const Version = 2
 
 // Request asks for one operation.
 type Request struct {
-	// LockTimeoutMillis is how long to wait for others who use the store: a removal waits for who captures or
-	// restores, and the other way round.
+	// LockTimeoutMillis is how long to wait for others who use the store: a removal waits for captures and restores,
+	// and they wait for a removal.
 	LockTimeoutMillis int64
 	// Sends says that the client is going to send bytes.
 	Sends     bool

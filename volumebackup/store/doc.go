@@ -51,8 +51,8 @@
 // A store is not believed. Package manifest refuses hostile records. No symlink in a store is followed, and only
 // regular files are opened.
 //
-// An ID is only what an image claims. So who wants archives removed says of which container they are and what roots
-// they have, and is refused if the store knows better.
+// An ID is only what an image claims. So a removal has to say of which container the archives are and what roots they
+// have. It is refused if the store knows better.
 //
 // Archives without an image go after a week, and only if the engine and image store that had the image say that it is
 // gone: the images of another image store are hidden, not gone.

@@ -97,8 +97,8 @@ func (s *Store) clearTmp() error {
 	return nil
 }
 
-// victims are those of the claimed snapshots that are in the store and belong to who claims them, and those whose
-// image has been gone for long.
+// victims are the claimed snapshots, as far as they are in the store and the claims are true, and those whose image
+// has been gone for long.
 func (s *Store) victims(r Removal) (victims, foreign []string, err error) {
 	claimed := make(map[string]Claim, len(r.Snapshots))
 	for _, c := range r.Snapshots {

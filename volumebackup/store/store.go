@@ -62,7 +62,7 @@ func OpenFaulty(root string, fault func(op, path string) error) (*Store, error) 
 	s := &Store{root: root, disk: disk{fault: fault}, packs: manifest.NewPackTable(), wait: Patience{Wait: defaultWait}}
 	s.files.store = s
 	err := s.checkFormat()
-	if errors.Is(err, unix.EROFS) { // who may only read makes no store
+	if errors.Is(err, unix.EROFS) { // mounted read-only: there is none, and none can be made
 		return nil, fmt.Errorf("open store: there is nothing in it: %w", errdefs.ErrNotFound)
 	}
 	if err != nil {

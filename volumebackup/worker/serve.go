@@ -30,7 +30,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (err err
 		o.MountRoot = "/mnt"
 	}
 	if o.Now == nil {
-		o.Now = time.Now //nolint:forbidigo // the clock of those who bring none
+		o.Now = time.Now //nolint:forbidigo // the default clock
 	}
 	if o.ProgressInterval <= 0 {
 		o.ProgressInterval = progressInterval
