@@ -19,6 +19,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -111,13 +112,11 @@ func connect(dockerCLI command.Cli, global []string, volumes volumebackup.Config
 		return nil, fmt.Errorf("unable to resolve docker endpoint: %w", err)
 	}
 	docker := dockerCLI.Client()
-	options := []snapshot.Option{
-		snapshot.WithVolumes(snapshot.Archives(volumebackup.New(docker, volumes))), snapshot.WithGuard(newGuard(global)),
-	}
+	var options []snapshot.Option
 	if isGiven {
 		options = append(options, snapshot.WithGivenStore())
 	}
-	return snapshot.New(docker, options...), nil
+	return snapshot.New(docker, archives.Of(volumebackup.New(docker, volumes)), newGuard(global), options...), nil
 }
 
 // newRoot returns the tree. It defines no PersistentPreRun: cobra would run it

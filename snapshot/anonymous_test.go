@@ -21,7 +21,6 @@ import (
 func withAnonymous(t *testing.T) *enginetest.Docker {
 	t.Helper()
 	docker := enginetest.New()
-	docker.WithVolumes()
 	web := docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Binds: []string{"data:/data"}})
 	for _, m := range web.Mounts {
 		docker.FindVolume(m.Name).Content = "one"
@@ -78,7 +77,6 @@ func TestACopyThatWasKilledIsWholeOrGone(t *testing.T) {
 // While a worker fills its volumes, however long that takes, a copy is not cleared away.
 func TestACopyThatIsBeingFilledStays(t *testing.T) {
 	docker := enginetest.New()
-	docker.WithVolumes()
 	docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{})
 	docker.AnonymousOf(t, "web").Content = "one"
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})

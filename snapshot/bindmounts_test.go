@@ -18,7 +18,6 @@ import (
 func withBinds(t *testing.T, own map[string]string) *enginetest.Docker {
 	t.Helper()
 	docker := enginetest.New()
-	docker.WithVolumes()
 	for _, path := range []string{"/srv/a", "/srv/b", "/srv/c"} {
 		docker.HostPaths[path] = true
 	}

@@ -20,7 +20,6 @@ import (
 // filling. Those that a copy mounts are the copy's; a worker that lives is let be.
 func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 	docker := enginetest.New()
-	docker.WithVolumes()
 	for name, operation := range map[string]string{"half": "one", "theirs": "", "whole": "one", "going": "two", "kept": "three"} {
 		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name, Labels: map[string]string{labels.KeyOperation: operation}})
 		assert.NilError(t, err)
@@ -49,7 +48,6 @@ func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 // from its image, and what may be about to start, is let be.
 func TestCopiesThatWereNeverStartedAreRemoved(t *testing.T) {
 	docker := enginetest.New()
-	docker.WithVolumes()
 	mark := map[string]string{labels.KeyOperation: "one"}
 	docker.AddImage("plain:latest", &container.Config{Cmd: []string{"plain"}})
 	docker.AddImage("marked:latest", &container.Config{Cmd: []string{"marked"}, Labels: mark})

@@ -16,84 +16,67 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
-// Engine creates, lists, restores and removes snapshots on one Docker engine.
-// It keeps no state and may be used by several goroutines.
+// Engine creates, lists, restores and removes snapshots on one Docker engine. It hands each
+// request to the room that serves it, settles what is pending, and begins again if
+// something has moved meanwhile. It keeps no state and may be used by several goroutines.
 type Engine struct {
 	docker   *dockerop.Engine
 	catalog  *catalog.Catalog
 	archives *archives.Archives
 	pending  *pending.Finder
-	build    *build.Builder
 	removal  *removal.Remover
-	replace  *replace.Replacer
-	copies   *copies.Copier
 	capture  *capture.Capturer
-	volumes  archives.Service // nil: volumes are recorded, not archived
-	given    bool             // the user has named the store: labels are not asked for it
-	guard    dockerop.Guard   // nil: nobody watches over frozen containers
+	copies   *copies.Copier
+	replace  *replace.Replacer
 	now      func() time.Time
-	random   io.Reader
 }
 
 // Option changes how an [Engine] works.
-type Option func(*Engine)
-
-// WithVolumes has an engine archive the content of volumes.
-func WithVolumes(v archives.Service) Option { return func(e *Engine) { e.use(v) } }
+type Option func(*parts)
 
 // WithGivenStore has an engine look for archives in the store of its volumes only, and
 // not in the one that the labels of a snapshot name.
-func WithGivenStore() Option { return func(e *Engine) { e.given = true; e.use(e.volumes) } }
+func WithGivenStore() Option { return func(p *parts) { p.given = true } }
 
-// WithGuard has frozen containers watched over.
-func WithGuard(g dockerop.Guard) Option { return func(e *Engine) { e.watchedBy(g) } }
-
-// New returns an engine that works through docker.
-func New(docker dockerop.Docker, options ...Option) *Engine {
-	e := newEngine(docker, time.Now, rand.Reader) //nolint:forbidigo // this is where the clock comes from
+// New returns an engine that works through docker, archives volumes with volumes, and has
+// guard watch over what must not outlive this process.
+func New(docker dockerop.Docker, volumes archives.Service, guard dockerop.Guard, options ...Option) *Engine {
+	p := parts{docker: docker, volumes: volumes, guard: guard, now: time.Now, random: rand.Reader} //nolint:forbidigo // this is where the clock comes from
 	for _, option := range options {
-		option(e)
+		option(&p)
 	}
-	return e
+	return assemble(p)
 }
 
-// on is the same engine with other volumes.
-func (e *Engine) on(volumes archives.Service) *Engine {
-	other := *e
-	other.use(volumes)
-	return &other
+// parts are what an engine is made of.
+type parts struct {
+	docker  dockerop.Docker
+	volumes archives.Service
+	given   bool // the user has named the store: labels are not asked for it
+	guard   dockerop.Guard
+	now     func() time.Time
+	random  io.Reader
 }
 
-// use has the engine and all its rooms work with volumes through v.
-func (e *Engine) use(v archives.Service) {
-	e.volumes = v
-	e.pending = pending.New(e.docker, v)
-	e.archives = archives.New(e.docker, e.catalog, v, e.given)
-	e.build = build.New(e.docker, e.catalog, e.pending, v)
+// assemble makes the rooms, each from those below it.
+func assemble(p parts) *Engine {
+	e := &Engine{docker: dockerop.New(p.docker), now: p.now}
+	e.catalog = catalog.New(e.docker, p.now, p.random)
+	e.archives = archives.New(e.docker, e.catalog, p.volumes, p.given)
+	e.pending = pending.New(e.docker, p.volumes)
+	e.removal = removal.New(e.docker, e.catalog, e.archives, e.pending, p.volumes)
+	builder := build.New(e.docker, e.catalog, e.pending, p.volumes)
 	e.capture = capture.New(capture.Rooms{
 		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending,
-		Volumes: v, Guard: e.guard, Now: e.now, Random: e.random,
+		Volumes: p.volumes, Guard: p.guard, Now: p.now, Random: p.random,
 	})
 	e.copies = copies.New(copies.Rooms{
 		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending,
-		Build: e.build, Volumes: v, Now: e.now, Random: e.random,
+		Build: builder, Volumes: p.volumes, Now: p.now, Random: p.random,
 	})
-	e.removal = removal.New(e.docker, e.catalog, e.archives, e.pending, v)
 	e.replace = replace.New(replace.Rooms{
 		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending,
-		Build: e.build, Capture: e.capture, Removal: e.removal, Volumes: v, Guard: e.guard, Now: e.now,
+		Build: builder, Capture: e.capture, Removal: e.removal, Volumes: p.volumes, Guard: p.guard, Now: p.now,
 	})
-}
-
-// watchedBy has frozen containers and restores in place watched over.
-func (e *Engine) watchedBy(g dockerop.Guard) {
-	e.guard = g
-	e.use(e.volumes)
-}
-
-func newEngine(docker dockerop.Docker, now func() time.Time, random io.Reader) *Engine {
-	calls := dockerop.New(docker)
-	e := &Engine{docker: calls, catalog: catalog.New(calls, now, random), now: now, random: random}
-	e.use(nil)
 	return e
 }

@@ -85,11 +85,14 @@ func TestCreateIsWholeOrLeavesNothing(t *testing.T) {
 	for name, scene := range scenes {
 		t.Run(name, func(t *testing.T) {
 			operate := func(ctx context.Context, e *Engine) error {
-				e.random = &enginetest.Counter{Last: 100}
 				_, err := e.Create(ctx, scene.options, nil)
 				return err
 			}
-			withEachFault(t, sceneWith(scene.prepare), operate, func(t *testing.T, o enginetest.Outcome) {
+			prepare := func(t *testing.T, docker *enginetest.Docker) {
+				scene.prepare(t, docker)
+				docker.Randomness = 100
+			}
+			withEachFault(t, sceneWith(prepare), operate, func(t *testing.T, o enginetest.Outcome) {
 				assert.Equal(t, containersOf(o.After), containersOf(o.Before)+leftScratch(o))
 				if o.Err == nil {
 					assertWhole(t, o.Docker, scene.options)
@@ -183,7 +186,6 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 		prepare func(*testing.T, *enginetest.Docker)
 	}{
 		"running, with volumes": {runconfig.RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *enginetest.Docker) {
-			docker.WithVolumes()
 			c := docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Binds: []string{"data:/data"}})
 			assert.NilError(t, docker.ContainerStart(t.Context(), c.ID, container.StartOptions{}))
 		}},
@@ -197,14 +199,12 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 			}
 		}},
 		"a container that removes itself, and a port that is taken": {runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartAlways}, func(t *testing.T, docker *enginetest.Docker) {
-			docker.WithVolumes()
 			docker.HostPorts["8080"] = true
 			docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{
 				AutoRemove: true, PortBindings: nat.PortMap{"80/tcp": {{HostPort: "8080"}}},
 			})
 		}},
 		"an anonymous volume, not to be started": {runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartNever}, func(t *testing.T, docker *enginetest.Docker) {
-			docker.WithVolumes()
 			docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{})
 		}},
 		"made elsewhere": {runconfig.RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *enginetest.Docker) {
@@ -244,8 +244,7 @@ func TestRemoveLeavesTheSnapshotWholeOrGone(t *testing.T) {
 		docker.Run(t, "web")
 		docker.Run(t, "db")
 		snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
-		engine := engineOf(docker)
-		engine.random = &enginetest.Counter{Last: 7}
+		engine := engineCounting(docker, 7)
 		created, err := engine.Create(t.Context(), capture.Options{Container: "web", Name: "two"}, nil)
 		assert.NilError(t, err)
 		removed = created.Snapshot
@@ -295,7 +294,7 @@ func TestRemoveOfManyLeavesEachWholeOrGone(t *testing.T) {
 			assert.Assert(t, s.Name != "", "%s", o.After) // with all its tags
 		}
 		images := len(o.Docker.Images)
-		assert.Equal(t, images, 1+len(left), "%s", o.After)
+		assert.Equal(t, images, 2+len(left), "%s", o.After)
 	})
 }
 

@@ -26,7 +26,6 @@ import (
 func hostileHost(t *testing.T, h hostile) *enginetest.Docker {
 	t.Helper()
 	docker := enginetest.New()
-	docker.WithVolumes()
 	_, err := docker.NetworkCreate(t.Context(), "private", network.CreateOptions{})
 	assert.NilError(t, err)
 	for _, name := range []string{"victim", "cua-snapshots"} {

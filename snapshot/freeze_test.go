@@ -100,9 +100,8 @@ func TestFreezeTakesWhatNeedsNoFreezing(t *testing.T) {
 
 func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 	docker := sharers(t)
-	engine := engineOf(docker)
 	var watched []string
-	engine.watchedBy(func(_ context.Context, w dockerop.Watched) (func(), error) {
+	engine := engineWatchedBy(docker, func(_ context.Context, w dockerop.Watched) (func(), error) {
 		watched = w.Frozen
 		assert.Equal(t, docker.FindContainer("web").State, "running")
 		return func() { watched = nil }, nil
@@ -114,7 +113,7 @@ func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 	assert.ErrorContains(t, frozen.Thaw(t.Context()), "still paused")
 	assert.DeepEqual(t, watched, []string{"web"})
 
-	engine.watchedBy(func(context.Context, dockerop.Watched) (func(), error) { return nil, errors.New("no process") })
+	engine = engineWatchedBy(docker, func(context.Context, dockerop.Watched) (func(), error) { return nil, errors.New("no process") })
 	frozen, err = engine.capture.Freeze(t.Context(), []string{"writer"})
 	assert.ErrorContains(t, err, "start the process that thaws the containers should this one be killed: no process")
 	assert.NilError(t, frozen.Thaw(t.Context()))

@@ -74,8 +74,8 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 						docker.Fault = enginetest.Fault{At: len(docker.Calls) + 1, Kind: enginetest.FaultRefuse}
 					}
 				})
-				e, told := engineOf(docker), false
-				e.watchedBy(func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil })
+				told := false
+				e := engineWatchedBy(docker, func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil })
 				var got enginetest.Events
 				replaced, err := e.Replace(t.Context(), stopOthers(), got.Progress)
 				assert.Assert(t, !told)
@@ -121,12 +121,12 @@ func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
 		told, old = false, *docker.FindContainer("web")
 		return docker
 	}
-	replace := func(ctx context.Context, e *Engine) error {
-		e.watchedBy(func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil })
+	replace := func(ctx context.Context, docker *enginetest.Docker) error {
+		e := engineWatchedBy(docker, func(context.Context, dockerop.Watched) (func(), error) { return func() { told = true }, nil })
 		_, err := e.Replace(ctx, stopOthers(), nil)
 		return err
 	}
-	withFaults(t, []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultLoseAnswer, enginetest.FaultCancelBefore, enginetest.FaultCancelAfter, enginetest.FaultDie}, scene, replace, func(t *testing.T, o enginetest.Outcome) {
+	enginetest.Faults(t, []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultLoseAnswer, enginetest.FaultCancelBefore, enginetest.FaultCancelAfter, enginetest.FaultDie}, scene, replace, func(t *testing.T, o enginetest.Outcome) {
 		docker := o.Docker
 		wasTold := told
 		docker.ClientDies()

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +25,7 @@ func listScene(t *testing.T) *enginetest.Docker {
 	db := docker.Run(t, "db")
 	take := func(o capture.Options, size int) {
 		web.Files, db.Files = strings.Repeat("x", size), strings.Repeat("x", size)
-		engine := engineOf(docker)
-		engine.random = &enginetest.Counter{Last: byte(size)}
+		engine := engineCounting(docker, byte(size))
 		_, err := engine.Create(t.Context(), o, nil)
 		assert.NilError(t, err)
 		docker.Clock = docker.Clock.Add(time.Hour)
@@ -182,7 +182,8 @@ func TestListOrderAndChoice(t *testing.T) {
 			list, err := engineOf(docker).List(t.Context(), test.options, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, names(list), test.want)
-			assert.DeepEqual(t, docker.Calls, []string{"ImageList"})
+			slices.Sort(docker.Calls)
+			assert.DeepEqual(t, docker.Calls, []string{"ImageList", "VolumeInspect cua-snapshots"})
 		})
 	}
 }

@@ -24,8 +24,7 @@ func latestIs(t *testing.T, docker *enginetest.Docker) string {
 // create makes a snapshot by a client of its own.
 func createBy(t *testing.T, docker *enginetest.Docker, client byte, name string) (capture.Created, error) {
 	t.Helper()
-	engine := engineOf(docker)
-	engine.random = &enginetest.Counter{Last: client}
+	engine := engineCounting(docker, client)
 	return engine.Create(t.Context(), capture.Options{Container: "web", Name: name}, nil)
 }
 
@@ -149,9 +148,9 @@ func TestLatestWithinOneSecond(t *testing.T) {
 		start := docker.Clock.Add(time.Hour)
 		tick := func() time.Time { start = start.Add(time.Millisecond); return start }
 		by := func(client byte) (capture.Created, error) {
-			engine := engineOf(docker)
-			engine.random, engine.now = &enginetest.Counter{Last: client}, tick
-			return engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
+			p := partsOf(docker)
+			p.random, p.now = &enginetest.Counter{Last: client}, tick
+			return assemble(p).Create(t.Context(), capture.Options{Container: "web"}, nil)
 		}
 		var newer capture.Created
 		docker.Before("ImageTag", 0, func() { newer, _ = by(clients[1]) })

@@ -20,7 +20,6 @@ import (
 func withReadOnly(t *testing.T) *enginetest.Docker {
 	t.Helper()
 	docker := enginetest.New()
-	docker.WithVolumes()
 	for name, bind := range map[string]string{"web": "data:/data", "viewer": "data:/data:ro"} {
 		c := docker.Create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{bind}})
 		assert.NilError(t, docker.ContainerStart(t.Context(), c.ID, container.StartOptions{}))

@@ -23,7 +23,6 @@ import (
 func withTwo(t *testing.T) *enginetest.Docker {
 	t.Helper()
 	docker := enginetest.New()
-	docker.WithVolumes()
 	web := docker.Create(t, "web", &container.Config{}, &container.HostConfig{
 		Binds: []string{"data:/data"}, RestartPolicy: container.RestartPolicy{Name: "always"},
 	})

@@ -239,7 +239,6 @@ func TestRestoreDoesNotReplaceAPortThatTheUserNames(t *testing.T) {
 // The engine itself removes a container of --rm that cannot be started.
 func TestAFailedStartIsToldOnce(t *testing.T) {
 	docker := enginetest.New()
-	docker.WithVolumes()
 	docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{AutoRemove: true})
 	snapshotOf(t, docker, capture.Options{Container: "web"})
 	before := docker.World()
@@ -256,8 +255,7 @@ func TestRestoreSaysWhatItLeavesOutForTheNetworks(t *testing.T) {
 	c := docker.Create(t, "web", &container.Config{Hostname: "db"}, &container.HostConfig{NetworkMode: "front"})
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "connected"})
 	c.Endpoints = map[string]*network.EndpointSettings{}
-	engine := engineOf(docker)
-	engine.random = &enginetest.Counter{Last: 9}
+	engine := engineCounting(docker, 9)
 	_, err = engine.Create(t.Context(), capture.Options{Container: "web", Name: "alone"}, nil)
 	assert.NilError(t, err)
 	c.Endpoints["front"] = docker.Endpoint("front", nil)

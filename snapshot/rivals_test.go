@@ -38,8 +38,7 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 		t.Run("restore, "+name, func(t *testing.T) {
 			docker := withTwo(t)
 			old := docker.FindContainer("web").ID
-			engine := engineOf(docker)
-			engine.use(docker.Service.After(func() { killedAt(t, docker, moment.call, moment.skip) }))
+			engine := engineUsing(docker, docker.Service.After(func() { killedAt(t, docker, moment.call, moment.skip) }))
 			replaced, err := engine.Replace(t.Context(), replaceOptions(), nil)
 			assert.NilError(t, err)
 			assertReplaced(t, docker, old)
@@ -48,8 +47,7 @@ func TestAWaiterTakesBackWhatItHasWaitedFor(t *testing.T) {
 		t.Run("create, "+name, func(t *testing.T) {
 			docker := withTwo(t)
 			old := docker.FindContainer("web").ID
-			engine := engineOf(docker)
-			engine.use(docker.Service.After(func() { killedAt(t, docker, moment.call, moment.skip) }))
+			engine := engineUsing(docker, docker.Service.After(func() { killedAt(t, docker, moment.call, moment.skip) }))
 			created, err := engine.Create(t.Context(), capture.Options{Container: "web"}, nil)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, docker.Service.Archives[string(created.ID)], []string{"two"})
@@ -71,10 +69,13 @@ func withPeer(t *testing.T) *enginetest.Docker {
 // A volume that a restore of another container is writing, or has half written, is
 // not archived.
 func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
-	for name, prepare := range map[string]func(*testing.T, *enginetest.Docker, *Engine, func()){
-		"seen before": func(_ *testing.T, _ *enginetest.Docker, _ *Engine, begin func()) { begin() },
-		"begun meanwhile": func(_ *testing.T, docker *enginetest.Docker, e *Engine, begin func()) {
-			e.use(docker.Service.After(begin))
+	for name, prepare := range map[string]func(*enginetest.Docker, func()) *Engine{
+		"seen before": func(docker *enginetest.Docker, begin func()) *Engine {
+			begin()
+			return engineOf(docker)
+		},
+		"begun meanwhile": func(docker *enginetest.Docker, begin func()) *Engine {
+			return engineUsing(docker, docker.Service.After(begin))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,9 +86,7 @@ func TestCreateWaitsForWhoWritesItsVolumes(t *testing.T) {
 				_, err := engineOf(docker).Recover(t.Context(), "", nil)
 				assert.NilError(t, err)
 			}
-			engine := engineOf(docker)
-			engine.use(docker.Service.After(func() {}))
-			prepare(t, docker, engine, func() { replaceUntil(t, docker, "apply data", 1) })
+			engine := prepare(docker, func() { replaceUntil(t, docker, "apply data", 1) })
 			created, err := engine.Create(t.Context(), capture.Options{Container: "peer"}, nil)
 			assert.NilError(t, err)
 			assert.DeepEqual(t, docker.Service.Archives[string(created.ID)], []string{"two"})
@@ -151,9 +150,7 @@ func TestReplacesThatShareAVolumeDoNotMeet(t *testing.T) {
 		waited = true
 		docker.ClientDies()
 	}
-	engine := engineOf(docker)
-	engine.use(docker.Service.After(func() {}))
-	engine.use(engine.volumes.(*enginetest.FakeVolumes).After(func() { replaceUntil(t, docker, "apply data", 1) }))
+	engine := engineUsing(docker, docker.Service.After(func() { replaceUntil(t, docker, "apply data", 1) }))
 	o := replaceOptions()
 	o.Snapshot, o.StopOthers = "peer:latest", true
 	replaced, err := engine.Replace(t.Context(), o, nil)

@@ -21,7 +21,6 @@ import (
 func withSharer(t *testing.T) *enginetest.Docker {
 	t.Helper()
 	docker := enginetest.New()
-	docker.WithVolumes()
 	for _, name := range []string{"web", "peer"} {
 		docker.Create(t, name, &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}}).State = "running"
 	}
@@ -132,7 +131,6 @@ func TestCreateWaitsForWhoHasPausedAContainer(t *testing.T) {
 // somebody else has paused it, who may thaw it in the middle.
 func TestCommitIsMadeAgainIfTheContainerDidNotStandStill(t *testing.T) {
 	docker := enginetest.New()
-	docker.WithVolumes()
 	web := docker.Run(t, "web")
 	docker.Before("ContainerCommit", 0, func() {
 		docker.By("web", true)
@@ -151,7 +149,6 @@ func TestCommitIsMadeAgainIfTheContainerDidNotStandStill(t *testing.T) {
 
 func TestCreateObservesAgainWhatWasPausedForAMoment(t *testing.T) {
 	docker := enginetest.New()
-	docker.WithVolumes()
 	web := docker.Run(t, "web")
 	docker.By("web", true)
 	docker.Before("ContainerCommit", 0, func() { docker.By("web", false) })

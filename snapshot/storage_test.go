@@ -22,7 +22,6 @@ func bindVolume(device string) map[string]string {
 func aliased(t *testing.T) *enginetest.Docker {
 	t.Helper()
 	docker := enginetest.New()
-	docker.WithVolumes()
 	docker.HostPaths["/etc/sub"] = true
 	for _, name := range []string{"data", "twin"} {
 		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name, DriverOpts: bindVolume("/etc")})

@@ -33,7 +33,7 @@ func TestListMarksSnapshotsWhoseStoreIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := enginetest.New()
-			service := docker.WithVolumes()
+			service := docker.Service
 			_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: service.Store(), Labels: map[string]string{labels.KeyStoreID: "one"}})
 			assert.NilError(t, err)
 			docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
@@ -56,7 +56,7 @@ func TestListMarksSnapshotsWhoseStoreIsGone(t *testing.T) {
 func withMine(t *testing.T, id string) *enginetest.Docker {
 	t.Helper()
 	docker := enginetest.New()
-	service := docker.WithVolumes()
+	service := docker.Service
 	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: "mine", Labels: map[string]string{labels.KeyStoreID: id}})
 	assert.NilError(t, err)
 	web := docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
@@ -143,10 +143,10 @@ func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
 	assert.DeepEqual(t, none, &volumebackup.NoStoreError{Store: "mine", Snapshot: string(s.ID)})
 
 	docker.Service.Homes[string(s.ID)] = "given"
-	e := engineOf(docker)
 	docker.Service.Home.Name = "given"
-	WithGivenStore()(e)
-	_, err = e.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
+	p := partsOf(docker)
+	WithGivenStore()(&p)
+	_, err = assemble(p).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one"}, nil)
 	assert.NilError(t, err)
 }
 

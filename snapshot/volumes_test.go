@@ -34,7 +34,6 @@ func TestCaptureMountsKnowsAnonymousVolumesAndSubpaths(t *testing.T) {
 
 func TestRestoreRefusesAVolumeThatExistsAlready(t *testing.T) {
 	docker := enginetest.New()
-	docker.WithVolumes()
 	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
 	snapshotOf(t, docker, capture.Options{Container: "web"})
 	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: "data-000001"})
@@ -48,7 +47,7 @@ func TestRestoreRefusesAVolumeThatExistsAlready(t *testing.T) {
 // A dry run fails for what the real restore would fail for.
 func TestADryRunLooksForTheContentOfVolumes(t *testing.T) {
 	docker := enginetest.New()
-	service := docker.WithVolumes()
+	service := docker.Service
 	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
 	snapshotOf(t, docker, capture.Options{Container: "web"})
 	before := docker.World()

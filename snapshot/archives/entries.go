@@ -11,7 +11,7 @@ import (
 
 // Entries hands every entry of an archived volume to visit, sorted by path.
 func (a *Archives) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
-	if a.volumes == nil || m.Archive == nil {
+	if m.Archive == nil {
 		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, s.ID)
 	}
 	volumes, err := a.At(ctx, s)

@@ -22,7 +22,7 @@ func (a *Archives) Remove(ctx context.Context, gone []catalog.Snapshot, engine *
 	var stores []store // in the order of the snapshots
 	claims, in := map[store][]catalog.Snapshot{}, map[store]Service{}
 	for _, s := range gone {
-		if a.volumes == nil || s.ArchivedVolumes() == 0 {
+		if s.ArchivedVolumes() == 0 {
 			continue
 		}
 		its, err := a.At(ctx, s)

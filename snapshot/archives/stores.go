@@ -27,9 +27,6 @@ type storeVolume struct {
 // OwnStore looks for the store that this program uses now: mostly there is no other.
 func (a *Archives) OwnStore(ctx context.Context) (KnownStores, error) {
 	stores := KnownStores{}
-	if a.volumes == nil {
-		return stores, nil
-	}
 	_, err := a.findStore(ctx, stores, a.volumes.Store())
 	return stores, err
 }
@@ -50,7 +47,7 @@ func (a *Archives) findStore(ctx context.Context, stores KnownStores, name strin
 // At is the service that finds the archives of a snapshot: in the store that its labels
 // name, unless the user has named one.
 func (a *Archives) At(ctx context.Context, s catalog.Snapshot) (Service, error) {
-	if a.volumes == nil || a.given || s.Store == "" || s.ArchivedVolumes() == 0 {
+	if a.given || s.Store == "" || s.ArchivedVolumes() == 0 {
 		return a.volumes, nil
 	}
 	if s.StoreID == "" && s.Store != a.volumes.Store() {

@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -50,9 +49,6 @@ func (b *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []run
 	}
 	if len(targets) == 0 {
 		return nil, nil
-	}
-	if b.volumes == nil {
-		return nil, errors.New("nothing here can restore volumes")
 	}
 	o.Task = needs
 	return b.FillVolumes(ctx, id, targets, o, p)

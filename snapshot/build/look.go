@@ -17,9 +17,6 @@ import (
 
 // ReservedVolumes are the volumes in which archives are kept, if there can be any.
 func (b *Builder) ReservedVolumes() []string {
-	if b.volumes == nil {
-		return nil
-	}
 	return []string{b.volumes.Store(), volumebackup.DefaultStore}
 }
 

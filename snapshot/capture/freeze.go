@@ -46,13 +46,11 @@ func (cr *Capturer) Freeze(ctx context.Context, ids []string) (*frozen, error) {
 			return f, fmt.Errorf("freeze container %s: %w", dockerop.Shorten(id), errSelf)
 		}
 	}
-	if cr.guard != nil {
-		release, err := cr.guard(ctx, dockerop.Watched{Frozen: ids})
-		if err != nil {
-			return f, fmt.Errorf("start the process that thaws the containers should this one be killed: %w", err)
-		}
-		f.release = release
+	release, err := cr.guard(ctx, dockerop.Watched{Frozen: ids})
+	if err != nil {
+		return f, fmt.Errorf("start the process that thaws the containers should this one be killed: %w", err)
 	}
+	f.release = release
 	f.since = cr.now()
 	var mu sync.Mutex
 	// Not cancelled midway: whether a cancelled call has paused is not known.

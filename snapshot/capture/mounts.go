@@ -70,10 +70,7 @@ func (cr *Capturer) captureVolume(ctx context.Context, c container.InspectRespon
 	_, labelled := v.Labels[runconfig.LabelAnonymous]
 	m.Driver, m.Options, m.Labels = v.Driver, v.Options, v.Labels
 	m.Anonymous = labelled || runconfig.IsAnonymousName(m.Name)
-	switch {
-	case cr.volumes == nil:
-		m.Skipped = "nothing here can archive volumes"
-	case m.Name == cr.volumes.Store() || v.Labels[labels.KeyStoreID] != "":
+	if m.Name == cr.volumes.Store() || v.Labels[labels.KeyStoreID] != "" {
 		m.Skipped = "it is the store of the snapshots"
 	}
 	return m, nil

@@ -59,7 +59,7 @@ func (cr *Capturer) Observe(ctx context.Context, o Options, early dockerop.Early
 		if err != nil {
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
 		}
-		if cr.volumes != nil && !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 {
+		if !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 {
 			cr.volumes.Prepare(early.Ctx) //nolint:contextcheck // it goes on when this step is over
 		}
 		return cr.observeImages(callsCtx, &s, o)

@@ -154,7 +154,7 @@ func (a *taking) commitOnly(ctx context.Context, o Options, u *dockerop.Rollback
 		}
 	}
 	imageID, err := a.commitWatched(ctx, o, u)
-	if errors.Is(err, errThawed) && a.engine.volumes != nil && a.Begin == nil {
+	if errors.Is(err, errThawed) && a.Begin == nil {
 		a.p.Status("commit", err.Error()+": committing the container again")
 		imageID, err = a.run(ctx, nil, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.Id)}, u)
 	}

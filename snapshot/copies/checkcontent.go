@@ -22,7 +22,7 @@ func (cp *Copier) checkContent(ctx context.Context, r restore, p plan.Progress) 
 			})
 		}
 	}
-	if len(targets) == 0 || cp.volumes == nil {
+	if len(targets) == 0 {
 		return nil
 	}
 	worker, err := cp.volumes.OpenWorker(ctx, volumebackup.WorkerOptions{Purpose: "check " + string(r.id), Task: volumebackup.Compare{}}, archives.Progress(p))

@@ -14,9 +14,6 @@ import (
 // ClearCopies removes what restores into new containers have left that were
 // killed. That it cannot is no reason not to restore.
 func (cp *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
-	if cp.volumes == nil {
-		return
-	}
 	var workers []pending.Worker
 	var calls errgroup.Group
 	calls.Go(func() (err error) {

@@ -2,7 +2,6 @@ package copies
 
 import (
 	"context"
-	"errors"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
@@ -20,9 +19,6 @@ func (cp *Copier) makeVolumes(ctx context.Context, r restore, rollback *dockerop
 	named := r.named()
 	if len(named) == 0 {
 		return nil, nil
-	}
-	if cp.volumes == nil {
-		return nil, errors.New("nothing here can restore volumes")
 	}
 	p.Status("volumes", "creating volumes")
 	o := volumebackup.WorkerOptions{Purpose: "restore " + string(r.id)}

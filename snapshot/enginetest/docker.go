@@ -97,6 +97,7 @@ func New() *Docker {
 	}
 	f.Volumes = []*FakeVolume{{Name: catalog.KeyVolume, Labels: map[string]string{catalog.LabelKey: strings.Repeat("5e", catalog.KeyBytes)}}}
 	f.AddImage("busybox:latest", &container.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}})
+	f.withVolumes()
 	return f
 }
 
@@ -238,6 +239,9 @@ func (f *Docker) World() string {
 		lines = append(lines, fmt.Sprintf("container %s %s", c.Name, c.State))
 	}
 	for _, img := range f.Images {
+		if slices.Contains(img.Tags, WorkerImage) {
+			continue // it stays, whatever is done
+		}
 		tags := "untagged: " + img.Comment
 		if len(img.Tags) > 0 {
 			tags = strings.Join(slices.Sorted(slices.Values(img.Tags)), " ")

@@ -1,10 +1,12 @@
 package enginetest
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 )
 
@@ -73,3 +75,6 @@ func (f *Docker) Count(call string) int {
 	}
 	return n
 }
+
+// NoGuard watches over nothing.
+func NoGuard(context.Context, dockerop.Watched) (release func(), err error) { return func() {}, nil }

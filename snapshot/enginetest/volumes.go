@@ -41,11 +41,10 @@ type FakeVolumes struct {
 // WorkerImage is that of every worker.
 const WorkerImage = "cua-snapshot/worker:0123456789ab"
 
-// WithVolumes has an engine's volumes archived.
-func (f *Docker) WithVolumes() *FakeVolumes {
+// withVolumes has volumes archived. The image of workers is there, as after the first one.
+func (f *Docker) withVolumes() {
 	f.AddImage(WorkerImage, &container.Config{Cmd: []string{"worker"}})
 	f.Service = &FakeVolumes{docker: f, Archives: map[string][]string{}, Origins: map[string]volumebackup.Origin{}, Homes: map[string]string{}, Home: volumebackup.StoreRef{Name: volumebackup.DefaultStore}}
-	return f.Service
 }
 
 // After are the same volumes, for a client of which something is done before it makes

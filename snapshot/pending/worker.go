@@ -25,9 +25,6 @@ type Worker struct {
 // operation that lost its lock and could not have it again may have left two, and the
 // older one has the journal that is recorded.
 func (f *Finder) Workers(ctx context.Context, label string) ([]Worker, error) {
-	if f.volumes == nil {
-		return nil, nil
-	}
 	list, err := f.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
@@ -56,9 +53,6 @@ func (f *Finder) Workers(ctx context.Context, label string) ([]Worker, error) {
 
 // isWorker tells our workers from containers that only look like one.
 func (f *Finder) isWorker(ctx context.Context, c container.Summary) (bool, error) {
-	if f.volumes == nil {
-		return false, nil
-	}
 	return f.volumes.IsWorker(ctx, c)
 }
 

@@ -82,9 +82,6 @@ func (rm *Remover) FindPurgeable(ctx context.Context, p plan.Progress) (all []Pu
 	}
 	all = append(all, stores...)
 	kept = rm.storesOfUsers(ctx, snapshots, stores)
-	if rm.volumes == nil {
-		return all, kept, nil
-	}
 	images, err := rm.volumes.Images(ctx)
 	for _, i := range images {
 		all = append(all, Purgeable{Kind: PurgeWorkerImage, Name: i.ID, Size: i.Size, id: i.ID})

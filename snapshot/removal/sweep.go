@@ -28,16 +28,11 @@ const OrphanAge = time.Hour
 // removed long ago, with docker image prune for one, and removes what interrupted
 // commands have left. Whoever uses the store meanwhile comes first.
 func (rm *Remover) Sweep(ctx context.Context, p plan.Progress) {
-	if rm.volumes != nil {
-		rm.sweepAt(ctx, []archives.Service{rm.volumes}, p)
-	}
+	rm.sweepAt(ctx, []archives.Service{rm.volumes}, p)
 }
 
 // SweepStores is [Engine.Sweep] for all stores of the engine.
 func (rm *Remover) SweepStores(ctx context.Context, p plan.Progress) {
-	if rm.volumes == nil {
-		return
-	}
 	stores := []archives.Service{rm.volumes}
 	known, err := rm.storeVolumes(ctx)
 	if err != nil {

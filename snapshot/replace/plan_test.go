@@ -40,7 +40,6 @@ func TestOnlyThoseThatAreNeededAreStartedBefore(t *testing.T) {
 
 func TestADeadContainerIsNotReplaced(t *testing.T) {
 	docker := enginetest.New()
-	docker.WithVolumes()
 	web := docker.Run(t, "web")
 	s := snapshotOf(t, docker, capture.Options{Container: "web"})
 	web.State = "dead"

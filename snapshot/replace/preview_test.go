@@ -13,7 +13,6 @@ import (
 // TestPreviewTellsOfTheConfiguration makes a container anew with another environment.
 func TestPreviewTellsOfTheConfiguration(t *testing.T) {
 	docker := enginetest.New()
-	docker.WithVolumes()
 	docker.Run(t, "web")
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	config := docker.FindContainer("web").Config

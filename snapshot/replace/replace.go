@@ -20,9 +20,6 @@ import (
 // before anything is touched; a safety snapshot is taken; and whatever fails
 // afterwards, the same container runs again with the data that it had.
 func (rp *Replacer) Replace(ctx context.Context, o Options, p plan.Progress) (Result, error) {
-	if rp.volumes == nil {
-		return Result{}, errors.New("nothing here can restore volumes")
-	}
 	watch, tried := plan.StartWatch(rp.now), Leftovers{}
 	for {
 		replaced, err := rp.tryReplace(ctx, o, watch, tried, p)

@@ -24,11 +24,11 @@ func replacerThrough(fake *enginetest.Docker, through dockerop.Docker) *Replacer
 	snapshots, volumes := catalog.New(docker, fake.Tick, random), archives.Service(fake.Service)
 	workers, held := pending.New(docker, volumes), archives.New(docker, snapshots, volumes, false)
 	return New(Rooms{
-		Docker: docker, Catalog: snapshots, Archives: held, Pending: workers, Volumes: volumes, Now: fake.Tick,
+		Docker: docker, Catalog: snapshots, Archives: held, Pending: workers, Volumes: volumes, Guard: enginetest.NoGuard, Now: fake.Tick,
 		Build:   build.New(docker, snapshots, workers, volumes),
 		Removal: removal.New(docker, snapshots, held, workers, volumes),
 		Capture: capture.New(capture.Rooms{
-			Docker: docker, Catalog: snapshots, Archives: held, Pending: workers, Volumes: volumes, Now: fake.Tick, Random: random,
+			Docker: docker, Catalog: snapshots, Archives: held, Pending: workers, Volumes: volumes, Guard: enginetest.NoGuard, Now: fake.Tick, Random: random,
 		}),
 	})
 }
