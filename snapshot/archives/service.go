@@ -46,7 +46,7 @@ type Backup interface {
 	Close() error
 }
 
-// Worker reads and writes the volumes that it sees; [volumebackup.Worker] is one.
+// Worker reads and writes the volumes that it mounts, like [volumebackup.Worker].
 type Worker interface {
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (Backup, error)
 	Check(ctx context.Context, snapshot string, t volumebackup.Target) error
@@ -57,10 +57,9 @@ type Worker interface {
 	Close() error
 }
 
-// Lock keeps other operations off containers, and bears a journal; [volumebackup.Lock] is
-// one.
+// Lock keeps other operations off containers, and holds a journal, like [volumebackup.Lock].
 type Lock interface {
-	ID() string // of the container that bears the journal
+	ID() string // of the container whose labels are the journal
 	RecordJournal(ctx context.Context, text string) error
 	ForgetJournal(ctx context.Context) error
 	Held(ctx context.Context) error
@@ -69,7 +68,7 @@ type Lock interface {
 	Close() error
 }
 
-// Of is what the rooms of a snapshot need of a service.
+// Of returns the [Service] of a [volumebackup.Service].
 func Of(s *volumebackup.Service) Service { return service{s} }
 
 type service struct{ *volumebackup.Service }
