@@ -12,14 +12,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Remove frees what the stores keep for snapshots whose images are gone, each
-// store in one go, and for others of this engine whose images were removed long ago, with
-// docker image prune for one. If the engine is not known, those stay. It returns which
-// snapshots that failed for.
+// Remove frees what stores keep for the snapshots gone, whose images are removed already, with one
+// call for each store. It also frees what these stores keep for snapshots of this engine whose
+// images were removed long ago by others, such as docker image prune; engine nil means that this
+// engine is not known, and keeps those. It returns the snapshots for which it failed.
 func (a *Archives) Remove(ctx context.Context, gone []catalog.Snapshot, engine *dockerop.Info, p plan.Progress) map[labels.ID]error {
 	failed := map[labels.ID]error{}
 	type store struct{ name, id string }
-	var stores []store // in the order of the snapshots
+	var stores []store // in the order in which gone needs them
 	claims, in := map[store][]catalog.Snapshot{}, map[store]Service{}
 	for _, s := range gone {
 		if s.ArchivedVolumes() == 0 {
@@ -52,7 +52,7 @@ func (a *Archives) Remove(ctx context.Context, gone []catalog.Snapshot, engine *
 	return failed
 }
 
-// removeClaimed frees what one store keeps for snapshots.
+// removeClaimed frees what one store keeps for the snapshots gone.
 func removeClaimed(ctx context.Context, volumes Service, gone []catalog.Snapshot, seen *volumebackup.Seen, p plan.Progress) error {
 	o := volumebackup.RemoveOptions{Seen: seen}
 	for _, s := range gone {
@@ -65,7 +65,8 @@ func removeClaimed(ctx context.Context, volumes Service, gone []catalog.Snapshot
 	return err
 }
 
-// Seen is what there is on the engine; nil if that one is not known.
+// Seen says which snapshots still have an image, so that a store can find archives without one. It
+// returns nil if engine is nil.
 func (a *Archives) Seen(ctx context.Context, engine *dockerop.Info) (*volumebackup.Seen, error) {
 	if engine == nil {
 		return nil, nil
@@ -77,7 +78,8 @@ func (a *Archives) Seen(ctx context.Context, engine *dockerop.Info) (*volumeback
 	return &volumebackup.Seen{Engine: engine.ID, ImageStore: engine.ImageStore, Snapshots: existing}, nil
 }
 
-// ClaimOf is what a snapshot knows of its archives. Any image can have its ID.
+// ClaimOf describes the archives of a snapshot as its labels do. A store compares that with its
+// manifests, because any image can bear the same ID.
 func ClaimOf(r labels.Record) volumebackup.Claim {
 	claim := volumebackup.Claim{Snapshot: string(r.ID), Container: r.Container.ID, ContainerName: r.Container.Name, Roots: map[int]string{}}
 	for _, m := range r.Mounts {
@@ -88,14 +90,14 @@ func ClaimOf(r labels.Record) volumebackup.Claim {
 	return claim
 }
 
-// existing lists the IDs of all snapshots that have an image. It goes by the
-// tags: labels that cannot be read are no reason to lose what belongs to them.
+// existing returns the IDs of all snapshots that have an image. It reads them from the tags, so
+// that archives survive even if labels cannot be read.
 func (a *Archives) existing(ctx context.Context) ([]string, error) {
 	images, err := a.catalog.ListImages(ctx, catalog.Namespace+"*")
 	if err != nil {
 		return nil, err
 	}
-	ids := []string{} // not nil: none is an answer, too
+	ids := []string{} // not nil, which would mean that it is not known
 	for _, summary := range images {
 		for _, ref := range summary.RepoTags {
 			if id, err := labels.ParseID(ref[strings.LastIndex(ref, ":")+1:]); err == nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Service archives what is inside Docker volumes; [Of] makes one.
+// Service works on volumes and their archives. [Of] makes one of a [volumebackup.Service].
 type Service interface {
 	Store
 	Workers
 }
 
-// Store is the part about what is in a store.
+// Store reads and writes one store. Its methods are those of [volumebackup.Service].
 type Store interface {
 	Store() string                          // the volume in which archives are kept
 	At(store volumebackup.StoreRef) Service // the same, with another store
@@ -29,24 +29,24 @@ type Store interface {
 	ForgetJournal(ctx context.Context, workerID string) error
 }
 
-// Workers is the part about workers, whatever store they have.
+// Workers tells about workers, whatever store they mount.
 type Workers interface {
 	IsWorker(ctx context.Context, c container.Summary) (bool, error)
 	Images(ctx context.Context) ([]image.Summary, error)
 	Await(ctx context.Context, workerID string) error
 }
 
-// Backup is a backup under way; [volumebackup.Backup] is one.
+// Backup is a backup under way, like [volumebackup.Backup].
 type Backup interface {
 	Store() (name, id string)
 	Pass(ctx context.Context, mode volumebackup.Mode) ([]volumebackup.Archive, error)
 	Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error)
-	SweepDue() bool // once it is published: nobody has looked for a day whether images are gone
+	SweepDue() bool // after Publish: nobody has looked for archives without an image for a day
 	Abandon() error
 	Close() error
 }
 
-// Worker reads and writes the volumes that it sees; [volumebackup.Worker] is one.
+// Worker reads and writes the volumes that it mounts, like [volumebackup.Worker].
 type Worker interface {
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (Backup, error)
 	Check(ctx context.Context, snapshot string, t volumebackup.Target) error
@@ -57,10 +57,9 @@ type Worker interface {
 	Close() error
 }
 
-// Lock keeps other operations off containers, and bears a journal; [volumebackup.Lock] is
-// one.
+// Lock keeps other operations off containers, and holds a journal, like [volumebackup.Lock].
 type Lock interface {
-	ID() string // of the container that bears the journal
+	ID() string // of the container whose labels are the journal
 	RecordJournal(ctx context.Context, text string) error
 	ForgetJournal(ctx context.Context) error
 	Held(ctx context.Context) error
@@ -69,7 +68,7 @@ type Lock interface {
 	Close() error
 }
 
-// Of is what the rooms of a snapshot need of a service.
+// Of returns the [Service] of a [volumebackup.Service].
 func Of(s *volumebackup.Service) Service { return service{s} }
 
 type service struct{ *volumebackup.Service }

@@ -15,23 +15,23 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// KnownStores are the volumes of stores that were looked for, by name.
+// KnownStores are the volumes of stores that were looked up so far, by name.
 type KnownStores map[string]storeVolume
 
 // storeVolume is what is known of a store without reading it.
 type storeVolume struct {
 	there bool
-	id    string // tells it from others of its name; empty: it has none
+	id    string // distinguishes it from others of its name; may be empty
 }
 
-// OwnStore looks for the store that this program uses now: mostly there is no other.
+// OwnStore looks up the store of new snapshots. Most engines have no other.
 func (a *Archives) OwnStore(ctx context.Context) (KnownStores, error) {
 	stores := KnownStores{}
 	_, err := a.findStore(ctx, stores, a.volumes.Store())
 	return stores, err
 }
 
-// findStore looks for a store, once.
+// findStore looks up a store, unless it is in stores already.
 func (a *Archives) findStore(ctx context.Context, stores KnownStores, name string) (storeVolume, error) {
 	if found, known := stores[name]; known {
 		return found, nil
@@ -44,14 +44,15 @@ func (a *Archives) findStore(ctx context.Context, stores KnownStores, name strin
 	return stores[name], nil
 }
 
-// At is the service that finds the archives of a snapshot: in the store that its labels
+// At returns the service for the store that holds a snapshot's archives: the one that its labels
 // name, unless the user has named one.
 func (a *Archives) At(ctx context.Context, s catalog.Snapshot) (Service, error) {
 	if a.given || s.Store == "" || s.ArchivedVolumes() == 0 {
 		return a.volumes, nil
 	}
 	if s.StoreID == "" && s.Store != a.volumes.Store() {
-		// Any volume can be meant, and a worker may write to it: only a snapshot of this engine is believed.
+		// Without an ID the labels could name any volume, and a worker may write to it. So believe them only if the
+		// snapshot was sealed on this engine.
 		key, err := a.catalog.KnownKey(ctx)
 		if err != nil || !labels.IsSealed(s.Record, key) {
 			return a.volumes, err
@@ -60,9 +61,8 @@ func (a *Archives) At(ctx context.Context, s catalog.Snapshot) (Service, error) 
 	return a.volumes.At(volumebackup.StoreRef{Name: s.Store, ID: s.StoreID, Snapshot: string(s.ID)}), nil
 }
 
-// AtWorker is the service that finds the archives, and the journals, which a worker has
-// worked on: in the store that it has mounted. The engine keeps that store for as long as
-// the worker's container is there.
+// AtWorker returns the service for the store that a worker mounts. Its archives and journals are
+// there, and the engine keeps that volume for as long as the worker's container exists.
 func (a *Archives) AtWorker(worker container.Summary) Service {
 	for _, m := range worker.Mounts {
 		if m.Destination == StoreMount && m.Name != "" && m.Name != a.volumes.Store() {
@@ -72,11 +72,11 @@ func (a *Archives) AtWorker(worker container.Summary) Service {
 	return a.volumes
 }
 
-// StoreMount is where workers have the store.
+// StoreMount is where workers mount the store.
 const StoreMount = "/store"
 
-// MarkGone marks the snapshots whose archives went with their store, and warns of
-// that: the store was removed, or the volume of that name is another one.
+// MarkGone sets Gone on the snapshots in list whose store does not exist any more, and warns of
+// them: somebody removed the volume, or made another of its name.
 func (a *Archives) MarkGone(ctx context.Context, list []catalog.Snapshot, stores KnownStores, p plan.Progress) error {
 	lost := map[string]int{}
 	for i := range list {
@@ -96,4 +96,17 @@ func (a *Archives) MarkGone(ctx context.Context, list []catalog.Snapshot, stores
 		p.Warn("list", fmt.Sprintf("the store %s that held the volumes of %d of these snapshots is gone. Was it removed (docker volume prune)?", name, lost[name]))
 	}
 	return nil
+}
+
+// Entries calls visit with every entry of an archived volume, sorted by path. It fails if the
+// snapshot does not hold the volume's content.
+func (a *Archives) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
+	if m.Archive == nil {
+		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, s.ID)
+	}
+	volumes, err := a.At(ctx, s)
+	if err != nil {
+		return err
+	}
+	return volumes.Entries(ctx, string(s.ID), m.Archive.Index, m.Archive.Root, visit)
 }

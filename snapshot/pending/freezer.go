@@ -10,8 +10,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// FreezersOf are the live, or the dead, workers whose journals say that they freeze one
-// of the containers.
+// FreezersOf returns the workers, live or dead ones, whose journals say that they freeze one of the
+// containers.
 func FreezersOf(workers []Worker, containers []string, alive bool) []Worker {
 	return slices.DeleteFunc(slices.Clone(workers), func(w Worker) bool {
 		frozen, err := volumebackup.FrozenBy(w.Labels)
@@ -19,7 +19,8 @@ func FreezersOf(workers []Worker, containers []string, alive bool) []Worker {
 	})
 }
 
-// StartedBefore are the workers that started before the one with this name, in that order.
+// StartedBefore returns the workers that started before the one with the name own, the earliest
+// first.
 func (f *Finder) StartedBefore(ctx context.Context, own string, workers []Worker) ([]Worker, error) {
 	if len(workers) == 0 {
 		return nil, nil
@@ -31,7 +32,7 @@ func (f *Finder) StartedBefore(ctx context.Context, own string, workers []Worker
 	starts := map[string]start{}
 	var before []Worker
 	for _, w := range workers {
-		other, err := f.startOf(ctx, w.ID) // the engine answers when a start that is under way is over
+		other, err := f.startOf(ctx, w.ID) // waits until the engine has finished a start that is under way
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +45,7 @@ func (f *Finder) StartedBefore(ctx context.Context, own string, workers []Worker
 	return before, nil
 }
 
-// start is when a worker started; empty if it has not.
+// start is when a worker started. It is empty if the worker does not run.
 type start struct {
 	at time.Time
 	id string
@@ -65,9 +66,9 @@ func (f *Finder) startOf(ctx context.Context, worker string) (start, error) {
 	return start{at: dockerop.TimeOf(c.State.StartedAt), id: c.ID}, nil
 }
 
-// Interrupted are the dead workers that have left one of the containers frozen. What a live
-// worker freezes as well is none of a dead one's: that has ended this moment. A worker with
-// the journal of a restore in place is not among them: more than a thaw is to be done.
+// Interrupted returns the dead workers that have left one of the containers frozen. A container
+// that a live worker freezes, too, does not count: the dead one's operation is over. Workers with
+// the journal of a restore in place are left out, because recovering that takes more than a thaw.
 func Interrupted(workers []Worker, containers []string) []Worker {
 	var dead []Worker
 	for _, id := range containers {

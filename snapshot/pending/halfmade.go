@@ -7,18 +7,18 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// LabelMade stands on the worker that makes and fills the volumes of a copy, and
-// holds a [halfMade]. The worker lives until the copy mounts them. One that is dead
-// says that the copy was never finished.
+// LabelMade is on the worker that makes and fills the volumes of a copy, and holds a [HalfMade].
+// The worker lives until the copy mounts them. If it is dead, the copy was never finished.
 const LabelMade = labels.Prefix + "worker.made"
 
-// HalfMade is what there may be of a copy whose restore was interrupted.
+// HalfMade names what there may be of a copy whose restore was interrupted.
 type HalfMade struct {
-	Operation string   `json:"operation"`           // what all of it is labelled with, but the anonymous volumes
-	Volumes   []string `json:"volumes,omitempty"`   // that the worker makes
-	Anonymous []string `json:"anonymous,omitempty"` // that the engine has made together with the copy
+	Operation string   `json:"operation"`           // labels everything but the anonymous volumes
+	Volumes   []string `json:"volumes,omitempty"`   // made by the worker
+	Anonymous []string `json:"anonymous,omitempty"` // made by the engine, together with the copy
 }
 
+// Labels returns the labels for the worker.
 func (h HalfMade) Labels() (map[string]string, error) {
 	text, err := json.Marshal(h)
 	if err != nil {

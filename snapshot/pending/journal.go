@@ -12,63 +12,55 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Written are the volumes that existed and may have been written.
-func (j Journal) Written() []string {
-	if len(j.Volumes) == 0 {
-		return j.Holds
-	}
-	return j.Volumes
-}
-
-// LabelJournal stands on the worker that holds the lock of a restore in place.
-// It is written before anything is touched, and says what has to be known to
-// take everything back; what was done already is observed, not written down.
+// LabelJournal is on the worker that holds the lock of a restore in place, and holds a [Journal].
 const LabelJournal = labels.Prefix + "worker.replace"
 
-// Journal is the value of [labelJournal].
+// Journal is what has to be known to roll back a restore in place. It is written before anything is
+// touched. What was done already is not in it: whoever rolls back looks.
 type Journal struct {
-	Name     string    `json:"name"`               // of the container, before and after
-	Old      string    `json:"old,omitempty"`      // its ID; empty: it was gone
-	OldName  string    `json:"old_name,omitempty"` // the old container's own name
-	Aside    string    `json:"aside,omitempty"`    // what it is called meanwhile
+	Name     string    `json:"name"`               // of the container, before and after the restore
+	Old      string    `json:"old,omitempty"`      // ID of the old container; empty: it was gone
+	OldName  string    `json:"old_name,omitempty"` // its name, which may differ from Name
+	Aside    string    `json:"aside,omitempty"`    // its name while the new container has Name
 	Running  bool      `json:"running,omitempty"`  // it was running
-	Paused   bool      `json:"paused,omitempty"`   // and paused
-	OneShot  bool      `json:"one_shot,omitempty"` // it runs, and the engine removes it when it stops (--rm)
+	Paused   bool      `json:"paused,omitempty"`   // it was paused as well
+	OneShot  bool      `json:"one_shot,omitempty"` // it ran, and the engine removes it when it stops (--rm)
 	Timeout  int       `json:"timeout,omitempty"`  // seconds that it has to stop
-	Policy   string    `json:"policy,omitempty"`   // its restart policy, which is switched off meanwhile
-	Retries  int       `json:"retries,omitempty"`
-	Snapshot labels.ID `json:"snapshot"`          // what is being restored
-	Safety   labels.ID `json:"safety,omitempty"`  // what puts the volumes back
-	Worker   string    `json:"worker,omitempty"`  // name of the worker that writes the volumes
-	Volumes  []string  `json:"volumes,omitempty"` // that are written, and were there
-	Found    []string  `json:"found,omitempty"`   // of these, those of which only the storage was there
-	Made     []string  `json:"made,omitempty"`    // volumes that were not
-	Holds    []string  `json:"holds,omitempty"`   // all that the old container mounts
-	Others   []Other   `json:"others,omitempty"`  // containers that are stopped for it
-	// What the old container was connected to: a start that fails may lose it.
+	Policy   string    `json:"policy,omitempty"`   // its restart policy, which is off meanwhile
+	Retries  int       `json:"retries,omitempty"`  // of its restart policy
+	Snapshot labels.ID `json:"snapshot"`           // what is being restored
+	Safety   labels.ID `json:"safety,omitempty"`   // the safety snapshot, from which the volumes are rolled back
+	Worker   string    `json:"worker,omitempty"`   // name of the worker that writes the volumes
+	Volumes  []string  `json:"volumes,omitempty"`  // volumes that are written and existed
+	Found    []string  `json:"found,omitempty"`    // those of Volumes that did not exist, but whose storage did
+	Made     []string  `json:"made,omitempty"`     // volumes that did not exist
+	Holds    []string  `json:"holds,omitempty"`    // all volumes that the old container mounts
+	Others   []Other   `json:"others,omitempty"`   // containers that are stopped meanwhile
+	// Endpoints says how the old container was connected: a failed start may lose that.
 	Endpoints dockerop.Endpoints `json:"endpoints,omitempty"`
 }
 
-// Other is a container that shares a volume with the one that is restored.
+// Other is a container that shares a volume with the one that is restored, and is stopped
+// meanwhile.
 type Other struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
 	Paused  bool   `json:"paused,omitempty"`
 	Timeout int    `json:"timeout,omitempty"` // seconds that it has to stop
-	// What it was connected to: a start that fails may lose it.
+	// Endpoints says how it was connected: a failed start may lose that.
 	Endpoints dockerop.Endpoints `json:"endpoints,omitempty"`
 }
 
-// AsideName is what the old container is called while another has its name.
+// AsideName returns the name of the old container while another has its own.
 func AsideName(name, id string) string { return fmt.Sprintf("%s-replaced-%s", name, id[:6]) }
 
-// WorkerName is the name of the worker that writes the volumes of the operation that
-// takes the snapshot id.
+// WorkerName returns the name of the worker that writes the volumes. id is the safety snapshot's.
 func (j Journal) WorkerName(id labels.ID) string {
 	return volumebackup.LockName(j.Lock()) + "-" + string(id[len(id)-workerDigits:])
 }
 
-// Lock is the ID under which the operation excludes others.
+// Lock returns the ID whose lock the operation holds: the old container's or, if that was gone, a
+// digest of its name.
 func (j Journal) Lock() string {
 	if j.Old != "" {
 		return j.Old
@@ -76,8 +68,7 @@ func (j Journal) Lock() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(j.Name)))
 }
 
-// IsAbout tells whether the operation concerns a container of one of these
-// names or IDs.
+// IsAbout tells whether the operation replaces a container with one of these names or IDs.
 func (j Journal) IsAbout(words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
 		isID := len(word) >= dockerop.ShortID && strings.HasPrefix(j.Old, word)
@@ -90,12 +81,12 @@ func (j Journal) isOn(volumes []string) bool {
 	return slices.ContainsFunc(slices.Concat(j.Volumes, j.Made), func(name string) bool { return slices.Contains(volumes, name) })
 }
 
-// IsOneOf tells whether one of the words names the container.
+// IsOneOf tells whether one of words is the name or ID of the container.
 func (o Other) IsOneOf(words []string) bool {
 	return slices.Contains(words, o.ID) || slices.Contains(words, o.Name)
 }
 
-// State is what the old container was doing, for people.
+// State says in words what the old container was doing.
 func (j Journal) State() string {
 	switch {
 	case j.Paused:
@@ -106,8 +97,8 @@ func (j Journal) State() string {
 	return "stopped"
 }
 
-// WhyGone is one of two texts: the old container has removed itself, or somebody
-// else has.
+// WhyGone returns itself if the old container removed itself when it stopped, and somebody if
+// somebody must have removed it.
 func (j Journal) WhyGone(itself, somebody string) string {
 	if j.OneShot {
 		return itself
@@ -115,18 +106,17 @@ func (j Journal) WhyGone(itself, somebody string) string {
 	return somebody
 }
 
-// Stopped are the containers that are stopped, in that order.
+// Stopped returns the containers that are stopped, in the order in which they are.
 func (j Journal) Stopped() []Other {
 	all := slices.Clone(j.Others)
-	slices.Reverse(all) // who depends on others is stopped first, and started last
+	slices.Reverse(all) // a container that depends on others is stopped before them and started after them
 	if j.Old != "" && j.Running {
 		all = append(all, Other{ID: j.Old, Name: j.OldName, Paused: j.Paused, Timeout: j.Timeout})
 	}
 	return all
 }
 
-// Encode is the journal as the label [LabelJournal] holds it. It refuses one that
-// [ReadJournal] would refuse.
+// Encode returns the value of [LabelJournal]. It refuses a journal that [ReadJournal] would refuse.
 func (j Journal) Encode() (string, error) {
 	if err := j.Check(); err != nil {
 		return "", fmt.Errorf("write journal: %w", err)
@@ -136,4 +126,12 @@ func (j Journal) Encode() (string, error) {
 		return "", fmt.Errorf("write journal: %w", err)
 	}
 	return string(text), nil
+}
+
+// Written returns the volumes that existed before and may have been written to.
+func (j Journal) Written() []string {
+	if len(j.Volumes) == 0 {
+		return j.Holds
+	}
+	return j.Volumes
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Bounds of a journal.
+// The bounds of a journal.
 const (
 	maxJournal      = 1 << 20 // bytes
 	maxJournalItems = 10_000  // in each list
@@ -27,9 +27,9 @@ const (
 	workerDigits    = 6 // at the end of a worker's name
 )
 
-// ReadJournal reads the journal of a restore in place from the labels of a worker. It
-// refuses one of another version, and whatever no restore in place writes: who
-// rolls back does what the journal says, and must understand all of it.
+// ReadJournal reads the journal of a restore in place from a worker's labels. It refuses another
+// version, and anything that a restore in place does not write: whoever rolls back does what the
+// journal says, and has to understand all of it.
 func ReadJournal(worker map[string]string) (Journal, error) {
 	if err := volumebackup.CheckJournal(worker); err != nil {
 		return Journal{}, err
@@ -44,8 +44,7 @@ func ReadJournal(worker map[string]string) (Journal, error) {
 	return j, nil
 }
 
-// JournalOf reads the journal of a worker, whose name must be one that the worker of
-// such an operation has.
+// JournalOf reads the journal of a worker, and refuses it if the worker's name does not fit it.
 func JournalOf(w Worker) (Journal, error) {
 	j, err := ReadJournal(w.Labels)
 	name := dockerop.SummaryName(w.Summary)
@@ -70,7 +69,7 @@ func decodeJournal(text string) (j Journal, err error) {
 	return j, nil
 }
 
-// Check refuses a journal that a restore in place cannot have written.
+// Check refuses a journal that no restore in place can have written.
 func (j Journal) Check() error {
 	if !isName(j.Name) {
 		return fmt.Errorf("name %.200q", j.Name)
@@ -92,13 +91,13 @@ func (j Journal) Check() error {
 	return errors.Join(j.checkOld(), j.checkVolumes(), j.checkOthers())
 }
 
-// namesItsWorker tells whether the worker is one of this very operation.
+// namesItsWorker tells whether Worker is the name of this operation's own worker.
 func (j Journal) namesItsWorker() bool {
 	digits, ok := strings.CutPrefix(j.Worker, volumebackup.LockName(j.Lock())+"-")
 	return ok && labels.IsDigits(digits, workerDigits, workerDigits) && (j.Safety == "" || strings.HasSuffix(string(j.Safety), digits))
 }
 
-// checkOld checks what the journal says of the container that is replaced.
+// checkOld checks what the journal says of the old container.
 func (j Journal) checkOld() error {
 	if j.Old == "" {
 		if j.OldName != "" || j.Aside != "" || j.Running || j.Paused || j.OneShot || j.Policy != "" || len(j.Holds) > 0 {
@@ -172,8 +171,8 @@ func isFullID(id string) bool { return labels.IsDigits(id, dockerop.FullID, dock
 
 func isName(name string) bool { return len(name) <= maxJournalName && labels.IsContainerName(name) }
 
-// isVolumeName tells whether a volume can have that name. Drivers have ideas of their
-// own about it, but a path would be a bind mount.
+// isVolumeName tells whether a volume can have that name. Volume drivers have rules of their own,
+// but an engine takes a name that is a path for a bind mount.
 func isVolumeName(name string) bool {
 	return name != "" && len(name) <= maxVolumeName && name[0] != '/' && name[0] != '.' && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }

@@ -18,15 +18,15 @@ type Operation struct {
 	Journal Journal
 }
 
-// IsLeftover tells whether the operation is over, done or rolled back, and nobody works
-// on it any more. All that may be left to do is to start others, and to remove the old
-// container: nobody needs to wait for that.
+// IsLeftover tells whether the operation is over, done or rolled back, and its worker dead. What is
+// left to do at most is to start others and to remove the old container; nobody needs to wait for
+// that.
 func (r Operation) IsLeftover() bool {
 	return volumebackup.IsSettled(dockerop.SummaryName(r.Worker.Summary)) && !r.Worker.Alive
 }
 
-// Replacements finds those that are about the same container, or write the
-// same volumes.
+// Replacements finds the restores in place of the same container, and those that write the same
+// volumes.
 func (f *Finder) Replacements(ctx context.Context, about Scope, p plan.Progress) ([]Operation, error) {
 	workers, err := f.Workers(ctx, LabelJournal)
 	if err != nil {
@@ -35,14 +35,14 @@ func (f *Finder) Replacements(ctx context.Context, about Scope, p plan.Progress)
 	return about.Choose(workers, p)
 }
 
-// ErrMoved means that another operation has changed the container meanwhile, or is
-// about to, so that everything has to be looked at again.
+// ErrMoved says that another operation has changed the container, or is about to, so that the
+// caller has to observe everything again.
 var ErrMoved = errors.New("the container was changed by another operation")
 
-// Rivals looks again once the lock is held, by workers with these names: for
-// restores in place about the same that were begun, or interrupted, while it was
-// waited for, and for who reads the volumes. Whoever is not found
-// now will find this operation's workers.
+// Rivals looks again once the caller holds its lock; own are the names of its workers. It returns
+// the restores in place in the same scope that began, or were interrupted, while the caller waited
+// for the lock, and the live workers that read the volumes. Operations that it does not find will
+// find the caller's workers.
 func (f *Finder) Rivals(ctx context.Context, own []string, about Scope, p plan.Progress) (rivals []Operation, readers []Worker, err error) {
 	workers, err := f.otherWorkers(ctx, own)
 	if err != nil {
@@ -53,8 +53,8 @@ func (f *Finder) Rivals(ctx context.Context, own []string, about Scope, p plan.P
 	}
 	for _, w := range workers {
 		_, isJournal := w.Labels[LabelJournal]
-		// The worker that writes for a restore in place does not count: it does nothing
-		// while there is no journal beside it, and may itself wait for this lock.
+		// A worker that mounts a volume read-write belongs to a restore in place. It does not count:
+		// without a journal it does nothing yet, and it may itself be waiting for this lock.
 		reads := slices.ContainsFunc(w.Mounts, func(m container.MountPoint) bool { return !m.RW && slices.Contains(about.Volumes, m.Name) })
 		if w.Alive && !isJournal && reads {
 			readers = append(readers, w)
@@ -63,9 +63,9 @@ func (f *Finder) Rivals(ctx context.Context, own []string, about Scope, p plan.P
 	return rivals, readers, nil
 }
 
-// CheckUnmoved checks, once a container's lock is held, that it is still what it was,
-// and that no restore in place has to do with it or its volumes. It returns the other
-// workers.
+// CheckUnmoved checks, once the caller holds the container's lock, that the container is still as
+// it was observed, and that no restore in place concerns it or its volumes; otherwise it returns
+// [ErrMoved]. It returns the other workers.
 func (f *Finder) CheckUnmoved(ctx context.Context, c container.InspectResponse, volumes []string, p plan.Progress) ([]Worker, error) {
 	workers, err := f.otherWorkers(ctx, []string{volumebackup.LockName(c.ID)})
 	if err != nil {
@@ -85,14 +85,14 @@ func (f *Finder) CheckUnmoved(ctx context.Context, c container.InspectResponse, 
 	return workers, nil
 }
 
-// Await waits for a worker that is at work on the same.
+// Await waits until a worker has finished that works on container name.
 func (f *Finder) Await(ctx context.Context, w Worker, name string, p plan.Progress) error {
 	p.Status("check", "waiting for another operation on container "+name)
 	return f.volumes.Await(ctx, w.ID)
 }
 
-// SameContainer tells whether a container is still what it was: one that was
-// renamed has been set aside.
+// SameContainer tells whether a container is still the one that was observed. If it was renamed, a
+// restore in place may have put it aside.
 func SameContainer(now, before container.InspectResponse) bool {
 	return now.ID == before.ID && dockerop.ContainerName(now) == dockerop.ContainerName(before)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// VolumesOf are the names of captured volumes.
+// VolumesOf returns the names of captured volumes, sorted.
 func VolumesOf(mounts []labels.Mount) []string {
 	var names []string
 	for _, m := range mounts {
@@ -24,21 +24,22 @@ func VolumesOf(mounts []labels.Mount) []string {
 	return dockerop.Distinct(names)
 }
 
-// Scope is what an operation is about.
+// Scope is the containers and volumes that an operation concerns.
 type Scope struct {
-	Words   []string // names and IDs of its container
-	Volumes []string // that it reads or writes
+	Words   []string // names and IDs of its containers; "" means any container
+	Volumes []string // volumes that it reads or writes
 }
 
-// Of is what an operation on a container is about.
-func (c Scope) Of(found container.InspectResponse) Scope {
-	c.Words = append(slices.Clone(c.Words), found.ID, dockerop.ContainerName(found))
-	return c
+// Of returns the scope with the names of container c added.
+func (s Scope) Of(c container.InspectResponse) Scope {
+	s.Words = append(slices.Clone(s.Words), c.ID, dockerop.ContainerName(c))
+	return s
 }
 
-// Choose finds the restores in place that workers stand for and that are about the
-// same. One that cannot be read stands in nobody's way but its own container's.
-func (c Scope) Choose(workers []Worker, p plan.Progress) ([]Operation, error) {
+// Choose returns the restores in place in the scope, of those that workers have journals of. A
+// journal that cannot be read is an error if it is about the scope's own container, and else a
+// warning.
+func (s Scope) Choose(workers []Worker, p plan.Progress) ([]Operation, error) {
 	var pending []Operation
 	for _, w := range workers {
 		if _, ok := w.Labels[LabelJournal]; !ok {
@@ -46,40 +47,40 @@ func (c Scope) Choose(workers []Worker, p plan.Progress) ([]Operation, error) {
 		}
 		j, err := JournalOf(w)
 		switch {
-		case err != nil && c.Locks(w):
+		case err != nil && s.Locks(w):
 			return nil, err
 		case err != nil:
 			p.Warn("check", fmt.Sprintf("worker %s is left alone: %v", dockerop.SummaryName(w.Summary), err))
-		case j.IsAbout(c.Words) || j.isOn(c.Volumes):
+		case j.IsAbout(s.Words) || j.isOn(s.Volumes):
 			pending = append(pending, Operation{w, j})
 		}
 	}
 	return pending, nil
 }
 
-// Locks tells by the name of a worker whether it locks, or has locked, the
-// container.
-func (c Scope) Locks(w Worker) bool {
-	return slices.ContainsFunc(c.Words, func(word string) bool {
+// Locks tells by the name of a worker whether it holds, or held, the lock of a container in the
+// scope.
+func (s Scope) Locks(w Worker) bool {
+	return slices.ContainsFunc(s.Words, func(word string) bool {
 		return word != "" && (volumebackup.IsLockOf(dockerop.SummaryName(w.Summary), word) || volumebackup.IsLockOf(dockerop.SummaryName(w.Summary), Journal{Name: word}.Lock()))
 	})
 }
 
-// IsServedBy tells whether a worker works for one of the containers.
-func (c Scope) IsServedBy(w Worker) bool {
-	if slices.Contains(c.Words, "") || c.Locks(w) { // "": whichever
+// IsServedBy tells whether a worker works for a container in the scope.
+func (s Scope) IsServedBy(w Worker) bool {
+	if slices.Contains(s.Words, "") || s.Locks(w) { // "" means any
 		return true
 	}
 	if _, isReplace := w.Labels[LabelJournal]; isReplace {
 		j, err := JournalOf(w)
-		return err == nil && j.IsAbout(c.Words)
+		return err == nil && j.IsAbout(s.Words)
 	}
 	frozen, err := volumebackup.FrozenBy(w.Labels)
-	return err == nil && slices.ContainsFunc(frozen, func(id string) bool { return slices.Contains(c.Words, id) })
+	return err == nil && slices.ContainsFunc(frozen, func(id string) bool { return slices.Contains(s.Words, id) })
 }
 
-// chooseRivals finds the restores in place that have to be waited for.
-func (c Scope) chooseRivals(workers []Worker, p plan.Progress) ([]Operation, error) {
-	rivals, err := c.Choose(workers, p)
+// chooseRivals returns the restores in place in the scope that the caller has to wait for.
+func (s Scope) chooseRivals(workers []Worker, p plan.Progress) ([]Operation, error) {
+	rivals, err := s.Choose(workers, p)
 	return slices.DeleteFunc(rivals, Operation.IsLeftover), err
 }

@@ -18,12 +18,12 @@ import (
 // Worker is a container of ours that works on volumes, or did.
 type Worker struct {
 	container.Summary
-	Alive bool // at work, about to be, or about to be gone
+	Alive bool // running, about to start, or about to be removed
 }
 
-// Workers lists the workers with one of our labels, dead ones too, the oldest first: an
-// operation that lost its lock and could not have it again may have left two, and the
-// older one has the journal that is recorded.
+// Workers returns the workers with one of our labels, live and dead, the oldest first. The order
+// matters: an operation that lost its lock and could not take it again may have left two workers,
+// and the older one has the journal.
 func (f *Finder) Workers(ctx context.Context, label string) ([]Worker, error) {
 	list, err := f.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *Finder) Workers(ctx context.Context, label string) ([]Worker, error) {
 			continue
 		}
 		var at time.Time
-		if c.State == container.StateCreated { // only then its age matters
+		if c.State == container.StateCreated { // only then does IsAlive need its age
 			if at, err = now(); err != nil {
 				return nil, err
 			}
@@ -51,12 +51,12 @@ func (f *Finder) Workers(ctx context.Context, label string) ([]Worker, error) {
 	return found, nil
 }
 
-// isWorker tells our workers from containers that only look like one.
+// isWorker tells our workers from containers that only bear their labels.
 func (f *Finder) isWorker(ctx context.Context, c container.Summary) (bool, error) {
 	return f.volumes.IsWorker(ctx, c)
 }
 
-// WithoutWorkers leaves out our own workers, which come and go.
+// WithoutWorkers returns the containers that are not our workers.
 func (f *Finder) WithoutWorkers(ctx context.Context, containers []container.Summary) ([]container.Summary, error) {
 	var others []container.Summary
 	for _, c := range containers {
@@ -71,8 +71,8 @@ func (f *Finder) WithoutWorkers(ctx context.Context, containers []container.Summ
 	return others, nil
 }
 
-// HoldsNothing tells whether there is nothing to put right after a dead worker: it has no
-// journal, and nothing was frozen for it.
+// HoldsNothing tells whether a dead worker left nothing to put right: it has no journal, and has
+// frozen nothing.
 func HoldsNothing(w Worker) bool {
 	_, replaces := w.Labels[LabelJournal]
 	_, makes := w.Labels[LabelMade]
@@ -80,8 +80,8 @@ func HoldsNothing(w Worker) bool {
 	return !replaces && (!makes || volumebackup.IsSettled(dockerop.SummaryName(w.Summary))) && err == nil && len(frozen) == 0
 }
 
-// ClearDead removes dead workers that hold nothing. That it cannot keeps nobody from
-// anything.
+// ClearDead removes the dead workers that left nothing to put right. A failure is a warning,
+// because they are in nobody's way.
 func (f *Finder) ClearDead(ctx context.Context, workers []Worker, p plan.Progress) {
 	for _, w := range workers {
 		if w.Alive || !HoldsNothing(w) {
@@ -93,15 +93,15 @@ func (f *Finder) ClearDead(ctx context.Context, workers []Worker, p plan.Progres
 	}
 }
 
-// otherWorkers lists the workers, dead ones too, but those with these names.
+// otherWorkers returns the workers, live and dead, but for those with the names own.
 func (f *Finder) otherWorkers(ctx context.Context, own []string) ([]Worker, error) {
 	workers, err := f.Workers(ctx, volumebackup.LabelPurpose)
 	return slices.DeleteFunc(workers, func(w Worker) bool { return slices.Contains(own, dockerop.SummaryName(w.Summary)) }), err
 }
 
-// SplitWorkers tells our own workers from the other containers. It returns the others, and
-// the IDs of the containers that the workers freeze, or will: one of these that is paused
-// is so for a moment, and not by its user.
+// SplitWorkers separates our workers from other containers. It returns the others, and the IDs of
+// the containers that workers freeze or will freeze: if one of these is paused, that is for a
+// moment, and not by its user.
 func (f *Finder) SplitWorkers(ctx context.Context, containers []container.Summary) (others []container.Summary, held []string, err error) {
 	for _, c := range containers {
 		is, err := f.isWorker(ctx, c)

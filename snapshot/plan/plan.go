@@ -13,7 +13,7 @@ type Op string
 const (
 	OpCreateContainer Op = "create container"
 	OpCreateVolume    Op = "create volume"
-	OpCreateAnonymous Op = "create anonymous volume" // its target is where it is mounted
+	OpCreateAnonymous Op = "create anonymous volume" // the target is where it is mounted
 	OpConnectNetwork  Op = "connect network"
 	OpReplacePort     Op = "replace port"
 	OpRenameContainer Op = "rename container"
@@ -33,6 +33,7 @@ type Step struct {
 	Reason string
 }
 
+// String returns the step as people read it.
 func (s Step) String() string {
 	if s.Op == OpReplacePort {
 		return ReplacedPort(s, "gets a free one")
@@ -43,10 +44,10 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s %s (%s)", s.Op, s.Target, s.Reason)
 }
 
-// Plan is what an operation will do, in order. It is what --dry-run shows and
-// what tests compare.
+// Plan is what an operation will do, in order. A dry run shows it, and tests compare it.
 type Plan []Step
 
+// String returns the steps, one a line.
 func (p Plan) String() string {
 	var b strings.Builder
 	for _, s := range p {
@@ -55,21 +56,22 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// PortFor is between the host's port and the container's in the target of a step.
+// PortFor separates the host's port from the container's in the target of an [OpReplacePort] step.
 const PortFor = " for "
 
-// ReplacedPort says which port was replaced and why, and how the container's port
-// is published now.
+// ReplacedPort says which port was replaced and why; now says how the container's port is published
+// instead.
 func ReplacedPort(s Step, now string) string {
 	host, port, _ := strings.Cut(s.Target, PortFor)
 	return fmt.Sprintf("port %s is %s: %s %s", host, s.Reason, port, now)
 }
 
+// Only returns the steps with that operation.
 func (p Plan) Only(op Op) Plan {
 	return slices.DeleteFunc(slices.Clone(p), func(s Step) bool { return s.Op != op })
 }
 
-// Notes are the steps of which the user has to know.
+// Notes returns the steps that the user has to know of.
 func (p Plan) Notes() Plan {
 	return p.Only(OpLeaveOut)
 }

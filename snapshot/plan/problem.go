@@ -6,11 +6,11 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 )
 
-// ProblemKind is a reason why a restore cannot be done as asked. The commands
-// know which flag solves which.
+// ProblemKind is a reason why a restore cannot be done as asked. Package commands knows which flag
+// helps against which kind.
 type ProblemKind string
 
-// The kinds of problems that are found before anything is made.
+// The kinds of problems. All are found before anything is made.
 const (
 	ProblemNameTaken    ProblemKind = "name-taken"     // Subject: container name
 	ProblemNoNetwork    ProblemKind = "no-network"     // Subject: network name
@@ -21,29 +21,28 @@ const (
 	ProblemNoVolume     ProblemKind = "no-volume"      // Subject: volume that is gone
 	ProblemPortTaken    ProblemKind = "port-taken"     // Subject: host port
 	ProblemVolumeInUse  ProblemKind = "volume-in-use"  // Subject: volume
-	ProblemDependent    ProblemKind = "dependent"      // Subject: container that lives in a namespace of this one
+	ProblemDependent    ProblemKind = "dependent"      // Subject: container that uses a namespace of this one
 	ProblemAddressTaken ProblemKind = "address-taken"  // Subject: fixed address
 	ProblemUnsaved      ProblemKind = "unsaved"        // Subject: volume that a safety snapshot would not hold
-	ProblemOneShot      ProblemKind = "one-shot"       // Subject: container that goes when it stops
-	ProblemOtherOneShot ProblemKind = "other-one-shot" // Subject: container that would have to be stopped, and goes when it stops
+	ProblemOneShot      ProblemKind = "one-shot"       // Subject: container that the engine removes when it stops
+	ProblemOtherOneShot ProblemKind = "other-one-shot" // Subject: container that would have to be stopped, and that the engine then removes
 	ProblemArchive      ProblemKind = "archive"        // Subject: volume whose archive is damaged
 	ProblemNoArchive    ProblemKind = "no-archive"     // Subject: volume whose archive the store does not hold
 	ProblemNoSpace      ProblemKind = "no-space"       // Subject: volume that has no room for what it held
-	ProblemNotHeld      ProblemKind = "not-held"       // Subject: volume that was named
-	ProblemRenamed      ProblemKind = "renamed"        // Subject: what the captured container is called now
-	ProblemDead         ProblemKind = "dead"           // Subject: container that the engine could not remove to the end
-	ProblemHostAccess   ProblemKind = "host-access"    // Subject: what it asks for
+	ProblemNotHeld      ProblemKind = "not-held"       // Subject: volume that the user named and the snapshot does not hold
+	ProblemRenamed      ProblemKind = "renamed"        // Subject: present name of the captured container
+	ProblemDead         ProblemKind = "dead"           // Subject: container that the engine could not remove completely
+	ProblemHostAccess   ProblemKind = "host-access"    // Subject: the access that is asked for
 )
 
-// Problem is one such reason.
+// Problem is one reason why a restore cannot be done as asked.
 type Problem struct {
 	Kind    ProblemKind
 	Subject string
-	Text    string // the whole finding, for people
+	Text    string // the whole message, for people
 }
 
-// ProblemsError holds everything that stands against a restore, found before
-// anything was made.
+// ProblemsError holds all problems of a restore. Nothing was made yet.
 type ProblemsError struct{ Problems []Problem }
 
 func (e *ProblemsError) Error() string {

@@ -3,14 +3,14 @@ package plan
 // Level says who an [Event] is for.
 type Level int
 
-// The levels.
+// The levels of events.
 const (
-	LevelStatus  Level = iota // what is being done now
-	LevelNote                 // what is good to know
-	LevelWarning              // what the user has to know afterwards
+	LevelStatus  Level = iota // what is happening now
+	LevelNote                 // worth knowing
+	LevelWarning              // the user has to know it when all is over
 )
 
-// Event is one step of a running operation.
+// Event is one report of a running operation.
 type Event struct {
 	Level   Level
 	Phase   string // a fixed word: inspect, commit, flatten, tag, create, start, volumes …
@@ -20,21 +20,24 @@ type Event struct {
 	Files   int64  // entries done, if the phase counts them
 }
 
-// Progress receives events, from several goroutines at once. Nil discards them.
+// Progress receives events, from several goroutines at once. A nil Progress discards them.
 type Progress func(Event)
 
+// Status reports what is happening now.
 func (p Progress) Status(phase, text string) {
 	if p != nil {
 		p(Event{Level: LevelStatus, Phase: phase, Text: text})
 	}
 }
 
+// Warn reports what the user has to know when all is over.
 func (p Progress) Warn(phase, text string) {
 	if p != nil {
 		p(Event{Level: LevelWarning, Phase: phase, Text: text})
 	}
 }
 
+// Note reports what is worth knowing.
 func (p Progress) Note(phase, text string) {
 	if p != nil {
 		p(Event{Level: LevelNote, Phase: phase, Text: text})

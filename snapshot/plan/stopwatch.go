@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Timings is how long each phase of an operation took, in order.
+// Timings say how long each phase of an operation took, in order.
 type Timings []Timing
 
 // Timing is the duration of one phase.
@@ -22,13 +22,13 @@ type Stopwatch struct {
 	laps    Timings
 }
 
-// StartWatch begins to measure by a clock.
+// StartWatch starts a stopwatch that reads the time from clock.
 func StartWatch(clock func() time.Time) *Stopwatch {
 	now := clock()
 	return &Stopwatch{now: clock, started: now, last: now}
 }
 
-// Lap ends a phase, or a further part of one.
+// Lap ends a phase. If the phase has ended before, the time since the last lap is added to it.
 func (w *Stopwatch) Lap(phase string) {
 	now := w.now()
 	took := now.Sub(w.last)
@@ -40,12 +40,12 @@ func (w *Stopwatch) Lap(phase string) {
 	w.laps = append(w.laps, Timing{phase, took})
 }
 
-// Done returns the phases and their total.
+// Done returns the phases and, as the last one, their total.
 func (w *Stopwatch) Done() Timings {
 	return append(w.laps, Timing{"total", w.now().Sub(w.started)})
 }
 
-// Skip says that there was nothing to do in these phases.
+// Skip adds phases in which there was nothing to do.
 func (w *Stopwatch) Skip(phases ...string) {
 	for _, phase := range phases {
 		w.laps = append(w.laps, Timing{Phase: phase})

@@ -9,19 +9,18 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// Access is one thing that gives a container power over the engine, its host or
-// other containers, and that a foreign snapshot therefore only gets if the user
-// allows it.
+// Access is something that gives a container power over the engine, its host or other containers. A
+// foreign snapshot gets it only if the user allows it.
 type Access struct {
 	Kind  AccessKind
-	Value string // which one; in what the user allows, empty means each of this kind
+	Value string // which one; if the user allows it, empty means all of this kind
 }
 
-// AccessKind is named after the flag of docker run that asks for the same, if
-// there is one.
+// AccessKind is a kind of access. It has the name of the flag of docker run that asks for the same,
+// if there is one.
 type AccessKind string
 
-// The kinds of access, as [AccessKinds] explains them.
+// The kinds of access. [AccessKinds] explains them.
 const (
 	accessPrivileged     AccessKind = "privileged"
 	accessCapability     AccessKind = "cap-add"
@@ -59,7 +58,7 @@ const (
 	accessField          AccessKind = "field"
 )
 
-// AccessKindInfo says what a kind of access is, for people.
+// AccessKindInfo explains a kind of access to people.
 type AccessKindInfo struct {
 	Kind  AccessKind
 	Means string
@@ -105,7 +104,7 @@ func AccessKinds() []AccessKindInfo {
 	}
 }
 
-// means is what AccessKinds says of the kind.
+// means explains the kind. It returns "" for an unknown kind.
 func (k AccessKind) means() string {
 	for _, info := range AccessKinds() {
 		if info.Kind == k {
@@ -125,7 +124,7 @@ func ParseAccess(text string) (Access, error) {
 	return a, nil
 }
 
-// String is what [ParseAccess] reads.
+// String returns the text that [ParseAccess] reads.
 func (a Access) String() string {
 	if a.Value == "" {
 		return string(a.Kind)
@@ -133,8 +132,8 @@ func (a Access) String() string {
 	return string(a.Kind) + "=" + a.Value
 }
 
-// covers tells whether allowing a allows what is asked for, too. A path of the host
-// allows what is below it.
+// covers tells whether a user who allows a allows asked as well. A path of the host covers what is
+// below it.
 func (a Access) covers(asked Access) bool {
 	if a.Kind != asked.Kind {
 		return false
@@ -146,11 +145,11 @@ func (a Access) covers(asked Access) bool {
 	return arePaths && isClean(asked.Value) && isBelow(asked.Value, path.Clean(a.Value))
 }
 
-// isClean tells whether a path means what it says: behind a symlink, .. may lead
-// anywhere.
+// isClean tells whether a path is absolute and leads where it seems to: behind a symbolic link, ..
+// may lead anywhere.
 func isClean(text string) bool { return strings.HasPrefix(text, "/") && path.Clean(text) == text }
 
-// isBelow tells whether a path is the given directory, or in it.
+// isBelow tells whether a path is the directory, or in it.
 func isBelow(text, directory string) bool {
 	return text == directory || strings.HasPrefix(text, strings.TrimSuffix(directory, "/")+"/")
 }
@@ -160,7 +159,7 @@ func (o RestoreOptions) allows(asked Access) bool {
 	return o.AllowHostAccess || slices.ContainsFunc(o.Allow, func(a Access) bool { return a.covers(asked) })
 }
 
-// accessProblems are the things asked for that the user does not allow, each once.
+// accessProblems returns a problem for each access that the user does not allow, once.
 func (o RestoreOptions) accessProblems(asked []Access) []plan.Problem {
 	var problems []plan.Problem
 	known := map[Access]bool{}

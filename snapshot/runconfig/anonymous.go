@@ -12,9 +12,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// BecomesAnonymous tells whether the engine can make a volume like m together with the
-// container. It refuses a read-only one, two mounts cannot share one, and it would
-// make one of another driver where we want a local one.
+// BecomesAnonymous tells whether the engine can make a volume like m together with the container.
+// It refuses a read-only one, cannot let two mounts share one, and with another driver configured
+// it would not make the local one that we want.
 func (sp *Spec) BecomesAnonymous(m labels.Mount, mounts []labels.Mount) bool {
 	used := 0
 	for _, other := range mounts {
@@ -47,13 +47,12 @@ func (sp *Spec) MountAnonymous(m labels.Mount) {
 			return
 		}
 	}
-	if !slices.ContainsFunc(sp.Host.Binds, isDestination) { // that is how the API can ask for one, too
+	if !slices.ContainsFunc(sp.Host.Binds, isDestination) { // the API can ask for one there, too
 		sp.Host.Mounts = append(sp.Host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: m.Destination})
 	}
 }
 
-// anonymousOptions are the options of a captured mount that hold for a new, local
-// volume.
+// anonymousOptions returns the options of a captured mount that also apply to a new, local volume.
 func anonymousOptions(captured *mount.VolumeOptions) *mount.VolumeOptions {
 	if captured == nil {
 		return nil
@@ -70,10 +69,10 @@ func anonymousOptions(captured *mount.VolumeOptions) *mount.VolumeOptions {
 	return kept
 }
 
-// IsAnonymousName tells whether the engine made up the name of a volume.
+// IsAnonymousName tells whether a name looks like those that engines make up for anonymous volumes.
 func IsAnonymousName(name string) bool {
 	return labels.IsDigits(name, dockerop.FullID, dockerop.FullID)
 }
 
-// LabelAnonymous stands on volumes that the engine itself named, since 23.0.
+// LabelAnonymous is on volumes that the engine named itself, since 23.0.
 const LabelAnonymous = "com.docker.volume.anonymous"

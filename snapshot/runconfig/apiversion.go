@@ -5,23 +5,23 @@ import (
 	"github.com/docker/docker/api/types/versions"
 )
 
-// AllEndpointsVersion is the first version whose create call takes several networks.
+// AllEndpointsVersion is the first API version whose create call takes several networks.
 const AllEndpointsVersion = "1.44"
 
-// CreatesAllEndpoints tells whether the create call of that version takes several networks.
+// CreatesAllEndpoints tells whether the create call of an API version takes several networks.
 func CreatesAllEndpoints(version string) bool {
 	return versions.GreaterThanOrEqualTo(version, AllEndpointsVersion)
 }
 
-// FitAPI takes out what the client refuses to send to an engine of that API
-// version, and returns its names.
+// FitAPI removes the fields that the client refuses to send with that API version, and returns
+// their names.
 func (sp *Spec) FitAPI(version string) []string {
 	var dropped []string
 	if CreatesAllEndpoints(version) {
 		return nil
 	}
 	for _, endpoint := range sp.Endpoints {
-		endpoint.MacAddress = "" // of those engines only Config.MacAddress was configured, this is reported
+		endpoint.MacAddress = "" // these engines only report it here: the user can set Config.MacAddress
 	}
 	if check := sp.Config.Healthcheck; check != nil && check.StartInterval != 0 {
 		withoutInterval := *check
@@ -40,7 +40,7 @@ func (sp *Spec) FitAPI(version string) []string {
 	return dropped
 }
 
-// Networking is the create call's part about the given networks.
+// Networking returns what the create call needs to connect the container to the named networks.
 func (sp *Spec) Networking(names []string) *network.NetworkingConfig {
 	if len(names) == 0 {
 		return nil

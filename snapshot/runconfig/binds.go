@@ -10,25 +10,25 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// CopyBinds says what a restored copy gets of the original's bind mounts. What
-// they show belongs to the host, and to the original.
+// CopyBinds says which bind mounts of the original a copy gets. What they show belongs to the host
+// and to the original.
 type CopyBinds string
 
-// The choices.
+// The choices for bind mounts.
 const (
 	BindsReadOnly CopyBinds = "ro"     // the copy may only read them
 	BindsShared   CopyBinds = "shared" // as they were captured: it may write what the original may
 	BindsNone     CopyBinds = "none"   // it has none of them
 )
 
-// Bind is one bind mount of a configuration.
+// Bind is a bind mount of a configuration, whichever of the two forms it had.
 type Bind struct {
 	Source, Destination string
 	readOnly            bool
 	createsSource       bool // the engine makes a missing source
 }
 
-// Binds are the bind mounts of the configuration, in both of its forms.
+// Binds returns the bind mounts of HostConfig.Binds and of HostConfig.Mounts.
 func (sp *Spec) Binds() []Bind {
 	var found []Bind
 	for _, text := range sp.Host.Binds {
@@ -47,16 +47,17 @@ func (sp *Spec) Binds() []Bind {
 	return found
 }
 
-// PlanMounts decides what a copy gets for mounts. suffix is what its name has
-// after the original's.
+// PlanMounts decides which mounts a copy gets, and changes the configuration to that. suffix is
+// what the copy's name has after the original's. It returns the volumes to make, the steps that
+// make them, and a note for each bind mount.
 func (sp *Spec) PlanMounts(s catalog.Snapshot, o RestoreOptions, suffix string) (volumes []NewVolume, steps plan.Plan, bindNotes []string) {
 	bindNotes = sp.limitBinds(o.Binds)
 	volumes, steps = sp.planVolumes(s, o.Volumes, suffix)
 	return volumes, steps, bindNotes
 }
 
-// limitBinds gives a copy the bind mounts that it may have, with all their other
-// options. It returns what the user has to know of each.
+// limitBinds gives a copy the bind mounts that it may have, with all their other options. It
+// returns a note for each.
 func (sp *Spec) limitBinds(choice CopyBinds) []string {
 	var notes []string
 	for _, b := range sp.Binds() {
@@ -103,12 +104,13 @@ func (sp *Spec) protectBinds() {
 	}
 }
 
-// Note says what everybody has to know of a bind mount.
+// Note says what every user has to know of a bind mount.
 func (b Bind) Note() string {
 	return "bind mount " + b.Source + " on " + b.Destination + ": its content is not in the snapshot"
 }
 
-// KnowsBinds tells by a container's labels that its owner knows of its bind mounts.
+// KnowsBinds tells by a container's labels whether its owner knows of its bind mounts, and needs no
+// notes.
 func KnowsBinds(containerLabels map[string]string) bool {
 	return containerLabels[labels.KeyPolicyBinds] == labels.PolicyBindsKnown
 }

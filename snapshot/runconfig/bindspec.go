@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// bindSpec is one entry of HostConfig.Binds, source:destination[:option,…]: a
-// path of the host, or a volume by its name, at a path in the container.
-type bindSpec struct {
+// BindSpec is an entry of HostConfig.Binds, source:destination[:option,...]. It mounts a path of
+// the host, or a volume by name, at a path in the container.
+type BindSpec struct {
 	Source, Destination string
 	options             []string
 }
 
-// ParseBind reads an entry of HostConfig.Binds of a Linux engine. One that has a
-// destination only is an anonymous volume: there ok is false.
-func ParseBind(text string) (b bindSpec, ok bool) {
+// ParseBind reads an entry of HostConfig.Binds of a Linux engine. It returns false for an entry
+// without a source, which is an anonymous volume.
+func ParseBind(text string) (b BindSpec, ok bool) {
 	parts := strings.SplitN(text, ":", 3)
 	if len(parts) < 2 {
-		return bindSpec{}, false
+		return BindSpec{}, false
 	}
-	b = bindSpec{Source: parts[0], Destination: parts[1]}
+	b = BindSpec{Source: parts[0], Destination: parts[1]}
 	if len(parts) == 3 {
 		b.options = strings.Split(parts[2], ",")
 	}
 	return b, true
 }
 
-// String is the entry as the engine reads it.
-func (b bindSpec) String() string {
+// String returns the entry as the engine reads it.
+func (b BindSpec) String() string {
 	text := b.Source + ":" + b.Destination
 	if len(b.options) > 0 {
 		text += ":" + strings.Join(b.options, ",")
@@ -35,20 +35,20 @@ func (b bindSpec) String() string {
 	return text
 }
 
-// IsPath tells a path of the host from the name of a volume.
-func (b bindSpec) IsPath() bool { return strings.HasPrefix(b.Source, "/") }
+// IsPath tells whether the source is a path of the host rather than the name of a volume.
+func (b BindSpec) IsPath() bool { return strings.HasPrefix(b.Source, "/") }
 
 // Has tells whether the entry has an option.
-func (b bindSpec) Has(option string) bool { return slices.Contains(b.options, option) }
+func (b BindSpec) Has(option string) bool { return slices.Contains(b.options, option) }
 
-// without is the entry without an option.
-func (b bindSpec) without(option string) bindSpec {
+// without returns the entry without an option.
+func (b BindSpec) without(option string) BindSpec {
 	b.options = slices.DeleteFunc(slices.Clone(b.options), func(o string) bool { return o == option })
 	return b
 }
 
-// with is the entry with an option, once.
-func (b bindSpec) with(option string) bindSpec {
+// with returns the entry with an option, once.
+func (b BindSpec) with(option string) BindSpec {
 	if !b.Has(option) {
 		b.options = append(slices.Clone(b.options), option)
 	}

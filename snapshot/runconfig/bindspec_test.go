@@ -7,7 +7,7 @@ import (
 )
 
 func TestParseBind(t *testing.T) {
-	for text, want := range map[string]bindSpec{
+	for text, want := range map[string]BindSpec{
 		"data:/data":          {Source: "data", Destination: "/data"},
 		"/srv:/srv:ro,z":      {Source: "/srv", Destination: "/srv", options: []string{"ro", "z"}},
 		"nocopy:/nocopy:Z":    {Source: "nocopy", Destination: "/nocopy", options: []string{"Z"}},

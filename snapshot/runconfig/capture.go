@@ -8,7 +8,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// Subpath is the part of a volume that a mount shows, if not all of it.
+// Subpath returns the part of a volume that the mount at destination shows. It is empty if it shows
+// all.
 func Subpath(c container.InspectResponse, destination string) string {
 	if c.HostConfig == nil {
 		return ""
@@ -21,10 +22,9 @@ func Subpath(c container.InspectResponse, destination string) string {
 	return ""
 }
 
-// Capture takes the configuration out of the engine's answer as it is.
-// Only our own labels are left out: a restored container inherits those of its
-// image, and each snapshot of it would hold all the older ones. Policies are the
-// user's, and stay.
+// Capture returns the configuration in the engine's answer to an inspect call, as it is. It leaves
+// out our own labels: a restored container inherits those of its image, and every snapshot of it
+// would hold all the older ones. Labels with policies stay, because users set them.
 func Capture(inspect []byte) (labels.Config, error) {
 	var answer struct {
 		Config          map[string]json.RawMessage

@@ -15,8 +15,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// ConfigChange is something in a container's configuration that a restore in place makes different. Of environment
-// variables the values are not told: they may be secrets.
+// ConfigChange is a difference that a restore in place makes to a container's configuration. Of an
+// environment variable only the name is told, because the values may be secrets.
 type ConfigChange struct {
 	What string // one of the kinds below
 	Name string // of the variable, the port or the folder
@@ -25,7 +25,7 @@ type ConfigChange struct {
 	Then string
 }
 
-// What can change.
+// The kinds of changes.
 const (
 	ConfigImage       = "image"
 	ConfigEnvironment = "environment"
@@ -33,7 +33,7 @@ const (
 	ConfigMount       = "mount"
 )
 
-// Changes compares a container with what a snapshot makes of it.
+// Changes compares a container with what the snapshot makes of it.
 func Changes(old container.InspectResponse, s catalog.Snapshot, sp *Spec) []ConfigChange {
 	changes := imageChange(old, s)
 	for _, c := range compareNamed(variables(old.Config.Env), variables(sp.Config.Env)) {
@@ -51,8 +51,8 @@ func Changes(old container.InspectResponse, s catalog.Snapshot, sp *Spec) []Conf
 	return changes
 }
 
-// imageChange compares images by their names, and by what these stood for. Of a container that was
-// restored it is not known what image it once ran from.
+// imageChange compares the names of the images, and what they stand for. A container that was
+// restored does not say from which image it once ran, so it has no change.
 func imageChange(old container.InspectResponse, s catalog.Snapshot) []ConfigChange {
 	now, then := old.Config.Image, s.Container.Image
 	if old.Config.Labels[labels.KeyRestoredFrom] != "" || old.Image == s.Container.ImageID {
@@ -69,7 +69,7 @@ func shortImage(id string) string {
 	return id[:min(len(id), dockerop.ShortID)]
 }
 
-// compareNamed lists the names whose text is not the same, in order.
+// compareNamed returns a change for each name whose text differs, in the order of the names.
 func compareNamed(now, then map[string]string) []ConfigChange {
 	var changes []ConfigChange
 	all := maps.Clone(now)
@@ -141,7 +141,7 @@ func mountedThen(mounts []labels.Mount) map[string]string {
 	return what
 }
 
-// describeMount is what is mounted, for people; nothing of what holds no data.
+// describeMount says what is mounted. It returns "" for a mount that holds no data.
 func describeMount(kind, name, source string, writable bool) string {
 	var text string
 	switch mount.Type(kind) {

@@ -11,9 +11,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// ForCopy turns a captured configuration into that of a new container which
-// lives beside the original and takes none of its traffic: no aliases, fixed
-// addresses or MAC, no Compose labels. It returns what the user has to know of.
+// ForCopy turns a captured configuration into that of a new container beside the original. The copy
+// must take none of the original's traffic, so it has no aliases, no fixed addresses or MAC, and no
+// labels of Compose. ForCopy returns what the user has to know.
 func (sp *Spec) ForCopy(s catalog.Snapshot) plan.Plan {
 	sp.Config.Image = s.Ref()
 	sp.Host.ContainerIDFile = ""
@@ -26,7 +26,7 @@ func (sp *Spec) ForCopy(s catalog.Snapshot) plan.Plan {
 	return notes
 }
 
-// copyHostname drops a hostname that only came from the original's ID.
+// copyHostname drops a hostname that is only the beginning of the original's ID.
 func (sp *Spec) copyHostname(originalID string) {
 	if len(originalID) >= dockerop.ShortID && sp.Config.Hostname == originalID[:dockerop.ShortID] {
 		sp.Config.Hostname = ""
@@ -34,7 +34,8 @@ func (sp *Spec) copyHostname(originalID string) {
 	sp.Config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it.
 }
 
-// copyLabels leaves off Compose's labels, and says what the copy was made from.
+// copyLabels drops the labels of Compose, and adds the one that says which snapshot the copy was
+// made from.
 func (sp *Spec) copyLabels(s catalog.Snapshot) {
 	own := map[string]string{}
 	for key, value := range sp.Config.Labels {
@@ -46,8 +47,8 @@ func (sp *Spec) copyLabels(s catalog.Snapshot) {
 	sp.Config.Labels = own
 }
 
-// volumesFromAsMounts names the volumes that came from another container, which
-// may be gone or have others by now.
+// volumesFromAsMounts mounts by name the volumes that came from another container. That one may be
+// gone, or have other volumes by now.
 func (sp *Spec) volumesFromAsMounts(mounts []labels.Mount) {
 	if len(sp.Host.VolumesFrom) == 0 {
 		return
@@ -62,7 +63,7 @@ func (sp *Spec) volumesFromAsMounts(mounts []labels.Mount) {
 		if source == "" || configured[m.Destination] {
 			continue
 		}
-		bind := bindSpec{Source: source, Destination: m.Destination}
+		bind := BindSpec{Source: source, Destination: m.Destination}
 		if !m.RW {
 			bind = bind.with("ro")
 		}
@@ -70,7 +71,7 @@ func (sp *Spec) volumesFromAsMounts(mounts []labels.Mount) {
 	}
 }
 
-// Destinations are the mount points that the configuration itself names.
+// Destinations returns the mount points that the configuration itself names.
 func (sp *Spec) Destinations() map[string]bool {
 	found := map[string]bool{}
 	for destination := range sp.Config.Volumes {
@@ -87,8 +88,8 @@ func (sp *Spec) Destinations() map[string]bool {
 	return found
 }
 
-// keepNamespaceRules drops what the engine reports of a container that shares a
-// namespace, but refuses to be told when making one.
+// keepNamespaceRules drops what the engine reports of a container that shares a namespace, but
+// refuses in a create call.
 func (sp *Spec) keepNamespaceRules() {
 	if sp.Host.NetworkMode.IsContainer() {
 		sp.Config.Hostname, sp.Config.Domainname = "", ""
@@ -104,8 +105,8 @@ func (sp *Spec) keepNamespaceRules() {
 	}
 }
 
-// Override applies what the user asked to be different. It is given notes about
-// the captured networks, and returns those that then hold.
+// Override applies what the user wants to be different. notes are about the captured networks;
+// Override returns the notes that still apply.
 func (sp *Spec) Override(o RestoreOptions, notes plan.Plan) plan.Plan {
 	sp.Config.Env = overrideEnv(sp.Config.Env, o.Env)
 	maps.Copy(sp.Config.Labels, o.Labels)
@@ -117,8 +118,8 @@ func (sp *Spec) Override(o RestoreOptions, notes plan.Plan) plan.Plan {
 	return notes
 }
 
-// overrideEnv replaces variables and adds new ones. A key without a value stays
-// as such: it tells the engine to hide the variable, which the image has, too.
+// overrideEnv replaces variables and adds new ones. A key without a value stays in the list: the
+// engine then hides the variable, which the image has as well.
 func overrideEnv(env, changes []string) []string {
 	result := slices.Clone(env)
 	for _, change := range changes {
@@ -133,14 +134,14 @@ func overrideEnv(env, changes []string) []string {
 	return result
 }
 
-// overrideResources sets limits. A swap limit that only followed from the
-// captured memory limit, or that the new one does not fit, is left to the engine.
+// overrideResources sets limits. If the captured swap limit only followed from the memory limit, or
+// does not fit the new one, the engine chooses it.
 func (sp *Spec) overrideResources(o RestoreOptions) {
 	r := &sp.Host.Resources
 	if o.Memory != nil {
 		memory := *o.Memory
 		if memory == 0 || r.MemorySwap == 2*r.Memory || r.MemorySwap >= 0 && r.MemorySwap < memory {
-			r.MemorySwap = 0 // without a limit, the engine takes none for swap
+			r.MemorySwap = 0 // without a memory limit, the engine sets none for swap
 		}
 		r.MemoryReservation = min(r.MemoryReservation, memory)
 		r.Memory = memory

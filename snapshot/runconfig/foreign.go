@@ -16,34 +16,35 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// judge says what of a foreign snapshot's configuration is harmless on this
-// engine. All else is asked for.
+// judge decides what in the configuration of a foreign snapshot is harmless on this engine.
+// Everything else is an [Access] that the user has to allow.
 type judge struct {
 	info     system.Info
-	joins    []string        // networks that the user named
-	absent   map[string]bool // volumes that are not here
+	joins    []string        // networks that the user wants the container to join
+	absent   map[string]bool // volumes that do not exist
 	made     map[string]bool // volumes that are made for the container
 	replaced map[string]bool // volumes that the replaced container can write to
-	reserved []string        // volumes that only this program uses
+	reserved []string        // volumes that only this program may use
 }
 
-// rules judge a T, field by field. What a field that is in neither list holds is
-// asked for: nobody has thought of it yet.
+// rules judge a T, field by field. A field that is in neither list asks for access: nobody has
+// thought about it yet.
 type rules[T any] struct {
-	harmless []string           // fields that give power over nothing but the container itself
+	harmless []string           // fields that only concern the container itself
 	judged   map[string]rule[T] // by field
 }
 
-// rule tells what a T has to ask for because of one of its fields.
+// rule returns the access that a T asks for with one of its fields.
 type rule[T any] func(j judge, v T) []Access
 
-// asked walks the fields that hold something. name is that of the whole.
+// asked returns the access that the fields of v ask for which are not zero. name is that of the
+// whole.
 func (r rules[T]) asked(j judge, name string, v T) []Access {
 	var all []Access
 	value := reflect.ValueOf(v)
 	for _, field := range reflect.VisibleFields(value.Type()) {
 		if field.Anonymous || value.FieldByIndex(field.Index).IsZero() || slices.Contains(r.harmless, field.Name) {
-			continue // of what is embedded the fields come by themselves
+			continue // VisibleFields also returns an embedded struct's fields
 		}
 		if judged, known := r.judged[field.Name]; known {
 			all = append(all, judged(j, v)...)
@@ -54,7 +55,7 @@ func (r rules[T]) asked(j judge, name string, v T) []Access {
 	return all
 }
 
-// asked is everything in a configuration that is not harmless.
+// asked returns the access that the whole configuration asks for.
 func (sp *Spec) asked(j judge) []Access {
 	all := slices.Concat(hostRules.asked(j, "HostConfig", sp.Host), configRules.asked(j, "Config", sp.Config))
 	for _, name := range sp.NetworkNames() {
@@ -64,7 +65,7 @@ func (sp *Spec) asked(j judge) []Access {
 	return all
 }
 
-// newVolume judges a volume that would be made.
+// newVolume judges a volume that is to be made.
 func (j judge) newVolume(v volume.CreateOptions) []Access {
 	all := j.volumeDriver(v.Driver, v.DriverOpts)
 	if slices.Contains(j.reserved, v.Name) || !labels.IsContainerName(v.Name) { // the engine has one grammar for both
@@ -73,8 +74,8 @@ func (j judge) newVolume(v volume.CreateOptions) []Access {
 	return all
 }
 
-// volume judges a volume that is mounted, or restored into. What a container has
-// that the user wants replaced is the user's to give.
+// volume judges a volume that is mounted, or restored into. The volumes of a container that the
+// user wants to have replaced are the user's to give.
 func (j judge) volume(name string) []Access {
 	isReserved := slices.Contains(j.reserved, name)
 	if !isReserved && (j.made[name] || j.absent[name] || j.replaced[name]) {
@@ -83,10 +84,9 @@ func (j judge) volume(name string) []Access {
 	return []Access{{accessVolume, name}}
 }
 
-// ForgetForeign takes out of a foreign snapshot's configuration what has no meaning
-// here: the users' policies of another engine, and its lists of the paths that are
-// hidden from containers. This engine has its own, unless something is missing in them.
-// own are the labels that this engine's user asked for.
+// ForgetForeign drops what has no meaning on this engine: policies that users of another engine
+// set, and the lists of paths that it hides from containers. This engine uses its own lists, unless
+// the captured ones hide less. own are the labels that the user of this engine asked for.
 func (sp *Spec) ForgetForeign(own map[string]string) {
 	maps.DeleteFunc(sp.Config.Labels, func(key, _ string) bool {
 		_, isOwn := own[key]
@@ -97,7 +97,8 @@ func (sp *Spec) ForgetForeign(own map[string]string) {
 	}
 }
 
-// ForeignProblems are what a foreign snapshot asks for as a copy, and is not allowed.
+// ForeignProblems returns what a foreign snapshot, restored as a copy, asks for and is not allowed.
+// reserved are volumes that only this program may use.
 func (s Surroundings) ForeignProblems(sp *Spec, volumes []NewVolume, o RestoreOptions, reserved ...string) []plan.Problem {
 	j := judge{info: s.Info, joins: o.Networks, absent: s.NoVolume, made: map[string]bool{}, reserved: append(reserved, catalog.KeyVolume)}
 	var asked []Access
@@ -111,8 +112,8 @@ func (s Surroundings) ForeignProblems(sp *Spec, volumes []NewVolume, o RestoreOp
 	return o.accessProblems(append(asked, sp.asked(j)...))
 }
 
-// ForeignProblemsInPlace are what a foreign snapshot asks for in the place of old, and is not
-// allowed.
+// ForeignProblemsInPlace returns what a foreign snapshot, restored in the place of old, asks for
+// and is not allowed. old is nil if the container is gone.
 func (s Surroundings) ForeignProblemsInPlace(sp *Spec, volumes []PlacedVolume, old *container.InspectResponse, o RestoreOptions, reserved ...string) []plan.Problem {
 	j := judge{
 		info: s.Info, joins: o.Networks, absent: s.NoVolume, made: map[string]bool{}, replaced: map[string]bool{},

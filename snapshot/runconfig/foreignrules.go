@@ -69,8 +69,8 @@ var hostRules = rules[container.HostConfig]{
 	},
 }
 
-// endpointRules judge how the container is connected to a network. Which network
-// is judged by its name. What an engine only reports is left out.
+// endpointRules judge how the container is connected to a network. The network itself is judged by
+// its name. Fields that an engine only reports are harmless.
 var endpointRules = rules[network.EndpointSettings]{
 	harmless: []string{
 		"Aliases", "DNSNames", "EndpointID", "Gateway", "GlobalIPv6Address", "GlobalIPv6PrefixLen", "GwPriority",
@@ -142,7 +142,7 @@ var tmpfsOptionRules = rules[mount.TmpfsOptions]{
 	},
 }
 
-// each is the rule for a field of which every value is asked for.
+// each returns the rule for a field every value of which asks for access.
 func each[T any](kind AccessKind, values func(T) []string) rule[T] {
 	return func(_ judge, v T) []Access {
 		var all []Access
@@ -153,12 +153,13 @@ func each[T any](kind AccessKind, values func(T) []string) rule[T] {
 	}
 }
 
-// unless is the rule for a field of which some values are harmless.
+// unless returns the rule for a field of which the known values are harmless.
 func unless[T any](kind AccessKind, value func(T) string, known ...string) rule[T] {
 	return each(kind, func(v T) []string { return except([]string{value(v)}, known...) })
 }
 
-// hidden is the rule for a list of paths that the engine hides from containers.
+// hidden returns the rule for a list of paths that the engine hides from containers. whole tells
+// whether the list is complete.
 func hidden(whole func(container.HostConfig) bool) rule[container.HostConfig] {
 	return func(_ judge, h container.HostConfig) []Access {
 		return when(!whole(h), Access{accessSecurity, "systempaths=unconfined"})
@@ -172,12 +173,12 @@ func when(condition bool, a Access) []Access {
 	return nil
 }
 
-// except are the values that are not known.
+// except returns the values that are not known.
 func except(values []string, known ...string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return slices.Contains(known, value) })
 }
 
-// keys are those of a map, in order.
+// keys returns the keys of a map, sorted.
 func keys(m map[string]string) []string {
 	all := make([]string, 0, len(m))
 	for key := range m {
@@ -187,7 +188,7 @@ func keys(m map[string]string) []string {
 	return all
 }
 
-// linkTargets are the containers that links lead to.
+// linkTargets returns the containers that links lead to.
 func linkTargets(links []string) []string {
 	targets := make([]string, len(links))
 	for i, link := range createLinks(links) {

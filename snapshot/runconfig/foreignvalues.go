@@ -26,8 +26,8 @@ func (j judge) binds(all []string) []Access {
 	return asked
 }
 
-// pathAccess judges a bind mount of a path, and whatever is not understood.
-func pathAccess(b bindSpec, text string) []Access {
+// pathAccess judges a bind mount of a path, and every entry that is not understood.
+func pathAccess(b BindSpec, text string) []Access {
 	if !strings.HasPrefix(b.Source, "/") {
 		return []Access{{AccessBind, text}}
 	}
@@ -50,7 +50,7 @@ func (j judge) mounts(all []mount.Mount) []Access {
 	return asked
 }
 
-// mountType refuses types of which nobody has thought what their source is.
+// mountType refuses types of mounts whose sources nobody has thought about yet.
 func mountType(t mount.Type) []Access {
 	switch t {
 	case mount.TypeBind, mount.TypeVolume, mount.TypeTmpfs, mount.TypeImage:
@@ -74,16 +74,16 @@ func (j judge) mountSource(m mount.Mount) []Access {
 	return []Access{{AccessBind, m.Source}}
 }
 
-// harmlessPaths are what of every host is the same, or no secret, and that many
-// containers are given to read.
+// harmlessPaths are the same on every host, or no secret, and many containers are allowed to read
+// them.
 var harmlessPaths = []string{"/etc/localtime", "/etc/ssl/certs", "/etc/timezone", "/usr/share/ca-certificates", "/usr/share/zoneinfo"}
 
 func isHarmlessPath(source string) bool {
 	return isClean(source) && slices.ContainsFunc(harmlessPaths, func(known string) bool { return isBelow(source, known) })
 }
 
-// volumeDriver judges what makes a volume. The options of the local driver are those
-// of a mount: they lead to any disk, directory or server.
+// volumeDriver judges the driver and options of a volume. The options of the local driver are those
+// of a mount, and lead to any disk, directory or server.
 func (j judge) volumeDriver(driver string, options map[string]string) []Access {
 	var asked []Access
 	if driver != "" && driver != "local" {
@@ -98,7 +98,7 @@ func (j judge) volumeDriver(driver string, options map[string]string) []Access {
 	return asked
 }
 
-// isMemory tells whether a volume is only memory.
+// isMemory tells whether a volume with these options of the local driver is only memory.
 func isMemory(options map[string]string) bool {
 	if options["type"] != "tmpfs" || len(except(keys(options), "type", "device", "o")) > 0 {
 		return false
@@ -112,8 +112,7 @@ func isMemory(options map[string]string) bool {
 	return slices.Contains([]string{"", "none", "tmpfs"}, options["device"])
 }
 
-// network judges a network mode, or the name of a network. Those that the user
-// named need no asking.
+// network judges a network mode, or the name of a network. It allows those that the user named.
 func (j judge) network(name string) []Access {
 	if slices.Contains([]string{"", "default", "bridge", "none"}, name) || slices.Contains(j.joins, name) {
 		return nil
@@ -121,8 +120,8 @@ func (j judge) network(name string) []Access {
 	return []Access{{accessNetwork, name}}
 }
 
-// cgroupns judges the cgroup namespace: an engine on cgroup version 1 gives the host's
-// to every container, and reports that as if it had been asked for.
+// cgroupns judges the cgroup namespace. An engine with cgroup v1 gives every container the host's,
+// and reports that as if somebody had asked for it.
 func (j judge) cgroupns(mode container.CgroupnsMode) []Access {
 	if mode == "private" || mode.IsHost() && !slices.Contains(j.info.SecurityOptions, "name=cgroupns") {
 		return nil
@@ -130,7 +129,7 @@ func (j judge) cgroupns(mode container.CgroupnsMode) []Access {
 	return []Access{{accessCgroupns, string(mode)}}
 }
 
-// runtime judges the runtime by what every container here has.
+// runtime allows the runtime that every container on this engine has.
 func (j judge) runtime(name string) []Access {
 	if slices.Contains([]string{"runc", "io.containerd.runc.v2", j.info.DefaultRuntime}, name) {
 		return nil
@@ -138,7 +137,7 @@ func (j judge) runtime(name string) []Access {
 	return []Access{{accessRuntime, name}}
 }
 
-// logging judges the log driver: others than these write to other machines, or into
+// logging judges the log driver. Other drivers than the known ones write to other machines, or into
 // the host's own log.
 func (j judge) logging(c container.LogConfig) []Access {
 	isDefault := c.Type == j.info.LoggingDriver && len(c.Config) == 0
@@ -148,7 +147,7 @@ func (j judge) logging(c container.LogConfig) []Access {
 	return []Access{{accessLogDriver, c.Type}}
 }
 
-// defaultCapabilities are those that every container has unless it drops them.
+// defaultCapabilities are what every container has unless it drops them.
 var defaultCapabilities = []string{
 	"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD",
 	"NET_BIND_SERVICE", "NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
@@ -162,8 +161,8 @@ func unusualCapabilities(added []string) []string {
 	return except(plain, defaultCapabilities...)
 }
 
-// unusualSecurity are the security options that may take a protection away. A seccomp
-// profile is a long text and stands for whatever it allows.
+// unusualSecurity returns the security options that may remove a protection. A seccomp profile is a
+// long text, so it is only called "seccomp".
 func unusualSecurity(h container.HostConfig) []string {
 	var unusual []string
 	for _, option := range h.SecurityOpt {
@@ -195,14 +194,14 @@ var (
 	alwaysReadonly = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )
 
-// hidesAll tells whether a list of hidden paths is left to the engine, or has all
-// that every engine hides.
+// hidesAll tells whether a list of hidden paths is nil, which leaves it to the engine, or contains
+// everything that engines always hide.
 func hidesAll(paths, always []string) bool {
 	return paths == nil || len(except(always, paths...)) == 0
 }
 
-// foreignSysctls are the kernel parameters that are not known to be of the
-// container's own namespaces.
+// foreignSysctls returns the kernel parameters that are not known to belong to the container's own
+// namespaces.
 func foreignSysctls(all map[string]string) []string {
 	return slices.DeleteFunc(keys(all), func(name string) bool {
 		for _, own := range []string{"net.", "kernel.msg", "kernel.sem", "kernel.shm", "fs.mqueue."} {
@@ -214,8 +213,8 @@ func foreignSysctls(all map[string]string) []string {
 	})
 }
 
-// unusualUlimits are those that give precedence over other processes. The others
-// limit what the container itself uses up.
+// unusualUlimits returns the limits that give precedence over other processes. The known ones only
+// limit the container itself.
 func unusualUlimits(h container.HostConfig) []string {
 	var names []string
 	for _, u := range h.Ulimits {
@@ -226,7 +225,7 @@ func unusualUlimits(h container.HostConfig) []string {
 	return except(names, "as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nofile", "nproc", "rss", "sigpending", "stack")
 }
 
-// devicePaths are the devices of the host that a container is given.
+// devicePaths returns the devices of the host that a container gets.
 func devicePaths(h container.HostConfig) []string {
 	paths := make([]string, len(h.Devices))
 	for i, d := range h.Devices {
@@ -235,7 +234,7 @@ func devicePaths(h container.HostConfig) []string {
 	return paths
 }
 
-// deviceRequests are the drivers that are asked for devices.
+// deviceRequests returns the drivers that are asked for devices.
 func deviceRequests(h container.HostConfig) []string {
 	drivers := make([]string, len(h.DeviceRequests))
 	for i, request := range h.DeviceRequests {

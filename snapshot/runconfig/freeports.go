@@ -13,14 +13,15 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// FreeTakenPorts lets the engine choose another port where one is taken, and
-// says so. The container ports that the user named stay as asked.
+// FreeTakenPorts lets the engine choose another host port wherever one is taken, and returns a step
+// for each. held are the ports that containers hold. The container ports in named stay as the user
+// asked.
 func (sp *Spec) FreeTakenPorts(held map[HostPort]string, named nat.PortMap) plan.Plan {
 	return sp.replacePorts(named, func(port nat.Port, b nat.PortBinding) string { return takenBinding(port, b, held) })
 }
 
-// takenBinding says why a binding cannot be had, or nothing. Of a range, from
-// which the engine chooses, all ports must be held.
+// takenBinding says by whom the host port of a binding is taken, or "". From a range the engine
+// chooses, so there all ports must be held.
 func takenBinding(port nat.Port, b nat.PortBinding, held map[HostPort]string) string {
 	first, last, err := nat.ParsePortRangeToInt(b.HostPort)
 	if err != nil || first == 0 {
@@ -38,7 +39,7 @@ func takenBinding(port nat.Port, b nat.PortBinding, held map[HostPort]string) st
 	return "taken by " + strings.Join(slices.Compact(owners), ", ")
 }
 
-// portOwner names the container that holds a port, if one does.
+// portOwner returns the name of the container that holds a port, or "".
 func portOwner(wanted HostPort, held map[HostPort]string) string {
 	for port, owner := range held {
 		if port.Holds(wanted) {
@@ -48,8 +49,8 @@ func portOwner(wanted HostPort, held map[HostPort]string) string {
 	return ""
 }
 
-// replacePorts lets the engine choose another port wherever taken says why, save
-// for the container ports that the user named.
+// replacePorts lets the engine choose another host port wherever taken returns a reason. It leaves
+// out the container ports in named.
 func (sp *Spec) replacePorts(named nat.PortMap, taken func(nat.Port, nat.PortBinding) string) plan.Plan {
 	var steps plan.Plan
 	for _, port := range slices.Sorted(maps.Keys(sp.Host.PortBindings)) {
@@ -70,8 +71,8 @@ func (sp *Spec) replacePorts(named nat.PortMap, taken func(nat.Port, nat.PortBin
 	return steps
 }
 
-// ChosenPorts are the host's ports on which the engine publishes a port of the
-// container, and that nobody asked for.
+// ChosenPorts returns the host ports on which the engine publishes a container's port and that
+// nobody asked for.
 func ChosenPorts(c container.InspectResponse, port nat.Port) []string {
 	if c.NetworkSettings == nil || c.HostConfig == nil {
 		return nil
@@ -86,14 +87,14 @@ func ChosenPorts(c container.InspectResponse, port nat.Port) []string {
 	return chosen
 }
 
-// portInError finds the host port in the engine's messages about a port that
-// cannot be bound: "Bind for 0.0.0.0:8080 failed: port is already allocated",
-// "listen tcp4 0.0.0.0:8080: bind: address already in use".
+// portInError finds the host port in the engine's messages about a port that it cannot bind: "Bind
+// for 0.0.0.0:8080 failed: port is already allocated", "listen tcp4 0.0.0.0:8080: bind: address
+// already in use".
 var portInError = regexp.MustCompile(`:(\d{1,5})\b`)
 
-// FreeFailedPort lets the engine choose another port for the one over which
-// starting failed, unless the user named it. It returns nothing if that was not
-// the reason. Of a range the engine tells the port that it has tried last.
+// FreeFailedPort lets the engine choose another host port for the one because of which a start
+// failed with err, unless it is in named. It returns no steps if the start failed for another
+// reason. Of a range the engine only tells the port that it tried last.
 func (sp *Spec) FreeFailedPort(err error, named nat.PortMap) plan.Plan {
 	message := err.Error()
 	noneOfRange := strings.Contains(message, "all ports are allocated")

@@ -14,9 +14,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// InPlace turns a captured configuration into that of the same container again:
-// its names, networks, aliases, addresses and Compose labels stay. It returns
-// what the user has to know of.
+// InPlace turns a captured configuration into that of the same container again. Names, networks,
+// aliases, addresses and the labels of Compose stay. old is nil if the container is gone. InPlace
+// returns what the user has to know.
 func (sp *Spec) InPlace(s catalog.Snapshot, old *container.InspectResponse) plan.Plan {
 	sp.Config.Image = s.Ref()
 	sp.mounts = s.Mounts
@@ -37,17 +37,17 @@ func (sp *Spec) InPlace(s catalog.Snapshot, old *container.InspectResponse) plan
 	return notes
 }
 
-// PlacedVolume is a captured volume and where it is going to be restored.
+// PlacedVolume is a captured volume, and the volume that it is restored into.
 type PlacedVolume struct {
 	NewVolume
-	Exists    bool
-	readOnly  bool   // the container only reads it
-	Kept      string // why it is left as it is; empty: it is not
-	Elsewhere bool   // it is only a pointer to storage, which may hold something although it is gone
+	Exists    bool   // the volume is there, so its content is replaced
+	readOnly  bool   // the container mounts it read-only
+	Kept      string // why its content stays; empty: it is restored
+	Elsewhere bool   // it refers to storage that may have content although the volume is gone
 }
 
-// PlaceVolumes says where each captured volume goes, and points the
-// configuration there.
+// PlaceVolumes decides where each captured volume is restored, and makes the configuration mount it
+// there.
 func (sp *Spec) PlaceVolumes(s catalog.Snapshot, old *container.InspectResponse) []PlacedVolume {
 	var placed []PlacedVolume
 	for _, m := range s.Mounts {
@@ -70,10 +70,9 @@ func (sp *Spec) PlaceVolumes(s catalog.Snapshot, old *container.InspectResponse)
 	return placed
 }
 
-// placeOf is the volume that a captured one is restored into: that of its name.
-// But a name that nobody gave changes whenever the container is made again, and
-// another container has volumes of its own: there it is what is mounted in the
-// same place.
+// placeOf returns the name of the volume that m is restored into. That is m's own name, with two
+// exceptions: an anonymous volume gets another name whenever its container is made again, and
+// another container has other volumes. Then it is the volume that old mounts in the same place.
 func placeOf(m labels.Mount, s catalog.Snapshot, old *container.InspectResponse) string {
 	if old == nil || !m.Anonymous && (old.ID == s.Container.ID || dockerop.ContainerName(*old) == s.Container.Name) {
 		return m.Name
@@ -86,9 +85,8 @@ func placeOf(m labels.Mount, s catalog.Snapshot, old *container.InspectResponse)
 	return m.Name
 }
 
-// Keep leaves a volume as it is of which the snapshot does not hold the content; or
-// which the container only reads, so that it is another's who writes it, unless it is
-// named.
+// Keep leaves the volume's content as it is in two cases: the snapshot does not hold it; or the
+// container only reads it, so that somebody else writes it, and the volume is not in named.
 func (v *PlacedVolume) Keep(named []string) {
 	switch isThere := v.Exists || v.Elsewhere; {
 	case v.Archive == nil && v.Exists:
@@ -98,7 +96,7 @@ func (v *PlacedVolume) Keep(named []string) {
 	}
 }
 
-// EndpointsOf are a container's endpoints as they could be made again.
+// EndpointsOf returns a container's endpoints in a form from which they can be made again.
 func EndpointsOf(c container.InspectResponse) dockerop.Endpoints {
 	if c.NetworkSettings == nil {
 		return nil
@@ -108,26 +106,26 @@ func EndpointsOf(c container.InspectResponse) dockerop.Endpoints {
 	return sp.Endpoints
 }
 
-// IsOneShot tells whether a container is gone once it has stopped. One that was
-// made with --rm and does not run is not.
+// IsOneShot tells whether the engine removes the container when it stops. A container made with
+// --rm that does not run stays.
 func IsOneShot(c container.InspectResponse) bool { return c.HostConfig.AutoRemove && c.State.Running }
 
-// PeersOf are the containers that have to run for this one to start.
+// PeersOf returns the containers that have to run for this one to start.
 func PeersOf(c container.InspectResponse) []string {
 	host := *c.HostConfig
 	host.Links = createLinks(host.Links)
 	return (&Spec{Host: host}).Peers()
 }
 
-// defaultStopTimeout is how many seconds an engine gives a container to stop
-// that does not say, and stopGrace how long it may take to kill it after that.
+// defaultStopTimeout is how many seconds an engine gives a container to stop that does not say.
+// StopGrace is how long the engine may then take to kill it.
 const (
 	defaultStopTimeout = 10
 	StopGrace          = 2 * time.Second
 )
 
-// StopTimeout is how many seconds a container has to stop. One that has any time
-// it likes is not waited for longer than others are.
+// StopTimeout returns how many seconds a container has to stop. An unlimited timeout counts as the
+// default.
 func StopTimeout(c container.InspectResponse) int {
 	if c.Config == nil || c.Config.StopTimeout == nil || *c.Config.StopTimeout < 0 {
 		return defaultStopTimeout

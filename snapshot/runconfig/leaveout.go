@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docker/docker/api/types/blkiodev"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
@@ -11,8 +12,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// LeaveOut takes out of the configuration what the engine does not have. What
-// it cannot do without stays a problem.
+// LeaveOut removes from the configuration what the engine does not have. It returns a step for
+// each, and the problems that cannot be solved like that.
 func (sp *Spec) LeaveOut(problems []plan.Problem) (steps plan.Plan, rest []plan.Problem) {
 	for _, p := range problems {
 		if !sp.drop(p) {
@@ -51,7 +52,7 @@ func (sp *Spec) drop(p plan.Problem) bool {
 	return true
 }
 
-// dropNetwork leaves the container on its other networks, or on none.
+// dropNetwork leaves the container in its other networks, or in none.
 func (sp *Spec) dropNetwork(name string) {
 	delete(sp.Endpoints, name)
 	if string(sp.Host.NetworkMode) != name {
@@ -77,4 +78,37 @@ func (sp *Spec) dropPeer(name string) {
 		sp.Host.PidMode = ""
 	}
 	sp.Host.Links = slices.DeleteFunc(sp.Host.Links, func(link string) bool { return strings.HasPrefix(link, name+":") })
+}
+
+// throttles returns the lists of limits on the I/O of devices. Weights are in another list.
+func (sp *Spec) throttles() []*[]*blkiodev.ThrottleDevice {
+	h := &sp.Host
+	return []*[]*blkiodev.ThrottleDevice{&h.BlkioDeviceReadBps, &h.BlkioDeviceWriteBps, &h.BlkioDeviceReadIOps, &h.BlkioDeviceWriteIOps}
+}
+
+// limitedDevices returns the host's devices whose I/O is limited. The engine looks for them when it
+// starts the container.
+func (sp *Spec) limitedDevices() []string {
+	var paths []string
+	for _, d := range sp.Host.BlkioWeightDevice {
+		if d != nil {
+			paths = append(paths, d.Path)
+		}
+	}
+	for _, list := range sp.throttles() {
+		for _, d := range *list {
+			if d != nil {
+				paths = append(paths, d.Path)
+			}
+		}
+	}
+	return paths
+}
+
+// dropLimits removes every limit on a device.
+func (sp *Spec) dropLimits(path string) {
+	sp.Host.BlkioWeightDevice = slices.DeleteFunc(sp.Host.BlkioWeightDevice, func(d *blkiodev.WeightDevice) bool { return d != nil && d.Path == path })
+	for _, list := range sp.throttles() {
+		*list = slices.DeleteFunc(*list, func(d *blkiodev.ThrottleDevice) bool { return d != nil && d.Path == path })
+	}
 }

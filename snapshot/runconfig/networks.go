@@ -14,20 +14,20 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// copyEndpoints keeps of each network what was configured, and drops what would
-// make the copy answer in the original's place.
+// copyEndpoints keeps what was configured for each network, and drops what would make the copy
+// answer for the original. It returns notes for the user.
 func (sp *Spec) copyEndpoints() plan.Plan {
 	return sp.mapEndpoints(func(e *network.EndpointSettings) *network.EndpointSettings {
 		return &network.EndpointSettings{Links: e.Links, DriverOpts: e.DriverOpts, GwPriority: e.GwPriority}
 	})
 }
 
-// keepEndpoints keeps of each network all that was configured, and drops what
-// the engine only reports.
+// keepEndpoints keeps everything that was configured for each network, and drops what the engine
+// only reports.
 func (sp *Spec) keepEndpoints(originalID string) plan.Plan {
 	isOwnID := func(alias string) bool { return len(alias) >= dockerop.ShortID && strings.HasPrefix(originalID, alias) }
-	// Of its main network the engine tells whether the address was chosen, or made up.
-	if main := sp.mainEndpoint(); main != nil && sp.Config.MacAddress == "" { //nolint:staticcheck // SA1019: deprecated to set, but that is where it tells
+	// For the main network, Config.MacAddress tells whether the user chose the address.
+	if main := sp.mainEndpoint(); main != nil && sp.Config.MacAddress == "" { //nolint:staticcheck // SA1019: deprecated to set, but only it tells
 		main.MacAddress = ""
 	}
 	return sp.mapEndpoints(func(e *network.EndpointSettings) *network.EndpointSettings {
@@ -38,8 +38,8 @@ func (sp *Spec) keepEndpoints(originalID string) plan.Plan {
 	})
 }
 
-// mapEndpoints keeps of each endpoint what keep says. It returns a note if the
-// container was connected to nothing.
+// mapEndpoints replaces each endpoint by what keep makes of it. It returns a note if the container
+// was connected to no network.
 func (sp *Spec) mapEndpoints(keep func(*network.EndpointSettings) *network.EndpointSettings) plan.Plan {
 	mode := sp.Host.NetworkMode
 	if mode.IsHost() || mode.IsContainer() {
@@ -61,9 +61,9 @@ func (sp *Spec) mapEndpoints(keep func(*network.EndpointSettings) *network.Endpo
 	return nil
 }
 
-// leaveMainNetwork makes the network mode say what the container was connected
-// to: after docker network disconnect it still names the network that was left,
-// and a new container would join that again.
+// leaveMainNetwork makes the network mode name a network that the container was connected to. After
+// docker network disconnect the mode still names the network that was left, and a new container
+// would join that again.
 func (sp *Spec) leaveMainNetwork() plan.Plan {
 	left := string(sp.Host.NetworkMode)
 	sp.Config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it; it was the address there.
@@ -78,7 +78,7 @@ func (sp *Spec) leaveMainNetwork() plan.Plan {
 	return plan.Plan{{Op: plan.OpLeaveOut, Target: "network " + left, Reason: "the container was connected to no network when it was captured"}}
 }
 
-// mainEndpoint is the endpoint in the network that the network mode names.
+// mainEndpoint returns the endpoint in the network that the network mode names, or nil.
 func (sp *Spec) mainEndpoint() *network.EndpointSettings {
 	if main := sp.Endpoints[string(sp.Host.NetworkMode)]; main != nil || !sp.Host.NetworkMode.IsDefault() {
 		return main
@@ -86,8 +86,8 @@ func (sp *Spec) mainEndpoint() *network.EndpointSettings {
 	return sp.Endpoints[network.NetworkBridge]
 }
 
-// createLinks turns links as the engine reports them, /other:/self/alias, into
-// links as it takes them, other:alias.
+// createLinks turns links as the engine reports them, /other:/self/alias, into links as its create
+// call takes them, other:alias.
 func createLinks(reported []string) []string {
 	links := make([]string, 0, len(reported))
 	for _, link := range reported {
@@ -105,9 +105,9 @@ func createLinks(reported []string) []string {
 	return links
 }
 
-// overrideNetworks joins these networks and no others. Links go along to the
-// first that the user has made: only there they are aliases, which the engine
-// looks up when they are asked for. It returns notes about those that cannot.
+// overrideNetworks joins these networks and no others. The links go to the first of them that users
+// made: there, links are aliases, which the engine resolves when somebody asks for them. It returns
+// notes about links that cannot work.
 func (sp *Spec) overrideNetworks(names []string) plan.Plan {
 	links := sp.allLinks()
 	sp.Host.NetworkMode = container.NetworkMode(names[0])
@@ -129,7 +129,7 @@ func (sp *Spec) overrideNetworks(names []string) plan.Plan {
 	return sp.lostLinks(links)
 }
 
-// allLinks are those of the default bridge and those of networks that users made.
+// allLinks returns the links of the default bridge and of all networks that users made.
 func (sp *Spec) allLinks() []string {
 	links := slices.Clone(sp.Host.Links)
 	for _, name := range slices.Sorted(maps.Keys(sp.Endpoints)) {
@@ -142,7 +142,7 @@ func (sp *Spec) allLinks() []string {
 	return links
 }
 
-// lostLinks are notes about the links that the configuration has no more.
+// lostLinks returns notes about the links that the configuration does not have any more.
 func (sp *Spec) lostLinks(links []string) plan.Plan {
 	var notes plan.Plan
 	for _, link := range links {
@@ -155,9 +155,9 @@ func (sp *Spec) lostLinks(links []string) plan.Plan {
 
 func isUserDefined(name string) bool { return container.NetworkMode(name).IsUserDefined() }
 
-// YieldHostname leaves out a hostname that a copy would answer to beside the
-// original: in a network that the user made, the engine takes it for a DNS name.
-// A container of the original's name is the original, restored in place.
+// YieldHostname drops a hostname that the copy would share with the original: in a network that
+// users made, the engine resolves it as a DNS name. The original is the container with its ID, or
+// with its name, which a restore in place keeps.
 func (sp *Spec) YieldHostname(original labels.Container, around Surroundings) plan.Plan {
 	if sp.Config.Hostname == "" {
 		return nil
@@ -179,8 +179,7 @@ func (sp *Spec) YieldHostname(original labels.Container, around Surroundings) pl
 	return nil
 }
 
-// NetworkNames are the networks to join. The first is the one that the engine
-// takes for the network mode.
+// NetworkNames returns the networks to join. The first is the one that the network mode names.
 func (sp *Spec) NetworkNames() []string {
 	names := slices.Sorted(maps.Keys(sp.Endpoints))
 	mode := string(sp.Host.NetworkMode)

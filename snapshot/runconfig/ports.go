@@ -10,8 +10,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// overridePorts publishes what the user asked for. Ports that are not named
-// stay as captured.
+// overridePorts publishes what the user asked for. Other ports stay as captured.
 func (sp *Spec) overridePorts(o RestoreOptions) {
 	if sp.Host.PortBindings == nil && len(o.Publish) > 0 {
 		sp.Host.PortBindings = nat.PortMap{}
@@ -43,12 +42,12 @@ func clonePorts(ports nat.PortMap) nat.PortMap {
 
 // HostPort is a port of the engine's host that a container holds.
 type HostPort struct {
-	IP    netip.Addr // unspecified: every address
+	IP    netip.Addr // invalid or unspecified: every address
 	Port  uint16
 	Proto string
 }
 
-// Holds tells whether both cannot be bound at once.
+// Holds tells whether other cannot be bound while h is.
 func (h HostPort) Holds(other HostPort) bool {
 	if h.Port != other.Port || h.Proto != other.Proto {
 		return false
@@ -58,6 +57,8 @@ func (h HostPort) Holds(other HostPort) bool {
 
 func isAny(ip netip.Addr) bool { return !ip.IsValid() || ip.IsUnspecified() }
 
+// ParseIP reads an IP address, an IPv4 address in IPv6 form as IPv4. It returns the invalid address
+// for anything else.
 func ParseIP(s string) netip.Addr {
 	ip, err := netip.ParseAddr(s)
 	if err != nil {
@@ -66,7 +67,7 @@ func ParseIP(s string) netip.Addr {
 	return ip.Unmap()
 }
 
-// HeldPorts maps the ports that running containers hold to their names.
+// HeldPorts returns the ports that running containers hold, with the names of the containers.
 func HeldPorts(containers []container.Summary) map[HostPort]string {
 	held := map[HostPort]string{}
 	for _, c := range containers {

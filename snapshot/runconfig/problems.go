@@ -14,8 +14,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// PortProblems finds ports that another container holds, and that must stay what
-// they are: in place all of them.
+// PortProblems returns the ports of the configuration that other containers hold, and that must not
+// be replaced.
 func (sp *Spec) PortProblems(around Surroundings) []plan.Problem {
 	var problems []plan.Problem
 	probe := Spec{Host: sp.Host}
@@ -28,8 +28,8 @@ func (sp *Spec) PortProblems(around Surroundings) []plan.Problem {
 	return problems
 }
 
-// AddressProblems finds fixed addresses that another container has, or that the
-// network does not have any more.
+// AddressProblems returns the fixed addresses that other containers have, or that are not in the
+// network any more.
 func (sp *Spec) AddressProblems(around Surroundings) []plan.Problem {
 	var problems []plan.Problem
 	for _, name := range slices.Sorted(maps.Keys(sp.Endpoints)) {
@@ -45,7 +45,7 @@ func (sp *Spec) AddressProblems(around Surroundings) []plan.Problem {
 	return problems
 }
 
-// fixedAddresses are those that the user chose.
+// fixedAddresses returns the addresses that the user chose.
 func fixedAddresses(e *network.EndpointSettings) []netip.Addr {
 	if e == nil || e.IPAMConfig == nil {
 		return nil
@@ -59,11 +59,11 @@ func fixedAddresses(e *network.EndpointSettings) []netip.Addr {
 	return addresses
 }
 
-// addressTaken tells why an address cannot be had, or nothing.
+// addressTaken says why an address cannot be had, or "".
 func (s Surroundings) addressTaken(networkName string, address netip.Addr) string {
 	n := s.network(networkName)
 	if n == nil {
-		return "" // a problem of its own
+		return "" // Problems reports that
 	}
 	inside := slices.ContainsFunc(n.IPAM.Config, func(c network.IPAMConfig) bool {
 		subnet, err := netip.ParsePrefix(c.Subnet)
@@ -84,7 +84,7 @@ func (s Surroundings) addressTaken(networkName string, address netip.Addr) strin
 	return ""
 }
 
-// Dependence says what a container shares with the old one, if it does.
+// Dependence returns a problem if container c uses a namespace of old, and else nil.
 func Dependence(c, old container.InspectResponse) *plan.Problem {
 	var shared []string
 	for _, namespace := range []struct{ name, container string }{

@@ -14,18 +14,18 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// Spec is what the engine's create call takes: a captured configuration on its
-// way back.
+// Spec is a configuration as the engine's create call takes it. A restore decodes a captured one,
+// and changes it.
 type Spec struct {
 	Config    container.Config
 	Host      container.HostConfig
 	Endpoints map[string]*network.EndpointSettings // by network name
 	mounts    []labels.Mount                       // as captured
-	names     map[string]string                    // by ID, of the containers whose namespaces it shares
+	names     map[string]string                    // by ID, of the containers whose namespaces the captured one shared
 }
 
-// Decode reads a captured configuration. It also returns the fields that
-// this program does not know and would lose.
+// Decode reads a captured configuration. lost are the fields that this program does not know and
+// would lose.
 func Decode(c labels.Config) (s Spec, lost []string, err error) {
 	var networking network.NetworkingConfig
 	parts := []struct {
@@ -62,8 +62,8 @@ func Decode(c labels.Config) (s Spec, lost []string, err error) {
 	return s, lost, nil
 }
 
-// forgetOwnLabels leaves out the labels that only this program sets: by them it
-// knows its workers and what they were doing.
+// forgetOwnLabels drops the labels that only this program may set: by them it recognizes its
+// workers and what they were doing.
 func (sp *Spec) forgetOwnLabels() {
 	sp.Config.Labels = labels.Users(sp.Config.Labels)
 	for _, m := range sp.Host.Mounts {
@@ -73,15 +73,15 @@ func (sp *Spec) forgetOwnLabels() {
 	}
 }
 
-// withoutOurs are the labels of a volume that are none of this program's.
+// withoutOurs returns a volume's labels without those of this program.
 func withoutOurs(all map[string]string) map[string]string {
 	kept := maps.Clone(all)
 	maps.DeleteFunc(kept, func(key, _ string) bool { return strings.HasPrefix(key, labels.Prefix) })
 	return kept
 }
 
-// BlankInherited hides the labels of this program that the image has: a container
-// made from it would inherit them.
+// BlankInherited sets to empty those of this program's labels that the container would inherit from
+// its image.
 func (sp *Spec) BlankInherited(image map[string]string) {
 	for key := range image {
 		if _, own := sp.Config.Labels[key]; !own && strings.HasPrefix(key, labels.Prefix) {
@@ -90,18 +90,16 @@ func (sp *Spec) BlankInherited(image map[string]string) {
 	}
 }
 
-// keepNoEntrypoint says that there is to be no entrypoint: one that is only left
-// out the engine takes from the image, which has it if the container was run
-// with --entrypoint "".
+// keepNoEntrypoint asks for an empty entrypoint if the container had none, because it was run with
+// --entrypoint "". If the field is left out, the engine takes the image's entrypoint.
 func (sp *Spec) keepNoEntrypoint() {
 	if len(sp.Config.Entrypoint) == 0 {
 		sp.Config.Entrypoint = []string{""}
 	}
 }
 
-// forgetNetworkIDs leaves the networks' names. A network that was made again, by
-// docker compose for one, has another ID; and an engine that is told both goes
-// by the ID.
+// forgetNetworkIDs keeps only the names of networks. A network that was made again, for instance by
+// docker compose, has another ID; and an engine that gets both uses the ID.
 func (sp *Spec) forgetNetworkIDs() {
 	mode := string(sp.Host.NetworkMode)
 	_, isName := sp.Endpoints[mode]

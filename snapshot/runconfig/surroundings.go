@@ -22,16 +22,16 @@ import (
 type Surroundings struct {
 	Info       system.Info
 	Networks   []network.Summary
-	Containers []container.Summary // stopped ones too
-	Storage    storage.Map         // of the engine's volumes
-	NoVolume   map[string]bool     // named volumes that are gone
-	NoPath     map[string]bool     // paths of the host that are not there
-	Key        []byte              // of the engine; nil: it has none
+	Containers []container.Summary // stopped ones too, but not our workers
+	Storage    storage.Map         // which volumes are the same
+	NoVolume   map[string]bool     // named volumes that do not exist
+	NoPath     map[string]bool     // paths that do not exist on the engine's host
+	Key        []byte              // the engine's key; nil: it has none
 	Inherited  map[string]string   // the labels of the snapshot's image
 }
 
-// RequiredPaths are the host's paths that must exist: a missing source of a
-// bind would silently become an empty directory.
+// RequiredPaths returns the paths that must exist on the host. A missing source of a bind mount
+// would silently become an empty directory.
 func (sp *Spec) RequiredPaths() []string {
 	var paths []string
 	for _, b := range sp.Binds() {
@@ -47,8 +47,7 @@ func (sp *Spec) RequiredPaths() []string {
 	return slices.Compact(paths)
 }
 
-// NamedVolumes are the volumes that the configuration mounts by name, and that
-// are not to be made first.
+// NamedVolumes returns the volumes that the configuration mounts by name, without those in made.
 func (sp *Spec) NamedVolumes(made []NewVolume) []string {
 	var names []string
 	for _, text := range sp.Host.Binds {
@@ -68,7 +67,7 @@ func (sp *Spec) NamedVolumes(made []NewVolume) []string {
 	return slices.Compact(names)
 }
 
-// Problems lists everything that stands against making a container of sp.
+// Problems returns what prevents making a container of sp with that name.
 func (s Surroundings) Problems(sp *Spec, name string) []plan.Problem {
 	var found []plan.Problem
 	add := func(kind plan.ProblemKind, subject, format string) {
@@ -107,7 +106,7 @@ func (s Surroundings) Problems(sp *Spec, name string) []plan.Problem {
 	return found
 }
 
-// Peers are the containers whose namespaces or addresses the configuration asks for.
+// Peers returns the containers that the configuration shares a namespace with, or links to.
 func (sp *Spec) Peers() []string {
 	var peers []string
 	if sp.Host.NetworkMode.IsContainer() {
@@ -127,7 +126,7 @@ func (sp *Spec) Peers() []string {
 	return slices.Compact(peers)
 }
 
-// Needs says what the container has of another one that it cannot start without.
+// Needs says what the container uses of another one, without which it cannot start.
 func (sp *Spec) Needs(peer string) string {
 	var has []string
 	if sp.Host.NetworkMode.ConnectedContainer() == peer {
@@ -155,8 +154,7 @@ func (sp *Spec) Needs(peer string) string {
 	return "this container uses " + strings.Join(has, " and ") + " of " + name
 }
 
-// volumeSources are the containers whose volumes the configuration asks for
-// (--volumes-from).
+// volumeSources returns the containers whose volumes the configuration mounts (--volumes-from).
 func (sp *Spec) volumeSources() []string {
 	sources := make([]string, len(sp.Host.VolumesFrom))
 	for i, from := range sp.Host.VolumesFrom {
@@ -165,7 +163,7 @@ func (sp *Spec) volumeSources() []string {
 	return sources
 }
 
-// Container finds a container by its name or ID.
+// Container returns the container with that name or ID, or nil.
 func (s Surroundings) Container(word string) *container.Summary {
 	for i, c := range s.Containers {
 		if c.ID == word || slices.Contains(c.Names, "/"+word) {
@@ -184,7 +182,8 @@ func (s Surroundings) network(name string) *network.Summary {
 	return nil
 }
 
-// hasRuntime takes shims for granted that the engine finds by their name.
+// hasRuntime tells whether the engine has a runtime. It believes names of shims and paths, which
+// the engine does not list.
 func (s Surroundings) hasRuntime(name string) bool {
 	if name == "" || strings.HasPrefix(name, "io.containerd.") || strings.HasPrefix(name, "/") {
 		return true
@@ -193,9 +192,9 @@ func (s Surroundings) hasRuntime(name string) bool {
 	return known || name == s.Info.DefaultRuntime
 }
 
-// Has tells whether a container is there, or another one of its name.
-func (found Surroundings) Has(c labels.Container) bool {
-	return slices.ContainsFunc(found.Containers, func(other container.Summary) bool {
+// Has tells whether there is a container with the ID or the name of c.
+func (s Surroundings) Has(c labels.Container) bool {
+	return slices.ContainsFunc(s.Containers, func(other container.Summary) bool {
 		return other.ID == c.ID || dockerop.SummaryName(other) == c.Name
 	})
 }

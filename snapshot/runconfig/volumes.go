@@ -15,29 +15,29 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// CopyVolumes says what a restored copy gets for volumes.
+// CopyVolumes says which volumes a copy gets.
 type CopyVolumes string
 
-// The choices.
+// The choices for volumes.
 const (
 	VolumesNew    CopyVolumes = "new"    // new volumes with the captured content
 	VolumesShared CopyVolumes = "shared" // the original's volumes, as they are now
 	VolumesNone   CopyVolumes = "none"   // new, empty volumes
 )
 
-// NewVolume is a volume that a restore will make.
+// NewVolume is a volume that a restore makes.
 type NewVolume struct {
-	Original    string
+	Original    string // name of the captured volume
 	Create      volume.CreateOptions
 	Archive     *labels.Archive // nil: it stays empty
-	Destination string          // where the container mounts it, if it is anonymous: the engine makes it with the container
+	Destination string          // of an anonymous volume: where the container mounts it; else empty
 }
 
 // IsAnonymous tells whether the engine makes the volume together with the container.
 func (v NewVolume) IsAnonymous() bool { return v.Destination != "" }
 
-// planVolumes points the configuration at new volumes, and returns them. suffix
-// is what the copy's name has after the original's.
+// planVolumes makes the configuration mount new volumes, and returns them with the steps that make
+// them. suffix is what the copy's name has after the original's.
 func (sp *Spec) planVolumes(s catalog.Snapshot, choice CopyVolumes, suffix string) ([]NewVolume, plan.Plan) {
 	if choice == VolumesShared {
 		return nil, nil
@@ -70,6 +70,7 @@ func (sp *Spec) planVolumes(s catalog.Snapshot, choice CopyVolumes, suffix strin
 	return made, plan
 }
 
+// Step returns the step of a plan that makes the volume.
 func (v NewVolume) Step() plan.Step {
 	step := plan.Step{Op: plan.OpCreateVolume, Target: v.Create.Name, Reason: "empty"}
 	if v.IsAnonymous() {
@@ -81,8 +82,8 @@ func (v NewVolume) Step() plan.Step {
 	return step
 }
 
-// copyVolume describes the copy of a captured volume. An anonymous one gets the
-// beginning of its name: 64 digits tell nobody more.
+// copyVolume describes the copy of a captured volume. Of the 64 digits of an anonymous volume's
+// name the copy's name has only the first 12, which docker shows.
 func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string) NewVolume {
 	base := m.Name
 	if m.Anonymous && len(base) > dockerop.ShortID {
@@ -103,14 +104,14 @@ func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string) NewVolume {
 	return NewVolume{Original: m.Name, Create: create, Archive: m.Archive}
 }
 
-// recreateVolume describes a captured volume itself, in case it is gone.
+// recreateVolume describes a captured volume, so that it can be made again if it is gone.
 func recreateVolume(m labels.Mount) volume.CreateOptions {
 	return volume.CreateOptions{Name: m.Name, Driver: m.Driver, DriverOpts: m.Options, Labels: withoutOurs(m.Labels)}
 }
 
-// pointsElsewhere tells whether a volume with the same driver and options would
-// be the very same storage (an NFS export, a host directory), or would not keep
-// what is restored into it before the container starts (a tmpfs).
+// pointsElsewhere tells whether another volume with m's driver and options would be the very same
+// storage (an NFS export, a directory of the host), or would lose what is restored into it before
+// the container starts (a tmpfs).
 func pointsElsewhere(m labels.Mount) bool {
 	if m.Driver != "" && m.Driver != "local" {
 		return true
@@ -118,9 +119,9 @@ func pointsElsewhere(m labels.Mount) bool {
 	return m.Options["device"] != "" || m.Options["type"] != ""
 }
 
-// mountVolume makes the configuration mount v where m was: in place of the
-// original's name, or in addition if it had none. A volume that was captured
-// empty stays so: the engine would fill it from the image.
+// mountVolume makes the configuration mount v where m was: instead of the original's name or, if it
+// had none, in addition. If the volume was captured empty, the engine is told not to fill it from
+// the image.
 func (sp *Spec) mountVolume(m labels.Mount, v NewVolume) {
 	name, empty := v.Create.Name, v.Archive != nil && v.Archive.Entries <= 1 // the root entry
 	for i := range sp.Host.Mounts {
@@ -147,7 +148,7 @@ func (sp *Spec) mountVolume(m labels.Mount, v NewVolume) {
 		sp.Host.Binds[i] = b.String()
 		return
 	}
-	added := bindSpec{Source: name, Destination: m.Destination}
+	added := BindSpec{Source: name, Destination: m.Destination}
 	if !m.RW {
 		added = added.with("ro")
 	}
@@ -157,7 +158,7 @@ func (sp *Spec) mountVolume(m labels.Mount, v NewVolume) {
 	sp.Host.Binds = append(sp.Host.Binds, added.String())
 }
 
-// MissingArchives are captured volumes whose content is not in the snapshot.
+// MissingArchives returns a step for each volume whose content the snapshot does not hold.
 func MissingArchives(volumes []NewVolume) plan.Plan {
 	var steps plan.Plan
 	for _, v := range volumes {
@@ -168,7 +169,7 @@ func MissingArchives(volumes []NewVolume) plan.Plan {
 	return slices.Clip(steps)
 }
 
-// CheckVolumeName tells why name cannot be the name of a volume.
+// CheckVolumeName returns an error if name cannot be the name of a volume.
 func CheckVolumeName(name string) error {
 	if !labels.IsContainerName(name) { // the engine has one grammar for both
 		return fmt.Errorf("invalid volume name %q: use letters, digits, '_', '.' and '-'", name)
@@ -176,8 +177,8 @@ func CheckVolumeName(name string) error {
 	return nil
 }
 
-// WithoutCopy is the host configuration with no volume filled from the image: an
-// empty one is to be captured as it is.
+// WithoutCopy returns the host configuration with every volume told not to be filled from the
+// image, so that an empty one stays empty until it is captured.
 func (sp *Spec) WithoutCopy() *container.HostConfig {
 	host := sp.Host
 	host.Binds = slices.Clone(host.Binds)

@@ -1,3 +1,6 @@
+// Package storage tells which volumes and paths are the same storage, and which containers use it.
+// It observes once which directory or device is behind each volume, and then compares paths as they
+// were given. It knows the Engine API, and nothing of snapshots.
 package storage
 
 import (
@@ -15,24 +18,24 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// Map knows where the content of the engine's volumes is. Different names may
-// lead to the same storage: a volume of the local driver may be a directory of the
-// host or a network share, and a container may mount that directory itself.
+// Map says where the content of the engine's volumes is. Several names may lead to the same
+// storage: a volume of the local driver may be a directory of the host or a network share, and a
+// container may mount that directory itself.
 //
-// It goes by the paths as they were given, symbolic links are not followed. A
-// container that has the host's root or the engine's own directories mounted sees
-// every volume; it is not taken for a user of them all.
-type Map map[string][]place // by the volume's name
+// Paths are compared as they were given; symbolic links are not followed. A container that mounts
+// the host's root or the engine's own directories sees every volume, but does not count as a user
+// of them.
+type Map map[string][]place // by volume name
 
 // place is where content is.
 type place struct {
-	on     string // what the path is a path on: empty for the host, else a share or device
+	on     string // which share or device the path is on; empty: the host
 	path   string
-	chosen bool // by the user, not by the engine
+	chosen bool // the user chose the path, not the engine
 }
 
-// Observe asks the engine about all volumes of the local driver. Those of
-// other drivers are known by their names only.
+// Observe asks the engine about all volumes of the local driver. Volumes of other drivers are
+// compared by name only.
 func Observe(ctx context.Context, docker *dockerop.Engine) (Map, error) {
 	list, err := docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("driver", "local"))})
 	if err != nil {
@@ -58,7 +61,7 @@ func placesOf(v volume.Volume) []place {
 	return places
 }
 
-// And is the storage when these volumes have been made.
+// And returns the storage as it is once these volumes have been made.
 func (s Map) And(made []volume.CreateOptions) Map {
 	all := Map{}
 	maps.Copy(all, s)
@@ -70,8 +73,8 @@ func (s Map) And(made []volume.CreateOptions) Map {
 	return all
 }
 
-// devicePlace is what a volume of the local driver mounts, if that can have
-// another name.
+// devicePlace returns what a volume of the local driver mounts. It returns false if nothing else
+// can mount the same.
 func devicePlace(options map[string]string) (place, bool) {
 	device, flags := options["device"], strings.Split(options["o"], ",")
 	switch kind := options["type"]; {
@@ -91,8 +94,9 @@ func devicePlace(options map[string]string) (place, bool) {
 	return place{on: "device", path: device, chosen: true}, path.IsAbs(device)
 }
 
-// overlaps tells whether one of the two is within the other. What the engine has
-// chosen lies within directories that programs mount which look after the host.
+// overlaps tells whether one place is within the other. A place that the engine chose does not
+// count as within another: it lies in directories that monitoring programs mount to look after the
+// host.
 func (p place) overlaps(other place) bool {
 	if p.on != other.on {
 		return false
@@ -108,8 +112,8 @@ func overlap(a, b []place) bool {
 	return slices.ContainsFunc(a, func(p place) bool { return slices.ContainsFunc(b, p.overlaps) })
 }
 
-// Aliases are the names of all volumes that share storage with these, themselves
-// included.
+// Aliases returns the names of all volumes that share storage with these, and these themselves,
+// sorted.
 func (s Map) Aliases(volumes []string) []string {
 	names := slices.Clone(volumes)
 	for name, places := range s {
@@ -120,7 +124,7 @@ func (s Map) Aliases(volumes []string) []string {
 	return dockerop.Distinct(names)
 }
 
-// shownBy is the one of the volumes whose content a mount shows, or nothing.
+// shownBy returns the first of the volumes whose content a mount shows, or "".
 func (s Map) shownBy(m container.MountPoint, volumes []string) string {
 	at := slices.IndexFunc(volumes, func(name string) bool {
 		switch m.Type {
@@ -142,7 +146,7 @@ func (s Map) Writes(c container.Summary, volumes []string) bool {
 	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.RW && s.shownBy(m, volumes) != "" })
 }
 
-// UsesOf are those of the volumes whose content a container sees.
+// UsesOf returns those of the volumes whose content a container sees.
 func (s Map) UsesOf(c container.Summary, volumes []string) []string {
 	var used []string
 	for _, m := range c.Mounts {
@@ -153,12 +157,13 @@ func (s Map) UsesOf(c container.Summary, volumes []string) []string {
 	return dockerop.Distinct(used)
 }
 
-// UsersAndWorkers lists the containers that run, or stand still, and see the content of one
-// of the volumes, our own workers too.
+// UsersAndWorkers returns the containers that run or are paused and see the content of one of the
+// volumes. Our own workers are among them.
 //
-// The engine filters by the names of volumes and the sources of binds: engine 29
-// takes a millisecond and a half for every container that it lists. Only a volume that
-// is a directory of the user's choice may be in use by its parts, so then all are listed.
+// Engine 29 takes a millisecond and a half for every container that it lists, so the engine is
+// asked to filter by the names of volumes and the sources of binds. It cannot find the users of a
+// part of a directory. So if one of the volumes is a directory that a user chose, all containers
+// are listed.
 func (s Map) UsersAndWorkers(ctx context.Context, docker *dockerop.Engine, volumes []string) ([]container.Summary, error) {
 	args := filters.NewArgs(filters.Arg("status", container.StateRunning), filters.Arg("status", container.StatePaused), filters.Arg("status", container.StateRestarting))
 	names := s.Aliases(volumes)
@@ -177,7 +182,7 @@ func (s Map) UsersAndWorkers(ctx context.Context, docker *dockerop.Engine, volum
 	return slices.DeleteFunc(list, func(c container.Summary) bool { return len(s.UsesOf(c, volumes)) == 0 }), nil
 }
 
-// onHostPaths tells whether one of the volumes is a directory of the user's choice.
+// onHostPaths tells whether one of the volumes is a directory that a user chose.
 func (s Map) onHostPaths(volumes []string) bool {
 	return slices.ContainsFunc(volumes, func(name string) bool {
 		return slices.ContainsFunc(s[name], func(p place) bool { return p.on == "" && p.chosen })

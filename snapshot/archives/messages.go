@@ -1,17 +1,21 @@
 package archives
 
 import (
+	"errors"
 	"fmt"
+
+	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// MaxWarnings is how many entries that could not be kept exactly are named.
+// MaxWarnings is how many entries are named that could not be kept exactly.
 const MaxWarnings = 20
 
-// Progress passes on what a worker tells.
+// Progress passes on to p what a worker reports. After [MaxWarnings] warnings it only says that
+// there are more.
 func Progress(p plan.Progress) volumebackup.Progress {
 	warned := 0
 	return func(e protocol.Event) {
@@ -31,7 +35,7 @@ func Progress(p plan.Progress) volumebackup.Progress {
 	}
 }
 
-// workerPhase says in words what a worker does. What it says in words itself stays.
+// workerPhase says in words what a worker is doing. A phase that is in words already stays.
 func workerPhase(phase string) string {
 	switch protocol.Op(phase) {
 	case protocol.OpPass:
@@ -46,11 +50,28 @@ func workerPhase(phase string) string {
 }
 
 func describeWarning(w protocol.Warning) string {
-	if w.Volume == "" { // it is about none
+	if w.Volume == "" { // it concerns none
 		return w.Message
 	}
 	if w.Path == "" {
 		return fmt.Sprintf("volume %s: %s", w.Volume, w.Message)
 	}
 	return fmt.Sprintf("volume %s: %s: %s", w.Volume, w.Path, w.Message)
+}
+
+// Problem turns what a worker says about the archive of a volume into a problem: it is damaged, or
+// missing, or there is no room for its content. It returns other errors as errors.
+func Problem(volume string, err error) ([]plan.Problem, error) {
+	kind := plan.ProblemArchive
+	switch {
+	case err == nil:
+		return nil, nil
+	case cerrdefs.IsResourceExhausted(err):
+		kind = plan.ProblemNoSpace
+	case errors.Is(err, protocol.NotFound):
+		kind = plan.ProblemNoArchive
+	case !errors.Is(err, protocol.Damaged):
+		return nil, err
+	}
+	return []plan.Problem{{Kind: kind, Subject: volume, Text: err.Error()}}, nil
 }
