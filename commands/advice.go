@@ -67,6 +67,15 @@ func advice(err error) string {
 	if _, ok := errors.AsType[*snapshot.FreezeError](err); ok {
 		return "Use --pause=none to take it while it runs; what is captured may be torn"
 	}
+	if self, ok := errors.AsType[*snapshot.SelfError](err); ok {
+		if self.Stop {
+			return "Run it elsewhere"
+		}
+		return "Run it elsewhere, or use --pause=none; what is captured may then be torn"
+	}
+	if used, ok := errors.AsType[*snapshot.InUseError](err); ok {
+		return "Stop container " + used.User + ", then type: docker snapshot recover " + used.Container
+	}
 	if _, ok := errors.AsType[*volumebackup.FullError](err); ok {
 		return "Free space with docker snapshot rm"
 	}
@@ -143,6 +152,26 @@ func explainProblems(e *snapshot.ProblemsError) string {
 	return b.String()
 }
 
+// advised adds to the text of an event what users can do about it.
+func (d deps) advised(p snapshot.Progress) snapshot.Progress {
+	return func(e snapshot.Event) {
+		switch e.Topic {
+		case snapshot.TopicReadOnlyBind:
+			e.Text += " (--binds shared: writable)"
+		case snapshot.TopicOriginalGone:
+			e.Text += ": --replace brings it back under its own name, with its own volumes"
+		case snapshot.TopicUnfinished:
+			e.Text += ". " + d.recoveryHint(e.Subject)
+		}
+		p(e)
+	}
+}
+
+// recoveryHint is what to type if a container's restore in place has left something to do.
+func (d deps) recoveryHint(container string) string {
+	return "When the cause is removed, type: " + d.commandLine("recover", container)
+}
+
 // withGuard adds to an error that the guard goes on with what is left to do.
 func withGuard(err error) error {
 	if unfinished(err) == "" {
@@ -158,7 +187,7 @@ func (d deps) withRecovery(err error) error {
 	if container == "" {
 		return err
 	}
-	return errors.Join(err, errors.New("When the cause is removed, type: "+d.commandLine("recover", container)))
+	return errors.Join(err, errors.New(d.recoveryHint(container)))
 }
 
 // unfinished is the container whose restore in place has left something to do, or

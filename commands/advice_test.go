@@ -44,6 +44,15 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		},
 		{"pinned", &snapshot.PinnedError{ID: firstID}, "snapshot " + string(firstID) + " is pinned\nUse --force to remove it anyway"},
 		{
+			"it would freeze itself", fmt.Errorf("read: %w", &snapshot.SelfError{Container: "web"}),
+			"read: freeze container web: this program runs in it\nRun it elsewhere, or use --pause=none; what is captured may then be torn",
+		},
+		{"it would stop itself", &snapshot.SelfError{Container: "web", Stop: true}, "stop container web: this program runs in it\nRun it elsewhere"},
+		{
+			"a volume is in use", &snapshot.InUseError{Volume: "data", User: "app", Container: "web"},
+			"volume data is in use by container app\nStop container app, then type: docker snapshot recover web",
+		},
+		{
 			"store is full", fmt.Errorf("read volumes: %w", &volumebackup.FullError{Store: "mine", Err: errors.New("write /store/tmp/x: no space left on device")}),
 			"read volumes: store mine is full\nFree space with docker snapshot rm",
 		},
@@ -107,5 +116,21 @@ func TestEveryKindOfProblemHasASolution(t *testing.T) {
 	assert.Equal(t, len(kinds), len(solutions))
 	for _, kind := range kinds {
 		assert.Assert(t, solutions[snapshot.ProblemKind(kind[1])] != "", "%s", kind[1])
+	}
+}
+
+func TestNotesAndWarningsSayWhatToDo(t *testing.T) {
+	for topic, want := range map[snapshot.Topic]string{
+		snapshot.TopicReadOnlyBind: "it (--binds shared: writable)",
+		snapshot.TopicOriginalGone: "it: --replace brings it back under its own name, with its own volumes",
+		snapshot.TopicUnfinished:   "it. When the cause is removed, type: docker snapshot recover web",
+		"":                         "it",
+	} {
+		f := newFixture()
+		f.engine.restored = restoredCopy()
+		f.engine.events = []snapshot.Event{{Level: snapshot.LevelWarning, Text: "it", Topic: topic, Subject: "web"}}
+		assert.Equal(t, f.run(t, "restore", "--format", "{{.Warnings}}", "x"), 0)
+		assert.Equal(t, f.stderr.String(), "WARNING: "+want+"\n")
+		assert.Equal(t, f.stdout.String(), want+"\n")
 	}
 }

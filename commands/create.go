@@ -104,7 +104,7 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 	s, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Created, error) {
 		return withService(ctx, d, eng, o.engine.Container, func(container string) (snapshot.Created, error) {
 			o.engine.Container = container
-			return eng.Create(ctx, o.engine, warned.from(p))
+			return eng.Create(ctx, o.engine, d.advised(warned.from(p)))
 		})
 	})
 	if err != nil {

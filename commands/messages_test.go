@@ -67,3 +67,19 @@ func TestEveryMessage(t *testing.T) {
 	}
 	golden.Assert(t, all.String(), "messages.golden")
 }
+
+// What users can type is in advice.go. The engine speaks of docker's --rm, which is a
+// property of a container.
+func TestTheEngineNamesNoFlagAndNoCommand(t *testing.T) {
+	ours := regexp.MustCompile(`--[a-z][a-z-]+|docker snapshot [a-z]+`)
+	assert.NilError(t, filepath.WalkDir("../snapshot", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, text := range messagesOf(t, path) {
+			found := ours.FindString(strings.ReplaceAll(text, "--rm", ""))
+			assert.Assert(t, found == "", "%s: %q", path, text)
+		}
+		return nil
+	}))
+}

@@ -68,7 +68,7 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		}
 		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (snapshot.Replaced, error) {
 			o.engine.Snapshot = word
-			return eng.Replace(ctx, o.engine, warned.from(p))
+			return eng.Replace(ctx, o.engine, d.advised(warned.from(p)))
 		})
 	})
 	if err != nil {

@@ -117,7 +117,7 @@ func runRestore(ctx context.Context, d deps, o restoreOptions) error {
 	restored, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Restored, error) {
 		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (snapshot.Restored, error) {
 			o.engine.Snapshot = word
-			return eng.Restore(ctx, o.engine.RestoreOptions, warned.from(p))
+			return eng.Restore(ctx, o.engine.RestoreOptions, d.advised(warned.from(p)))
 		})
 	})
 	if err != nil {

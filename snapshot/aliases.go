@@ -16,6 +16,9 @@ const (
 	LevelNote           = plan.LevelNote
 	LevelStatus         = plan.LevelStatus
 	LevelWarning        = plan.LevelWarning
+	TopicOriginalGone   = plan.TopicOriginalGone
+	TopicReadOnlyBind   = plan.TopicReadOnlyBind
+	TopicUnfinished     = plan.TopicUnfinished
 	OpConnectNetwork    = plan.OpConnectNetwork
 	OpCreateAnonymous   = plan.OpCreateAnonymous
 	OpCreateContainer   = plan.OpCreateContainer
@@ -60,6 +63,7 @@ type (
 	Problem       = plan.Problem
 	ProblemKind   = plan.ProblemKind
 	ProblemsError = plan.ProblemsError
+	Topic         = plan.Topic
 	Progress      = plan.Progress
 	Step          = plan.Step
 	Timing        = plan.Timing
@@ -70,6 +74,7 @@ type (
 	Containers  = dockerop.Containers
 	Docker      = dockerop.Docker
 	FreezeError = dockerop.FreezeError
+	SelfError   = dockerop.SelfError
 	Host        = dockerop.Host
 	Images      = dockerop.Images
 	Lifecycle   = dockerop.Lifecycle
@@ -191,6 +196,7 @@ const (
 
 type (
 	Count               = replace.Count
+	InUseError          = replace.InUseError
 	NotReadyError       = replace.NotReadyError
 	NotStartedError     = replace.NotStartedError
 	PendingError        = replace.PendingError

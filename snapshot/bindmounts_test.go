@@ -53,9 +53,9 @@ func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 		notes  []string
 	}{
 		{"", []string{"/srv/a:/a:z,rslave,ro", "/srv/b:/b:ro,Z"}, []bool{true}, []string{
-			"bind mount /srv/a on /a: its content is not in the snapshot; it is read-only in the copy (--binds shared: writable)",
+			"bind mount /srv/a on /a: its content is not in the snapshot; it is read-only in the copy",
 			"bind mount /srv/b on /b: its content is not in the snapshot",
-			"bind mount /srv/c on /c: its content is not in the snapshot; it is read-only in the copy (--binds shared: writable)",
+			"bind mount /srv/c on /c: its content is not in the snapshot; it is read-only in the copy",
 		}},
 		{runconfig.BindsShared, []string{"/srv/a:/a:rw,z,rslave", "/srv/b:/b:ro,Z"}, []bool{false}, []string{
 			"bind mount /srv/a on /a: its content is not in the snapshot; the copy writes to the same files as the original",

@@ -12,6 +12,6 @@
 // not end, and is not listed.
 //
 // Data flows one way: options → observe → plan → apply. A plan is made by pure
-// functions from what was observed, so that it can be shown (--dry-run) and
+// functions from what was observed, so that it can be shown (a dry run) and
 // tested as text; applying it decides nothing.
 package snapshot

@@ -343,7 +343,7 @@ func TestRestoreOfAContainerThatIsGoneNamesTheOtherWay(t *testing.T) {
 	}
 	assert.Equal(t, len(notes("one")), 0)
 	assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
-	assert.DeepEqual(t, notes("two"), []string{"container web is gone: --replace brings it back under its own name, with its own volumes"})
+	assert.DeepEqual(t, notes("two"), []string{"container web is gone"})
 	docker.FindImage("cua-snapshot/web:one").Config.Labels[labels.KeyEngineID] = "elsewhere"
 	assert.Equal(t, len(notes("three")), 0) // it never was here
 	docker.FindImage("cua-snapshot/web:one").Config.Labels[labels.KeyEngineID] = "engine-1"

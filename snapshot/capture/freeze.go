@@ -43,7 +43,7 @@ func (cr *Capturer) Freeze(ctx context.Context, ids []string) (*frozen, error) {
 	mounts := dockerop.OwnMounts()
 	for _, id := range ids {
 		if dockerop.RunsIn(mounts, id) {
-			return f, fmt.Errorf("freeze container %s: %w", dockerop.Shorten(id), errSelf)
+			return f, &dockerop.SelfError{Container: dockerop.Shorten(id)}
 		}
 	}
 	release, err := cr.guard(ctx, dockerop.Watched{Frozen: ids})

@@ -11,6 +11,6 @@ func (r restore) noteBinds(p plan.Progress) {
 		return
 	}
 	for _, note := range r.bindNotes {
-		p.Note("check", note)
+		p.Send(note)
 	}
 }

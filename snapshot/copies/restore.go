@@ -54,7 +54,9 @@ func (cp *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p pla
 	}
 	watch.Lap("create")
 	if r.gone {
-		p.Note("restore", fmt.Sprintf("container %s is gone: --replace brings it back under its own name, with its own volumes", s.Container.Name))
+		p.Send(plan.Event{
+			Level: plan.LevelNote, Phase: "restore", Text: fmt.Sprintf("container %s is gone", s.Container.Name), Topic: plan.TopicOriginalGone,
+		})
 	}
 	result.Timings = watch.Done()
 	return result, nil
@@ -81,7 +83,7 @@ type restore struct {
 	gone      bool // the original was here and is not any more, and nothing else has its name
 	plan      plan.Plan
 
-	bindNotes []string // what is good to know of bind mounts
+	bindNotes []plan.Event // what is good to know of bind mounts
 }
 
 // planRestore decides everything, and makes nothing.

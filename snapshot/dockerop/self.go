@@ -6,6 +6,21 @@ import (
 	"strings"
 )
 
+// SelfError is returned if a container would have to be frozen or stopped that this program
+// runs in. Frozen, nobody would be left to thaw it.
+type SelfError struct {
+	Container string
+	Stop      bool // instead of freezing it
+}
+
+func (e *SelfError) Error() string {
+	act := "freeze"
+	if e.Stop {
+		act = "stop"
+	}
+	return act + " container " + e.Container + ": this program runs in it"
+}
+
 // OwnMounts returns what the kernel says of this program's mounts. It returns nothing on systems
 // that cannot tell.
 func OwnMounts() []byte {

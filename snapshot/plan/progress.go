@@ -18,10 +18,29 @@ type Event struct {
 	Current int64  // bytes done, if the phase counts bytes
 	Total   int64  // bytes in all; 0: not known
 	Files   int64  // entries done, if the phase counts them
+	Topic   Topic  // of a note or a warning that users can do something about
+	Subject string // what the topic says
 }
+
+// Topic is what a note or a warning is about. The commands know what users can do about it.
+type Topic string
+
+// The topics.
+const (
+	TopicReadOnlyBind Topic = "read-only-bind" // a bind mount that a copy may only read
+	TopicOriginalGone Topic = "original-gone"  // the container that a copy is of is gone
+	TopicUnfinished   Topic = "unfinished"     // Subject: a container whose restore in place has left something to do
+)
 
 // Progress receives events, from several goroutines at once. A nil Progress discards them.
 type Progress func(Event)
+
+// Send reports an event.
+func (p Progress) Send(e Event) {
+	if p != nil {
+		p(e)
+	}
+}
 
 // Status reports what is happening now.
 func (p Progress) Status(phase, text string) {

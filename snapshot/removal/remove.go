@@ -194,7 +194,7 @@ func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockero
 		}
 	}
 	if len(busy) > 0 {
-		p.Warn("remove", fmt.Sprintf("the space of %s is freed by the next docker snapshot rm: %v", strings.Join(busy, ", "), inUse))
+		p.Warn("remove", fmt.Sprintf("the next removal frees the space of %s: %v", strings.Join(busy, ", "), inUse))
 	}
 	if err != nil {
 		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())

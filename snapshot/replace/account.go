@@ -42,6 +42,18 @@ func (e *PendingError) Error() string {
 	return fmt.Sprintf("a restore in place of container %s is under way or was interrupted", e.Container)
 }
 
+// InUseError is returned if an interrupted restore in place cannot be rolled back, because
+// a container that it did not know has begun to use a volume.
+type InUseError struct {
+	Volume    string
+	User      string // name of the container that uses it
+	Container string // name of the one that was being restored
+}
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("volume %s is in use by container %s", e.Volume, e.User)
+}
+
 // NotStartedError is returned if a restore in place is over, one way or the other,
 // but a container that was stopped for it could not be started again. The journal
 // stays: [Engine.Recover] starts it when it can be started.

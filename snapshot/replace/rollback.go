@@ -217,7 +217,7 @@ func (rp *Replacer) findMade(ctx context.Context, name string, from labels.ID, o
 }
 
 // errMixed means that there is nothing to put volumes back from.
-var errMixed = errors.New("there is no safety snapshot (--no-safety)")
+var errMixed = errors.New("there is no safety snapshot")
 
 // putVolumesBack makes the volumes what the safety snapshot says. Whoever could
 // write to them is stopped: a restart of the engine may have started them. A
@@ -302,7 +302,7 @@ func (b *rollback) checkFree(ctx context.Context) error {
 			continue
 		}
 		for _, name := range storage.UsesOf(c, b.journal.Volumes) {
-			failed = errors.Join(failed, fmt.Errorf("volume %s is in use by container %s: stop it, then type docker snapshot recover %s", name, dockerop.SummaryName(c), b.journal.Name))
+			failed = errors.Join(failed, &InUseError{Volume: name, User: dockerop.SummaryName(c), Container: b.journal.Name})
 		}
 	}
 	return failed

@@ -77,7 +77,7 @@ func (b *rollback) removeSafety(ctx context.Context) {
 // leaveStopped gives the old container its name back, but does not start it: its
 // volumes may hold a mixture of two states.
 func (b *rollback) leaveStopped(ctx context.Context, old *container.InspectResponse) (string, error) {
-	text := fmt.Sprintf("the volumes may hold a mixture of what was there and of %s, because there is no safety snapshot (--no-safety)", b.journal.Snapshot)
+	text := fmt.Sprintf("the volumes may hold a mixture of what was there and of %s, because there is no safety snapshot", b.journal.Snapshot)
 	if len(b.journal.Others) > 0 {
 		text += "; stopped because of that: " + strings.Join(otherNames(b.journal.Others), ", ")
 	}
@@ -90,7 +90,7 @@ func (b *rollback) leaveStopped(ctx context.Context, old *container.InspectRespo
 	if err := b.restorePolicy(ctx, old.ID); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s; container %s (%s) is back, but stopped. Restore it: docker snapshot restore --replace %s", text, b.journal.OldName, old.ID[:dockerop.ShortID], b.journal.Snapshot), nil
+	return fmt.Sprintf("%s; container %s (%s) is back, but stopped: restore %s in place once more", text, b.journal.OldName, old.ID[:dockerop.ShortID], b.journal.Snapshot), nil
 }
 
 func otherNames(others []pending.Other) []string {

@@ -258,7 +258,7 @@ func (t *transaction) commit(ctx context.Context) error {
 		t.leavePending(ctx)
 		_, isDown := errors.AsType[*NotStartedError](err)
 		t.lost = t.lost || isDown // what is only not removed yet is a warning
-		t.p.Warn("remove", fmt.Sprintf("%v. When the cause is removed, type: docker snapshot recover %s", err, t.Plan.Name))
+		t.p.Send(plan.Event{Level: plan.LevelWarning, Phase: "remove", Text: err.Error(), Topic: plan.TopicUnfinished, Subject: t.Plan.Name})
 		return nil
 	}
 	t.forget(ctx)
@@ -266,7 +266,7 @@ func (t *transaction) commit(ctx context.Context) error {
 }
 
 // leavePending ends the worker that holds the lock, but leaves its journal to the
-// guard, to the next command, and to docker snapshot recover.
+// guard, to the next command, and to [Replacer.Recover].
 func (t *transaction) leavePending(ctx context.Context) {
 	t.unsettled = true
 	t.engine.abandon(ctx, t.lock)

@@ -50,7 +50,7 @@ func (sp *Spec) Binds() []Bind {
 // PlanMounts decides which mounts a copy gets, and changes the configuration to that. suffix is
 // what the copy's name has after the original's. It returns the volumes to make, the steps that
 // make them, and a note for each bind mount.
-func (sp *Spec) PlanMounts(s catalog.Snapshot, o RestoreOptions, suffix string) (volumes []NewVolume, steps plan.Plan, bindNotes []string) {
+func (sp *Spec) PlanMounts(s catalog.Snapshot, o RestoreOptions, suffix string) (volumes []NewVolume, steps plan.Plan, bindNotes []plan.Event) {
 	bindNotes = sp.limitBinds(o.Binds)
 	volumes, steps = sp.planVolumes(s, o.Volumes, suffix)
 	return volumes, steps, bindNotes
@@ -58,18 +58,18 @@ func (sp *Spec) PlanMounts(s catalog.Snapshot, o RestoreOptions, suffix string) 
 
 // limitBinds gives a copy the bind mounts that it may have, with all their other options. It
 // returns a note for each.
-func (sp *Spec) limitBinds(choice CopyBinds) []string {
-	var notes []string
+func (sp *Spec) limitBinds(choice CopyBinds) []plan.Event {
+	var notes []plan.Event
 	for _, b := range sp.Binds() {
 		switch {
 		case choice == BindsNone:
-			notes = append(notes, b.Note()+"; the copy does not have it")
+			notes = append(notes, b.event("; the copy does not have it", ""))
 		case b.readOnly:
-			notes = append(notes, b.Note())
+			notes = append(notes, b.event("", ""))
 		case choice == BindsShared:
-			notes = append(notes, b.Note()+"; the copy writes to the same files as the original")
+			notes = append(notes, b.event("; the copy writes to the same files as the original", ""))
 		default:
-			notes = append(notes, b.Note()+"; it is read-only in the copy (--binds shared: writable)")
+			notes = append(notes, b.event("; it is read-only in the copy", plan.TopicReadOnlyBind))
 		}
 	}
 	switch choice {
@@ -102,6 +102,11 @@ func (sp *Spec) protectBinds() {
 			m.ReadOnly = true
 		}
 	}
+}
+
+// event is the note about a bind mount, with what becomes of it in a copy.
+func (b Bind) event(inCopy string, topic plan.Topic) plan.Event {
+	return plan.Event{Level: plan.LevelNote, Phase: "check", Text: b.Note() + inCopy, Topic: topic}
 }
 
 // Note says what every user has to know of a bind mount.
