@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"gotest.tools/v3/assert"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 // exitStatus is what the CLI's plugin package would exit with.
@@ -88,8 +89,8 @@ func TestWhenNobodyReadsTheOutput(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			f := newFixture()
 			eng := &printingEngine{}
-			eng.list = []snapshot.Snapshot{firstSnapshot()}
-			eng.created = snapshot.Created{Snapshot: firstSnapshot()}
+			eng.list = []catalog.Snapshot{firstSnapshot()}
+			eng.created = capture.Created{Snapshot: firstSnapshot()}
 			d := f.deps()
 			d.out = terminal{streams.NewOut(closedPipe{})}
 			d.engine = func(volumeOptions) (engine, error) { return eng, nil }

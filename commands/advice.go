@@ -8,7 +8,11 @@ import (
 
 	"github.com/docker/docker/client"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -22,10 +26,10 @@ func explain(err error) string {
 		}
 		return strings.Join(lines, "\n")
 	}
-	if stuck, ok := errors.AsType[*snapshot.UndoError](err); ok {
+	if stuck, ok := errors.AsType[*replace.UndoError](err); ok {
 		return fmt.Sprintf("container %s could not be put back: %s\n%s", stuck.Container, explain(stuck.Err), plain(stuck.State))
 	}
-	if problems, ok := errors.AsType[*snapshot.ProblemsError](err); ok {
+	if problems, ok := errors.AsType[*plan.ProblemsError](err); ok {
 		return explainProblems(problems)
 	}
 	message := plain(connectionError(err).Error())
@@ -37,43 +41,43 @@ func explain(err error) string {
 
 // advice is the next step for an error that has one.
 func advice(err error) string {
-	if _, ok := errors.AsType[*snapshot.NotFoundError](err); ok {
+	if _, ok := errors.AsType[*catalog.NotFoundError](err); ok {
 		return "'docker snapshot ls' lists the snapshots there are"
 	}
-	if _, ok := errors.AsType[*snapshot.AmbiguousError](err); ok {
+	if _, ok := errors.AsType[*catalog.AmbiguousError](err); ok {
 		return "Use one of these, or more of the ID"
 	}
-	if taken, ok := errors.AsType[*snapshot.NameTakenError](err); ok {
+	if taken, ok := errors.AsType[*catalog.NameTakenError](err); ok {
 		if !taken.Reuse {
 			return "Use another name"
 		}
 		return "Use another name, or --reuse to replace it"
 	}
-	if pinned, ok := errors.AsType[*snapshot.PinnedError](err); ok {
+	if pinned, ok := errors.AsType[*catalog.PinnedError](err); ok {
 		if pinned.Replaced {
 			return fmt.Sprintf("Use another name, or remove it first: docker snapshot rm --force %s", pinned.ID)
 		}
 		return "Use --force to remove it anyway"
 	}
-	if unknown, ok := errors.AsType[*snapshot.UnknownJournalError](err); ok {
+	if unknown, ok := errors.AsType[*replace.UnknownJournalError](err); ok {
 		return "If you know of no operation that it belongs to, remove it: docker rm " + unknown.Worker
 	}
-	if _, ok := errors.AsType[*snapshot.InterruptedError](err); ok {
+	if _, ok := errors.AsType[*removal.InterruptedError](err); ok {
 		return "Put that right first: docker snapshot recover"
 	}
-	if pending, ok := errors.AsType[*snapshot.PendingError](err); ok {
+	if pending, ok := errors.AsType[*replace.PendingError](err); ok {
 		return "Wait for it, or type: docker snapshot recover " + pending.Container
 	}
-	if _, ok := errors.AsType[*snapshot.FreezeError](err); ok {
+	if _, ok := errors.AsType[*dockerop.FreezeError](err); ok {
 		return "Use --pause=none to take it while it runs; what is captured may be torn"
 	}
-	if self, ok := errors.AsType[*snapshot.SelfError](err); ok {
+	if self, ok := errors.AsType[*dockerop.SelfError](err); ok {
 		if self.Stop {
 			return "Run it elsewhere"
 		}
 		return "Run it elsewhere, or use --pause=none; what is captured may then be torn"
 	}
-	if used, ok := errors.AsType[*snapshot.InUseError](err); ok {
+	if used, ok := errors.AsType[*replace.InUseError](err); ok {
 		return "Stop container " + used.User + ", then type: docker snapshot recover " + used.Container
 	}
 	if _, ok := errors.AsType[*volumebackup.FullError](err); ok {
@@ -112,32 +116,32 @@ func connectionError(err error) error {
 }
 
 // solutions are the flags that solve each kind of problem.
-var solutions = map[snapshot.ProblemKind]string{
-	snapshot.ProblemNameTaken:    "use another --name",
-	snapshot.ProblemNoNetwork:    "create it, use --network to join another, or --skip-missing to leave it out",
-	snapshot.ProblemNoBindSource: "create it, or use --skip-missing to leave it out (a copy takes --binds none, too)",
-	snapshot.ProblemNoDevice:     "use --skip-missing to leave it out",
-	snapshot.ProblemNoRuntime:    "use --skip-missing for the engine's default",
-	snapshot.ProblemNoContainer:  "start or restore that one first, use --network (container:NAME) instead of its network, or --skip-missing to do without",
-	snapshot.ProblemNoVolume:     "use --skip-missing for an empty one",
-	snapshot.ProblemPortTaken:    "stop what holds it, or use -p to publish another",
-	snapshot.ProblemVolumeInUse:  "stop it, or use --stop-others",
-	snapshot.ProblemDependent:    "remove that container first, and make it again afterwards",
-	snapshot.ProblemAddressTaken: "free it, or use --network to join the network without it",
-	snapshot.ProblemUnsaved:      "use --no-safety if that may be lost",
-	snapshot.ProblemOneShot:      "leave out --no-safety",
-	snapshot.ProblemOtherOneShot: "stop it yourself, if it may be removed",
-	snapshot.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), or the --store that holds this one",
-	snapshot.ProblemNoArchive:    "was that volume removed (docker volume prune)? Use another snapshot, or the --store that holds this one",
-	snapshot.ProblemNoSpace:      "make room there first",
-	snapshot.ProblemNotHeld:      "leave it out of --volume",
-	snapshot.ProblemRenamed:      "use --name to say which of the two to replace",
-	snapshot.ProblemDead:         "remove it with docker rm, then try again",
-	snapshot.ProblemHostAccess:   "if you trust it, use --allow", // and what it is
+var solutions = map[plan.ProblemKind]string{
+	plan.ProblemNameTaken:    "use another --name",
+	plan.ProblemNoNetwork:    "create it, use --network to join another, or --skip-missing to leave it out",
+	plan.ProblemNoBindSource: "create it, or use --skip-missing to leave it out (a copy takes --binds none, too)",
+	plan.ProblemNoDevice:     "use --skip-missing to leave it out",
+	plan.ProblemNoRuntime:    "use --skip-missing for the engine's default",
+	plan.ProblemNoContainer:  "start or restore that one first, use --network (container:NAME) instead of its network, or --skip-missing to do without",
+	plan.ProblemNoVolume:     "use --skip-missing for an empty one",
+	plan.ProblemPortTaken:    "stop what holds it, or use -p to publish another",
+	plan.ProblemVolumeInUse:  "stop it, or use --stop-others",
+	plan.ProblemDependent:    "remove that container first, and make it again afterwards",
+	plan.ProblemAddressTaken: "free it, or use --network to join the network without it",
+	plan.ProblemUnsaved:      "use --no-safety if that may be lost",
+	plan.ProblemOneShot:      "leave out --no-safety",
+	plan.ProblemOtherOneShot: "stop it yourself, if it may be removed",
+	plan.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), or the --store that holds this one",
+	plan.ProblemNoArchive:    "was that volume removed (docker volume prune)? Use another snapshot, or the --store that holds this one",
+	plan.ProblemNoSpace:      "make room there first",
+	plan.ProblemNotHeld:      "leave it out of --volume",
+	plan.ProblemRenamed:      "use --name to say which of the two to replace",
+	plan.ProblemDead:         "remove it with docker rm, then try again",
+	plan.ProblemHostAccess:   "if you trust it, use --allow", // and what it is
 }
 
 // explainProblems lists every problem with the flag that solves it.
-func explainProblems(e *snapshot.ProblemsError) string {
+func explainProblems(e *plan.ProblemsError) string {
 	var b strings.Builder
 	b.WriteString("cannot restore:")
 	for _, p := range e.Problems {
@@ -145,7 +149,7 @@ func explainProblems(e *snapshot.ProblemsError) string {
 		if solution, ok := solutions[p.Kind]; ok {
 			fmt.Fprintf(&b, ": %s", solution)
 		}
-		if p.Kind == snapshot.ProblemHostAccess {
+		if p.Kind == plan.ProblemHostAccess {
 			b.WriteString(" " + allowWord(p.Subject))
 		}
 	}
@@ -153,14 +157,14 @@ func explainProblems(e *snapshot.ProblemsError) string {
 }
 
 // advised adds to the text of an event what users can do about it.
-func (d deps) advised(p snapshot.Progress) snapshot.Progress {
-	return func(e snapshot.Event) {
+func (d deps) advised(p plan.Progress) plan.Progress {
+	return func(e plan.Event) {
 		switch e.Topic {
-		case snapshot.TopicReadOnlyBind:
+		case plan.TopicReadOnlyBind:
 			e.Text += " (--binds shared: writable)"
-		case snapshot.TopicOriginalGone:
+		case plan.TopicOriginalGone:
 			e.Text += ": --replace brings it back under its own name, with its own volumes"
-		case snapshot.TopicUnfinished:
+		case plan.TopicUnfinished:
 			e.Text += ". " + d.recoveryHint(e.Subject)
 		}
 		p(e)
@@ -193,10 +197,10 @@ func (d deps) withRecovery(err error) error {
 // unfinished is the container whose restore in place has left something to do, or
 // nothing.
 func unfinished(err error) string {
-	if stuck, ok := errors.AsType[*snapshot.UndoError](err); ok {
+	if stuck, ok := errors.AsType[*replace.UndoError](err); ok {
 		return stuck.Container
 	}
-	if stopped, ok := errors.AsType[*snapshot.NotStartedError](err); ok {
+	if stopped, ok := errors.AsType[*replace.NotStartedError](err); ok {
 		return stopped.Container
 	}
 	return ""

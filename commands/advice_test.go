@@ -11,7 +11,10 @@ import (
 	"github.com/docker/docker/client"
 	"gotest.tools/v3/assert"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -23,33 +26,33 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 	}{
 		{"plain", errors.New("it broke"), "it broke"},
 		{
-			"not found", &snapshot.NotFoundError{Word: "x"},
+			"not found", &catalog.NotFoundError{Word: "x"},
 			"no such snapshot: x\n'docker snapshot ls' lists the snapshots there are",
 		},
 		{
-			"ambiguous", &snapshot.AmbiguousError{Word: "2026", Candidates: []string{"web:a", "db:b"}},
+			"ambiguous", &catalog.AmbiguousError{Word: "2026", Candidates: []string{"web:a", "db:b"}},
 			"\"2026\" is ambiguous, it could be any of:\n  web:a\n  db:b\nUse one of these, or more of the ID",
 		},
 		{
-			"name taken, wrapped", fmt.Errorf("tag: %w", &snapshot.NameTakenError{Ref: "web:a", Reuse: true}),
+			"name taken, wrapped", fmt.Errorf("tag: %w", &catalog.NameTakenError{Ref: "web:a", Reuse: true}),
 			"tag: snapshot web:a exists already\nUse another name, or --reuse to replace it",
 		},
 		{
-			"name taken by something else", &snapshot.NameTakenError{Ref: "web:a"},
+			"name taken by something else", &catalog.NameTakenError{Ref: "web:a"},
 			"web:a exists already, and is not a snapshot of this container that could be replaced\nUse another name",
 		},
 		{
-			"pinned, to be replaced", &snapshot.PinnedError{ID: firstID, Replaced: true},
+			"pinned, to be replaced", &catalog.PinnedError{ID: firstID, Replaced: true},
 			"snapshot " + string(firstID) + " is pinned\nUse another name, or remove it first: docker snapshot rm --force " + string(firstID),
 		},
-		{"pinned", &snapshot.PinnedError{ID: firstID}, "snapshot " + string(firstID) + " is pinned\nUse --force to remove it anyway"},
+		{"pinned", &catalog.PinnedError{ID: firstID}, "snapshot " + string(firstID) + " is pinned\nUse --force to remove it anyway"},
 		{
-			"it would freeze itself", fmt.Errorf("read: %w", &snapshot.SelfError{Container: "web"}),
+			"it would freeze itself", fmt.Errorf("read: %w", &dockerop.SelfError{Container: "web"}),
 			"read: freeze container web: this program runs in it\nRun it elsewhere, or use --pause=none; what is captured may then be torn",
 		},
-		{"it would stop itself", &snapshot.SelfError{Container: "web", Stop: true}, "stop container web: this program runs in it\nRun it elsewhere"},
+		{"it would stop itself", &dockerop.SelfError{Container: "web", Stop: true}, "stop container web: this program runs in it\nRun it elsewhere"},
 		{
-			"a volume is in use", &snapshot.InUseError{Volume: "data", User: "app", Container: "web"},
+			"a volume is in use", &replace.InUseError{Volume: "data", User: "app", Container: "web"},
 			"volume data is in use by container app\nStop container app, then type: docker snapshot recover web",
 		},
 		{
@@ -76,13 +79,13 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 				"docker snapshot of another version wrote it: recover with that version, or with a newer one",
 		},
 		{
-			"several", errors.Join(errors.New("one"), &snapshot.PinnedError{ID: firstID}),
+			"several", errors.Join(errors.New("one"), &catalog.PinnedError{ID: firstID}),
 			"one\nsnapshot " + string(firstID) + " is pinned\nUse --force to remove it anyway",
 		},
 		{
-			"problems", &snapshot.ProblemsError{Problems: []snapshot.Problem{
-				{Kind: snapshot.ProblemNoNetwork, Subject: "n", Text: "network n does not exist"},
-				{Kind: snapshot.ProblemNameTaken, Subject: "c", Text: "a container named c exists already"},
+			"problems", &plan.ProblemsError{Problems: []plan.Problem{
+				{Kind: plan.ProblemNoNetwork, Subject: "n", Text: "network n does not exist"},
+				{Kind: plan.ProblemNameTaken, Subject: "c", Text: "a container named c exists already"},
 				{Kind: "of another kind", Text: "and more"},
 			}},
 			"cannot restore:\n" +
@@ -115,20 +118,20 @@ func TestEveryKindOfProblemHasASolution(t *testing.T) {
 	kinds := regexp.MustCompile(`Problem\w+ +ProblemKind = "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1)
 	assert.Equal(t, len(kinds), len(solutions))
 	for _, kind := range kinds {
-		assert.Assert(t, solutions[snapshot.ProblemKind(kind[1])] != "", "%s", kind[1])
+		assert.Assert(t, solutions[plan.ProblemKind(kind[1])] != "", "%s", kind[1])
 	}
 }
 
 func TestNotesAndWarningsSayWhatToDo(t *testing.T) {
-	for topic, want := range map[snapshot.Topic]string{
-		snapshot.TopicReadOnlyBind: "it (--binds shared: writable)",
-		snapshot.TopicOriginalGone: "it: --replace brings it back under its own name, with its own volumes",
-		snapshot.TopicUnfinished:   "it. When the cause is removed, type: docker snapshot recover web",
-		"":                         "it",
+	for topic, want := range map[plan.Topic]string{
+		plan.TopicReadOnlyBind: "it (--binds shared: writable)",
+		plan.TopicOriginalGone: "it: --replace brings it back under its own name, with its own volumes",
+		plan.TopicUnfinished:   "it. When the cause is removed, type: docker snapshot recover web",
+		"":                     "it",
 	} {
 		f := newFixture()
 		f.engine.restored = restoredCopy()
-		f.engine.events = []snapshot.Event{{Level: snapshot.LevelWarning, Text: "it", Topic: topic, Subject: "web"}}
+		f.engine.events = []plan.Event{{Level: plan.LevelWarning, Text: "it", Topic: topic, Subject: "web"}}
 		assert.Equal(t, f.run(t, "restore", "--format", "{{.Warnings}}", "x"), 0)
 		assert.Equal(t, f.stderr.String(), "WARNING: "+want+"\n")
 		assert.Equal(t, f.stdout.String(), want+"\n")

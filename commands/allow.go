@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // allowed is a pflag.Value for --allow: KIND or KIND=VALUE, or several of them separated
 // by commas. One that has a comma in it is quoted as in CSV.
-type allowed struct{ list *[]snapshot.Access }
+type allowed struct{ list *[]runconfig.Access }
 
 func (a allowed) String() string {
 	words := make([]string, len(*a.list))
@@ -28,7 +28,7 @@ func (a allowed) Set(text string) error {
 		return fmt.Errorf("read list: %w", err)
 	}
 	for _, word := range words {
-		access, err := snapshot.ParseAccess(word)
+		access, err := runconfig.ParseAccess(word)
 		if err != nil {
 			return fmt.Errorf("%w: use %s", err, strings.Join(accessKinds(), ", "))
 		}
@@ -41,7 +41,7 @@ func (allowed) Type() string { return "KIND[=VALUE]" }
 
 func accessKinds() []string {
 	var kinds []string
-	for _, info := range snapshot.AccessKinds() {
+	for _, info := range runconfig.AccessKinds() {
 		kinds = append(kinds, string(info.Kind))
 	}
 	return kinds
@@ -50,7 +50,7 @@ func accessKinds() []string {
 // completeAllow completes the kinds, each with what it means.
 func completeAllow(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var words []string
-	for _, info := range snapshot.AccessKinds() {
+	for _, info := range runconfig.AccessKinds() {
 		words = append(words, cobra.CompletionWithDesc(string(info.Kind), info.Means))
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder

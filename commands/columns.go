@@ -11,7 +11,7 @@ import (
 	"github.com/docker/cli/templates"
 	"github.com/docker/go-units"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 const idsFormat formatter.Format = "{{.ID}}"
@@ -26,7 +26,7 @@ func checkListFormat(format string) error {
 }
 
 // writeList writes snapshots in the format of the context.
-func writeList(c formatter.Context, list []snapshot.Snapshot, now time.Time) error {
+func writeList(c formatter.Context, list []catalog.Snapshot, now time.Time) error {
 	header := &row{}
 	header.Header = headers
 	return c.Write(header, func(format func(formatter.SubContext) error) error {
@@ -82,7 +82,7 @@ type listed struct {
 	VolumesGone bool  `json:"volumes_gone"` // with the store that held their content
 }
 
-func newListed(s snapshot.Snapshot) listed {
+func newListed(s catalog.Snapshot) listed {
 	return listed{summary: newSummary(s), Labels: newPairs(s.ContainerLabels()), VolumesGone: s.Gone}
 }
 
@@ -90,7 +90,7 @@ func newListed(s snapshot.Snapshot) listed {
 type row struct {
 	formatter.HeaderContext
 	listed
-	s   snapshot.Snapshot
+	s   catalog.Snapshot
 	now time.Time
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 // completion lists what there is to choose from; args are the arguments before the word.
-type completion func(ctx context.Context, eng engine, args []string, prefix string) ([]snapshot.Candidate, error)
+type completion func(ctx context.Context, eng engine, args []string, prefix string) ([]catalog.Candidate, error)
 
 // complete makes a completion into one of cobra's. It offers no word that is an argument
 // already, and says what each stands for. Without an engine it offers nothing.
@@ -59,7 +59,7 @@ func upTo(limit int, complete cobra.CompletionFunc) cobra.CompletionFunc {
 // completeContainers completes the name of a container, or of a service of the
 // project in this directory, as the first argument.
 func completeContainers(d deps) cobra.CompletionFunc {
-	return upTo(1, completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]snapshot.Candidate, error) {
+	return upTo(1, completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
 		candidates, err := eng.Containers(ctx)
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func completeContainers(d deps) cobra.CompletionFunc {
 			return nil, err
 		}
 		for _, s := range d.ofThisProject(services) {
-			candidates = append(candidates, snapshot.Candidate{Word: s.Name, About: "service: container " + s.Container})
+			candidates = append(candidates, catalog.Candidate{Word: s.Name, About: "service: container " + s.Container})
 		}
 		return candidates, nil
 	}).complete(d))
@@ -77,7 +77,7 @@ func completeContainers(d deps) cobra.CompletionFunc {
 
 // completeSnapshots completes up to limit snapshots, or any number for 0.
 func completeSnapshots(d deps, limit int) cobra.CompletionFunc {
-	complete := completion(func(ctx context.Context, eng engine, _ []string, prefix string) ([]snapshot.Candidate, error) {
+	complete := completion(func(ctx context.Context, eng engine, _ []string, prefix string) ([]catalog.Candidate, error) {
 		return eng.References(ctx, prefix)
 	}).complete(d)
 	if limit == 0 {
@@ -88,7 +88,7 @@ func completeSnapshots(d deps, limit int) cobra.CompletionFunc {
 
 // completeVolumes completes a volume of the container that was named already.
 func completeVolumes(d deps) cobra.CompletionFunc {
-	return completion(func(ctx context.Context, eng engine, args []string, _ string) ([]snapshot.Candidate, error) {
+	return completion(func(ctx context.Context, eng engine, args []string, _ string) ([]catalog.Candidate, error) {
 		return eng.VolumeNames(ctx, strings.Join(args[:min(len(args), 1)], ""))
 	}).complete(d)
 }
@@ -121,7 +121,7 @@ func completeFilter(d deps) cobra.CompletionFunc {
 		key, value, complete := strings.Cut(word, "=")
 		if !complete {
 			var keys []string
-			for _, key := range snapshot.FilterKeys() {
+			for _, key := range catalog.FilterKeys() {
 				word := key
 				if !strings.HasSuffix(key, ".") { // meta. goes on
 					word += "="
@@ -156,10 +156,10 @@ func completeFlags(root *cobra.Command, d deps) {
 	known := map[string]cobra.CompletionFunc{
 		"filter":  completeFilter(d),
 		"trigger": completeTriggers,
-		"store": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]snapshot.Candidate, error) {
+		"store": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
 			return eng.Stores(ctx)
 		}).complete(d),
-		"network": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]snapshot.Candidate, error) {
+		"network": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
 			return eng.NetworkNames(ctx)
 		}).complete(d),
 		"sort":     sortOrders.complete,

@@ -9,7 +9,7 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 func TestCompletion(t *testing.T) {
@@ -44,7 +44,7 @@ func TestCompletion(t *testing.T) {
 
 func TestCompletionDescribes(t *testing.T) {
 	f := newFixture()
-	f.engine.services = []snapshot.Service{
+	f.engine.services = []catalog.Service{
 		{Name: "cache", Container: "shop-cache-1", Project: "shop", Directory: "/src/shop"}, {Name: "other", Container: "other-1", Directory: "/src/other"},
 	}
 	docker := f.docker()
@@ -55,7 +55,7 @@ func TestCompletionDescribes(t *testing.T) {
 	docker = f.docker()
 	docker.SetArgs([]string{"__complete", "snapshot", "ls", "--filter", ""})
 	assert.NilError(t, docker.ExecuteContext(t.Context()))
-	for _, key := range snapshot.FilterKeys() {
+	for _, key := range catalog.FilterKeys() {
 		assert.Assert(t, is.Regexp(`(?m)^`+key+`=?\t\w`, f.stdout.String()))
 	}
 	for _, trigger := range labels.Triggers() {

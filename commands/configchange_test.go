@@ -5,23 +5,26 @@ import (
 
 	"gotest.tools/v3/assert"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-var someConfigChanges = []snapshot.ConfigChange{
-	{What: snapshot.ConfigImage, Verb: "change", Now: "app:2", Then: "app:1"},
-	{What: snapshot.ConfigEnvironment, Name: "DEBUG", Verb: "remove"},
-	{What: snapshot.ConfigEnvironment, Name: "MODE", Verb: "change"},
-	{What: snapshot.ConfigPort, Name: "80/tcp", Verb: "change", Now: "8081", Then: "8080"},
-	{What: snapshot.ConfigPort, Name: "22/tcp", Verb: "remove", Now: "22"},
-	{What: snapshot.ConfigMount, Name: "/data", Verb: "add", Then: "volume data"},
+var someConfigChanges = []runconfig.ConfigChange{
+	{What: runconfig.ConfigImage, Verb: "change", Now: "app:2", Then: "app:1"},
+	{What: runconfig.ConfigEnvironment, Name: "DEBUG", Verb: "remove"},
+	{What: runconfig.ConfigEnvironment, Name: "MODE", Verb: "change"},
+	{What: runconfig.ConfigPort, Name: "80/tcp", Verb: "change", Now: "8081", Then: "8080"},
+	{What: runconfig.ConfigPort, Name: "22/tcp", Verb: "remove", Now: "22"},
+	{What: runconfig.ConfigMount, Name: "/data", Verb: "add", Then: "volume data"},
 }
 
 func TestDryRunTellsOfTheConfiguration(t *testing.T) {
-	eng := &replacingEngine{replaced: snapshot.Replaced{
-		Restored: snapshot.Restored{Name: "web", Snapshot: firstSnapshot(), Plan: snapshot.Plan{{Op: snapshot.OpStopContainer, Target: "web"}}},
+	eng := &replacingEngine{replaced: replace.Result{
+		Restored: build.Restored{Name: "web", Snapshot: firstSnapshot(), Plan: plan.Plan{{Op: plan.OpStopContainer, Target: "web"}}},
 		Config:   someConfigChanges,
-		Volumes:  []snapshot.VolumeChange{{Volume: "data", Changed: snapshot.Count{Entries: 2, Bytes: 2_500_000}}},
+		Volumes:  []replace.VolumeChange{{Volume: "data", Changed: replace.Count{Entries: 2, Bytes: 2_500_000}}},
 	}}
 	f, err := runReplacing(t, eng, nil, "restore", "--replace", "--dry-run", "x")
 	assert.NilError(t, err)

@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 type createOptions struct {
-	engine   snapshot.CreateOptions
+	engine   capture.Options
 	volumes  volumeOptions
 	progress progressOptions
 	printer  printer
@@ -82,7 +83,7 @@ func (o *createOptions) parse(args []string) error {
 	if len(args) > 1 {
 		o.engine.Name = args[1]
 	}
-	if o.engine.NoPause && o.engine.Pause != "" && o.engine.Pause != snapshot.PauseNone {
+	if o.engine.NoPause && o.engine.Pause != "" && o.engine.Pause != capture.PauseNone {
 		return fmt.Errorf("conflicting options: --no-pause and --pause=%s", o.engine.Pause)
 	}
 	if o.engine.Volumes.None && len(o.engine.Volumes.Only) > 0 {
@@ -101,8 +102,8 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 		}
 	}
 	var warned warningList
-	s, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Created, error) {
-		return withService(ctx, d, eng, o.engine.Container, func(container string) (snapshot.Created, error) {
+	s, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (capture.Created, error) {
+		return withService(ctx, d, eng, o.engine.Container, func(container string) (capture.Created, error) {
 			o.engine.Container = container
 			return eng.Create(ctx, o.engine, d.advised(warned.from(p)))
 		})
@@ -118,7 +119,7 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 		return err
 	}
 	if s.SweepDue { // only now that the result is out, for nobody waits for that
-		_, _ = call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (struct{}, error) {
+		_, _ = call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (struct{}, error) {
 			eng.Sweep(ctx, p)
 			return struct{}{}, nil
 		})

@@ -10,43 +10,44 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 func TestCreateOptions(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		args []string
-		want snapshot.CreateOptions
+		want capture.Options
 	}{
-		{"container", []string{"web"}, snapshot.CreateOptions{Container: "web"}},
-		{"name", []string{"web", "before"}, snapshot.CreateOptions{Container: "web", Name: "before"}},
+		{"container", []string{"web"}, capture.Options{Container: "web"}},
+		{"name", []string{"web", "before"}, capture.Options{Container: "web", Name: "before"}},
 		{
 			"everything",
 			[]string{
 				"-m", "why", "--tag", "a", "--tag", "b,c", "--meta", "k=v=w", "--meta", "x/y=z", "--trigger", "run_end",
 				"--run-id", "r", "--step-id", "s", "--group", "g", "--pin", "--reuse", "--no-pause", "web", "before",
 			},
-			snapshot.CreateOptions{
+			capture.Options{
 				Container: "web", Name: "before", Description: "why", Tags: []string{"a", "b,c"},
 				Meta: map[string]string{"k": "v=w", "x/y": "z"}, Trigger: labels.TriggerRunEnd,
 				RunID: "r", StepID: "s", Group: "g", Pinned: true, Reuse: true, NoPause: true,
 			},
 		},
-		{"pause the target", []string{"--pause=target", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseTarget}},
-		{"old spelling", []string{"--pause=false", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseNone}},
-		{"old default", []string{"--pause=true", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseAll}},
-		{"the value apart", []string{"--pause", "none", "web"}, snapshot.CreateOptions{Container: "web", Pause: snapshot.PauseNone}},
-		{"the value apart, behind", []string{"web", "--pause", "target", "before"}, snapshot.CreateOptions{Container: "web", Name: "before", Pause: snapshot.PauseTarget}},
+		{"pause the target", []string{"--pause=target", "web"}, capture.Options{Container: "web", Pause: capture.PauseTarget}},
+		{"old spelling", []string{"--pause=false", "web"}, capture.Options{Container: "web", Pause: capture.PauseNone}},
+		{"old default", []string{"--pause=true", "web"}, capture.Options{Container: "web", Pause: capture.PauseAll}},
+		{"the value apart", []string{"--pause", "none", "web"}, capture.Options{Container: "web", Pause: capture.PauseNone}},
+		{"the value apart, behind", []string{"web", "--pause", "target", "before"}, capture.Options{Container: "web", Name: "before", Pause: capture.PauseTarget}},
 		{
 			"volumes",
 			[]string{"--volume", "a", "--volume", "b", "--exclude-volume", "c", "web"},
-			snapshot.CreateOptions{Container: "web", Volumes: snapshot.VolumeChoice{Only: []string{"a", "b"}, Exclude: []string{"c"}}},
+			capture.Options{Container: "web", Volumes: capture.VolumeChoice{Only: []string{"a", "b"}, Exclude: []string{"c"}}},
 		},
-		{"no volumes", []string{"--no-volumes", "web"}, snapshot.CreateOptions{Container: "web", Volumes: snapshot.VolumeChoice{None: true}}},
-		{"expires in", []string{"--expires", "1w2d", "web"}, snapshot.CreateOptions{Container: "web", Expires: noon.Add(9 * 24 * time.Hour)}},
-		{"expires at", []string{"--expires", "2026-03-14T14:00:00+01:00", "web"}, snapshot.CreateOptions{Container: "web", Expires: noon.Add(time.Hour)}},
-		{"expires on", []string{"--expires", "2026-03-15", "web"}, snapshot.CreateOptions{Container: "web", Expires: noon.Add(12 * time.Hour)}},
+		{"no volumes", []string{"--no-volumes", "web"}, capture.Options{Container: "web", Volumes: capture.VolumeChoice{None: true}}},
+		{"expires in", []string{"--expires", "1w2d", "web"}, capture.Options{Container: "web", Expires: noon.Add(9 * 24 * time.Hour)}},
+		{"expires at", []string{"--expires", "2026-03-14T14:00:00+01:00", "web"}, capture.Options{Container: "web", Expires: noon.Add(time.Hour)}},
+		{"expires on", []string{"--expires", "2026-03-15", "web"}, capture.Options{Container: "web", Expires: noon.Add(12 * time.Hour)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFixture()
@@ -113,15 +114,15 @@ Run 'docker snapshot create --help' for more information
 
 func TestCreateByTemplate(t *testing.T) {
 	f := newFixture()
-	f.engine.created = snapshot.Created{Snapshot: firstSnapshot(), Frozen: 120 * time.Millisecond}
+	f.engine.created = capture.Created{Snapshot: firstSnapshot(), Frozen: 120 * time.Millisecond}
 	assert.Equal(t, f.run(t, "create", "--format", "{{.Container}} {{.Status}} {{.Size}} {{json .Size}} {{.FrozenMS}} {{.Volumes}}", "web"), 0)
 	assert.Equal(t, f.stdout.String(), "web created 4.235MB 4234567 120 data\n")
 }
 
 func TestAnIncompleteSnapshotIsPrintedAndTold(t *testing.T) {
 	f := newFixture()
-	f.engine.created = snapshot.Created{Snapshot: firstSnapshot(), Incomplete: true}
-	f.engine.events = []snapshot.Event{{Level: snapshot.LevelWarning, Phase: "volumes", Text: "/data/socket is lost"}}
+	f.engine.created = capture.Created{Snapshot: firstSnapshot(), Incomplete: true}
+	f.engine.events = []plan.Event{{Level: plan.LevelWarning, Phase: "volumes", Text: "/data/socket is lost"}}
 	assert.Equal(t, f.run(t, "create", "web"), 3)
 	assert.Equal(t, f.stdout.String(), string(firstID)+"\n")
 	assert.Equal(t, f.stderr.String(), "WARNING: /data/socket is lost\nsnapshot "+string(firstID)+" is incomplete: see the warnings\n")
@@ -129,9 +130,9 @@ func TestAnIncompleteSnapshotIsPrintedAndTold(t *testing.T) {
 
 func TestAnIncompleteSnapshotIsOneJSONLine(t *testing.T) {
 	f := newFixture()
-	f.engine.created = snapshot.Created{Snapshot: firstSnapshot(), Incomplete: true}
-	f.engine.events = []snapshot.Event{
-		{Level: snapshot.LevelWarning, Text: "/data/socket is lost"}, {Level: snapshot.LevelNote, Text: "by the way"},
+	f.engine.created = capture.Created{Snapshot: firstSnapshot(), Incomplete: true}
+	f.engine.events = []plan.Event{
+		{Level: plan.LevelWarning, Text: "/data/socket is lost"}, {Level: plan.LevelNote, Text: "by the way"},
 	}
 	assert.Equal(t, f.run(t, "create", "--format", "json", "web"), 3)
 	assert.Equal(t, strings.Count(f.stdout.String(), "\n"), 1)
@@ -175,7 +176,7 @@ func TestHelpAndVersionNeedNoEngine(t *testing.T) {
 func TestCreateSweepsAfterTheAnswer(t *testing.T) {
 	for _, due := range []bool{false, true} {
 		f := newFixture()
-		f.engine.created = snapshot.Created{Snapshot: firstSnapshot(), SweepDue: due}
+		f.engine.created = capture.Created{Snapshot: firstSnapshot(), SweepDue: due}
 		f.engine.stdout = f.stdout.String
 		assert.Equal(t, f.run(t, "create", "web"), 0)
 		assert.Equal(t, f.engine.swept, map[bool]string{true: string(firstID) + "\n"}[due])

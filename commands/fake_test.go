@@ -19,32 +19,37 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // fakeEngine records what it is asked for and answers with what it is given.
 type fakeEngine struct {
 	engine // panics on what a test does not expect
 
-	created  snapshot.Created
-	restored snapshot.Restored
-	list     []snapshot.Snapshot
-	events   []snapshot.Event // told before the answer
+	created  capture.Created
+	restored build.Restored
+	list     []catalog.Snapshot
+	events   []plan.Event // told before the answer
 	err      error
 
-	create  snapshot.CreateOptions
-	restore snapshot.RestoreOptions
-	listed  snapshot.ListOptions
+	create  capture.Options
+	restore runconfig.RestoreOptions
+	listed  catalog.ListOptions
 	removed []string
 	// containers are those that create finds; nil: any.
 	containers []string
-	services   []snapshot.Service
+	services   []catalog.Service
 	swept      string // what was on stdout when that was asked for
 	stdout     func() string
 	calls      int
 }
 
-func (f *fakeEngine) called(p snapshot.Progress) error {
+func (f *fakeEngine) called(p plan.Progress) error {
 	f.calls++
 	for _, e := range f.events {
 		p(e)
@@ -52,76 +57,76 @@ func (f *fakeEngine) called(p snapshot.Progress) error {
 	return f.err
 }
 
-func (f *fakeEngine) Create(_ context.Context, o snapshot.CreateOptions, p snapshot.Progress) (snapshot.Created, error) {
+func (f *fakeEngine) Create(_ context.Context, o capture.Options, p plan.Progress) (capture.Created, error) {
 	f.create = o
 	if f.containers != nil && !slices.Contains(f.containers, o.Container) {
-		return snapshot.Created{}, fmt.Errorf("no such container: %s: %w", o.Container, cerrdefs.ErrNotFound)
+		return capture.Created{}, fmt.Errorf("no such container: %s: %w", o.Container, cerrdefs.ErrNotFound)
 	}
 	return f.created, f.called(p)
 }
 
-func (f *fakeEngine) Restore(_ context.Context, o snapshot.RestoreOptions, p snapshot.Progress) (snapshot.Restored, error) {
+func (f *fakeEngine) Restore(_ context.Context, o runconfig.RestoreOptions, p plan.Progress) (build.Restored, error) {
 	f.restore = o
 	return f.restored, f.called(p)
 }
 
-func (f *fakeEngine) List(_ context.Context, o snapshot.ListOptions, p snapshot.Progress) ([]snapshot.Snapshot, error) {
+func (f *fakeEngine) List(_ context.Context, o catalog.ListOptions, p plan.Progress) ([]catalog.Snapshot, error) {
 	f.listed = o
 	return f.list, f.called(p)
 }
 
-func (f *fakeEngine) Resolve(_ context.Context, word string) (snapshot.Snapshot, error) {
-	i := slices.IndexFunc(f.list, func(s snapshot.Snapshot) bool { return word == string(s.ID) || word == s.Name })
+func (f *fakeEngine) Resolve(_ context.Context, word string) (catalog.Snapshot, error) {
+	i := slices.IndexFunc(f.list, func(s catalog.Snapshot) bool { return word == string(s.ID) || word == s.Name })
 	if i < 0 {
-		return snapshot.Snapshot{}, &snapshot.NotFoundError{Word: word}
+		return catalog.Snapshot{}, &catalog.NotFoundError{Word: word}
 	}
 	return f.list[i], nil
 }
 
-func (f *fakeEngine) Remove(ctx context.Context, words []string, o snapshot.RemoveOptions, _ snapshot.Progress) []snapshot.Removal {
+func (f *fakeEngine) Remove(ctx context.Context, words []string, o removal.Options, _ plan.Progress) []removal.Removal {
 	f.calls++
-	results := make([]snapshot.Removal, len(words))
+	results := make([]removal.Removal, len(words))
 	for i, word := range words {
 		s, err := f.Resolve(ctx, word)
 		if err == nil && s.Pinned && !o.Force {
-			err = &snapshot.PinnedError{ID: s.ID}
+			err = &catalog.PinnedError{ID: s.ID}
 		}
 		if err == nil {
 			f.removed = append(f.removed, string(s.ID))
 		}
-		results[i] = snapshot.Removal{Word: word, Snapshot: s, Err: err}
+		results[i] = removal.Removal{Word: word, Snapshot: s, Err: err}
 	}
 	return results
 }
 
-func (f *fakeEngine) Containers(context.Context) ([]snapshot.Candidate, error) {
+func (f *fakeEngine) Containers(context.Context) ([]catalog.Candidate, error) {
 	if f.containers != nil {
-		return convert(f.containers, func(name string) snapshot.Candidate { return snapshot.Candidate{Word: name} }), f.err
+		return convert(f.containers, func(name string) catalog.Candidate { return catalog.Candidate{Word: name} }), f.err
 	}
-	return []snapshot.Candidate{{Word: "web", About: "nginx, running"}, {Word: "db", About: "postgres, \x1b[1mrunning"}}, f.err
+	return []catalog.Candidate{{Word: "web", About: "nginx, running"}, {Word: "db", About: "postgres, \x1b[1mrunning"}}, f.err
 }
 
-func (f *fakeEngine) VolumeNames(_ context.Context, mountedBy string) ([]snapshot.Candidate, error) {
-	return []snapshot.Candidate{{Word: "data-of-" + mountedBy}}, f.err
+func (f *fakeEngine) VolumeNames(_ context.Context, mountedBy string) ([]catalog.Candidate, error) {
+	return []catalog.Candidate{{Word: "data-of-" + mountedBy}}, f.err
 }
 
-func (f *fakeEngine) Stores(context.Context) ([]snapshot.Candidate, error) {
-	return []snapshot.Candidate{{Word: "cua-snapshots"}}, f.err
+func (f *fakeEngine) Stores(context.Context) ([]catalog.Candidate, error) {
+	return []catalog.Candidate{{Word: "cua-snapshots"}}, f.err
 }
 
-func (f *fakeEngine) NetworkNames(context.Context) ([]snapshot.Candidate, error) {
-	return []snapshot.Candidate{{Word: "front", About: "bridge"}}, f.err
+func (f *fakeEngine) NetworkNames(context.Context) ([]catalog.Candidate, error) {
+	return []catalog.Candidate{{Word: "front", About: "bridge"}}, f.err
 }
 
-func (f *fakeEngine) References(_ context.Context, prefix string) ([]snapshot.Candidate, error) {
-	refs := []snapshot.Candidate{{Word: "web:before"}, {Word: "web:latest"}, {Word: string(firstID)}}
-	return slices.DeleteFunc(refs, func(ref snapshot.Candidate) bool { return !strings.HasPrefix(ref.Word, prefix) }), f.err
+func (f *fakeEngine) References(_ context.Context, prefix string) ([]catalog.Candidate, error) {
+	refs := []catalog.Candidate{{Word: "web:before"}, {Word: "web:latest"}, {Word: string(firstID)}}
+	return slices.DeleteFunc(refs, func(ref catalog.Candidate) bool { return !strings.HasPrefix(ref.Word, prefix) }), f.err
 }
 
-func (f *fakeEngine) Sweep(context.Context, snapshot.Progress) { f.swept = f.stdout() }
+func (f *fakeEngine) Sweep(context.Context, plan.Progress) { f.swept = f.stdout() }
 
-func (f *fakeEngine) Services(_ context.Context, name string) ([]snapshot.Service, error) {
-	return slices.DeleteFunc(slices.Clone(f.services), func(s snapshot.Service) bool { return name != "" && s.Name != name }), f.err
+func (f *fakeEngine) Services(_ context.Context, name string) ([]catalog.Service, error) {
+	return slices.DeleteFunc(slices.Clone(f.services), func(s catalog.Service) bool { return name != "" && s.Name != name }), f.err
 }
 
 // fakeClock stands still until it is advanced. Timers fire while it is.
@@ -262,8 +267,8 @@ const (
 )
 
 // firstSnapshot has a value for everything.
-func firstSnapshot() snapshot.Snapshot {
-	return snapshot.Snapshot{
+func firstSnapshot() catalog.Snapshot {
+	return catalog.Snapshot{
 		Record: labels.Record{
 			ID: firstID, Name: "before", Description: "before the upgrade of everything to version 2.0, which is large",
 			Created: time.Date(2026, 3, 14, 9, 26, 53, 589793238, time.UTC),
@@ -295,8 +300,8 @@ func firstSnapshot() snapshot.Snapshot {
 }
 
 // secondSnapshot has only what every snapshot has.
-func secondSnapshot() snapshot.Snapshot {
-	return snapshot.Snapshot{
+func secondSnapshot() catalog.Snapshot {
+	return catalog.Snapshot{
 		Record: labels.Record{
 			ID: secondID, Created: time.Date(2026, 3, 14, 11, 30, 0, 0, time.UTC), Trigger: labels.TriggerManual,
 			Container: labels.Container{ID: strings.Repeat("d", 64), Name: "db", State: labels.StateExited, Image: "postgres"},

@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -46,7 +46,7 @@ func runFiles(ctx context.Context, d deps, o inspectOptions, args []string) erro
 	return nil
 }
 
-func listFiles(ctx context.Context, d deps, eng engine, how printer, s snapshot.Snapshot, m labels.Mount) error {
+func listFiles(ctx context.Context, d deps, eng engine, how printer, s catalog.Snapshot, m labels.Mount) error {
 	if !how.formats() {
 		if err := writeLine(d.out, fmt.Sprintf("%s (%s)", m.Name, m.Destination)); err != nil {
 			return err

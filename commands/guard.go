@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // guardName is the hidden command that puts right what a killed client leaves.
@@ -30,8 +30,8 @@ const socketVariable = "DOCKER_CLI_PLUGIN_SOCKET"
 // session of its own. The guard puts everything right if its input ends before this
 // process has told it that all is done. So it covers what this process cannot: being
 // killed. global are docker's own options, with which the guard reaches the same engine.
-func newGuard(global []string) snapshot.Guard {
-	return func(ctx context.Context, w snapshot.Watched) (release func(), err error) {
+func newGuard(global []string) dockerop.Guard {
+	return func(ctx context.Context, w dockerop.Watched) (release func(), err error) {
 		program, err := os.Executable()
 		if err != nil {
 			return nil, fmt.Errorf("find this program: %w", err)
@@ -55,7 +55,7 @@ func newGuard(global []string) snapshot.Guard {
 	}
 }
 
-func guardArgs(w snapshot.Watched) []string {
+func guardArgs(w dockerop.Watched) []string {
 	if w.Replaced == "" {
 		return w.Frozen
 	}

@@ -9,7 +9,8 @@ import (
 
 	"gotest.tools/v3/assert"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // guardedEngine records what a guard has it do.
@@ -30,7 +31,7 @@ func (e *guardedEngine) Thaw(_ context.Context, containers []string) error {
 	return nil
 }
 
-func (e *guardedEngine) Settle(_ context.Context, container string, _ snapshot.Progress) error {
+func (e *guardedEngine) Settle(_ context.Context, container string, _ plan.Progress) error {
 	if e.away--; e.away >= 0 {
 		return errAway
 	}
@@ -106,7 +107,7 @@ func TestGuardGoesOnUntilItIsDone(t *testing.T) {
 
 func TestGuardIsToldWhatToWatch(t *testing.T) {
 	root := newRoot(newFixture().deps())
-	for _, w := range []snapshot.Watched{{Frozen: []string{"a", "b"}}, {Replaced: "web"}} {
+	for _, w := range []dockerop.Watched{{Frozen: []string{"a", "b"}}, {Replaced: "web"}} {
 		args := guardArgs(w)
 		cmd, rest, err := root.Find(append([]string{guardName}, args...))
 		assert.NilError(t, err)

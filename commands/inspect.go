@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 type inspectOptions struct {
@@ -98,8 +98,8 @@ func inspectOne(ctx context.Context, d deps, eng engine, inspector inspect.Inspe
 }
 
 // resolve finds the snapshot that a word means.
-func (d deps) resolve(ctx context.Context, eng engine, word string) (snapshot.Snapshot, error) {
-	return withSnapshot(ctx, d, eng, word, func(word string) (snapshot.Snapshot, error) { return eng.Resolve(ctx, word) })
+func (d deps) resolve(ctx context.Context, eng engine, word string) (catalog.Snapshot, error) {
+	return withSnapshot(ctx, d, eng, word, func(word string) (catalog.Snapshot, error) { return eng.Resolve(ctx, word) })
 }
 
 // details is a snapshot as inspect shows it. The configuration is decoded no
@@ -150,7 +150,7 @@ type attachmentDetails struct {
 	MediaType string   `json:"media_type"`
 }
 
-func newDetails(s snapshot.Snapshot) details {
+func newDetails(s catalog.Snapshot) details {
 	return details{
 		summary:          newSummary(s),
 		Refs:             newWords(s.Refs),

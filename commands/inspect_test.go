@@ -8,12 +8,12 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 	"gotest.tools/v3/golden"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 func TestInspectPrintsWhatThereIsAndFailsForTheRest(t *testing.T) {
 	f := newFixture()
-	f.engine.list = []snapshot.Snapshot{firstSnapshot(), secondSnapshot()}
+	f.engine.list = []catalog.Snapshot{firstSnapshot(), secondSnapshot()}
 	assert.Equal(t, f.run(t, "inspect", "before", "gone", string(secondID)), 1)
 	golden.Assert(t, f.stdout.String(), "inspect.golden")
 	assert.Equal(t, f.stderr.String(), "no such snapshot: gone\n'docker snapshot ls' lists the snapshots there are\n")
@@ -35,7 +35,7 @@ func TestInspectByTemplate(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFixture()
-			f.engine.list = []snapshot.Snapshot{firstSnapshot()}
+			f.engine.list = []catalog.Snapshot{firstSnapshot()}
 			assert.Equal(t, f.run(t, "inspect", "--format", tc.format, "before"), 0, f.stderr.String())
 			if tc.format == "json" {
 				assert.Assert(t, json.Valid(f.stdout.Bytes()))

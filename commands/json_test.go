@@ -17,7 +17,12 @@ import (
 	"gotest.tools/v3/golden"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -172,26 +177,26 @@ func TestEveryFieldHasAHeader(t *testing.T) {
 // printingEngine answers what fakeEngine does not.
 type printingEngine struct {
 	fakeEngine
-	replaced snapshot.Replaced
+	replaced replace.Result
 }
 
-func (e *printingEngine) Replace(context.Context, snapshot.ReplaceOptions, snapshot.Progress) (snapshot.Replaced, error) {
+func (e *printingEngine) Replace(context.Context, replace.Options, plan.Progress) (replace.Result, error) {
 	return e.replaced, nil
 }
 
-func (e *printingEngine) Recover(context.Context, string, snapshot.Progress) ([]snapshot.Recovery, error) {
-	return []snapshot.Recovery{{Container: "web", Text: "put back as it was before the restore of " + string(firstID)}}, nil
+func (e *printingEngine) Recover(context.Context, string, plan.Progress) ([]replace.Recovery, error) {
+	return []replace.Recovery{{Container: "web", Text: "put back as it was before the restore of " + string(firstID)}}, nil
 }
 
-func (e *printingEngine) FindPurgeable(context.Context, snapshot.Progress) ([]snapshot.Purgeable, []string, error) {
-	return []snapshot.Purgeable{{Kind: snapshot.PurgeStore, Name: "cua-snapshots"}}, nil, nil
+func (e *printingEngine) FindPurgeable(context.Context, plan.Progress) ([]removal.Purgeable, []string, error) {
+	return []removal.Purgeable{{Kind: removal.PurgeStore, Name: "cua-snapshots"}}, nil, nil
 }
 
-func (e *printingEngine) Purge(_ context.Context, all []snapshot.Purgeable, _ snapshot.Progress) ([]snapshot.Purgeable, error) {
+func (e *printingEngine) Purge(_ context.Context, all []removal.Purgeable, _ plan.Progress) ([]removal.Purgeable, error) {
 	return all, nil
 }
 
-func (e *printingEngine) Entries(_ context.Context, _ snapshot.Snapshot, _ labels.Mount, visit func(volumebackup.Entry)) error {
+func (e *printingEngine) Entries(_ context.Context, _ catalog.Snapshot, _ labels.Mount, visit func(volumebackup.Entry)) error {
 	visit(volumebackup.Entry{
 		Path: "bin/link", Kind: "l", Mode: 0o777, UID: 1000, GID: 1000,
 		Modified: noon.Add(-time.Hour), Target: "/bin/busybox", Xattrs: []string{"user.origin"},
@@ -199,17 +204,17 @@ func (e *printingEngine) Entries(_ context.Context, _ snapshot.Snapshot, _ label
 	return nil
 }
 
-func somethingReplaced() snapshot.Replaced {
+func somethingReplaced() replace.Result {
 	restored, safety := restoredCopy(), secondSnapshot()
 	safety.Container = restored.Snapshot.Container
 	restored.Name = "web"
-	return snapshot.Replaced{
+	return replace.Result{
 		Restored: restored, Safety: &safety,
-		Volumes: []snapshot.VolumeChange{
-			{Volume: "data", Created: snapshot.Count{Entries: 2, Bytes: 4096}, Changed: snapshot.Count{Entries: 1, Bytes: 100}},
+		Volumes: []replace.VolumeChange{
+			{Volume: "data", Created: replace.Count{Entries: 2, Bytes: 4096}, Changed: replace.Count{Entries: 1, Bytes: 100}},
 			{Volume: "cache", Kept: "its content is not in the snapshot"},
 		},
-		Config: []snapshot.ConfigChange{{What: snapshot.ConfigImage, Verb: "change", Now: "nginx:1.30", Then: "nginx:1.29"}},
+		Config: []runconfig.ConfigChange{{What: runconfig.ConfigImage, Verb: "change", Now: "nginx:1.30", Then: "nginx:1.29"}},
 	}
 }
 
@@ -238,12 +243,12 @@ func TestWhatIsPrintedAsJSON(t *testing.T) {
 				Config:     json.RawMessage(`{"Env":["A=1"],"Image":"nginx:1.29"}`),
 				HostConfig: json.RawMessage(`{"Memory":67108864}`),
 			}
-			eng.list = []snapshot.Snapshot{shown}
-			eng.created = snapshot.Created{Snapshot: shown, Frozen: 120 * time.Millisecond}
+			eng.list = []catalog.Snapshot{shown}
+			eng.created = capture.Created{Snapshot: shown, Frozen: 120 * time.Millisecond}
 			f.evil = eng
 			out := &f.stdout
 			if heading == "--progress json" {
-				eng.events = []snapshot.Event{{Level: snapshot.LevelWarning, Phase: "volumes", Text: "/data/socket is lost"}}
+				eng.events = []plan.Event{{Level: plan.LevelWarning, Phase: "volumes", Text: "/data/socket is lost"}}
 				out = &f.stderr
 			}
 			f.run(t, strings.Fields(args)...)

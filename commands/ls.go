@@ -12,18 +12,19 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 type listOptions struct {
-	engine  snapshot.ListOptions
+	engine  catalog.ListOptions
 	filters []string
 	quiet   bool
 	format  string
 	noTrunc bool
 }
 
-var sortOrders = choicesOf(snapshot.SortCreated, snapshot.SortSize, snapshot.SortName)
+var sortOrders = choicesOf(catalog.SortCreated, catalog.SortSize, catalog.SortName)
 
 func newListCommand(d deps) *cobra.Command {
 	var o listOptions
@@ -84,7 +85,7 @@ func (o *listOptions) parse(d deps) (err error) {
 	if o.engine.Last < 0 {
 		return errors.New("invalid --last: it is negative")
 	}
-	o.engine.Filter, err = snapshot.ParseFilter(o.filters, d.clock.now())
+	o.engine.Filter, err = catalog.ParseFilter(o.filters, d.clock.now())
 	return err
 }
 
@@ -102,8 +103,8 @@ func runList(ctx context.Context, d deps, o listOptions, args []string) error {
 			return err
 		}
 	}
-	list, err := call(d, defaultVolumes(), progressOptions{}, func(eng engine, p snapshot.Progress) ([]snapshot.Snapshot, error) {
-		return withService(ctx, d, eng, o.engine.Container, func(container string) ([]snapshot.Snapshot, error) {
+	list, err := call(d, defaultVolumes(), progressOptions{}, func(eng engine, p plan.Progress) ([]catalog.Snapshot, error) {
+		return withService(ctx, d, eng, o.engine.Container, func(container string) ([]catalog.Snapshot, error) {
 			o.engine.Container = container
 			return eng.List(ctx, o.engine, p)
 		})
@@ -124,7 +125,7 @@ func runList(ctx context.Context, d deps, o listOptions, args []string) error {
 
 // write writes the list. The table without a template leaves out columns for which there
 // is no room.
-func (o *listOptions) write(text *bytes.Buffer, list []snapshot.Snapshot, d deps, format formatter.Format) error {
+func (o *listOptions) write(text *bytes.Buffer, list []catalog.Snapshot, d deps, format formatter.Format) error {
 	if format == formatter.TableFormatKey {
 		width := 0
 		if !o.noTrunc {

@@ -12,7 +12,7 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 	"gotest.tools/v3/golden"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 func TestListOutput(t *testing.T) {
@@ -30,7 +30,7 @@ func TestListOutput(t *testing.T) {
 	} {
 		t.Run(tc.golden, func(t *testing.T) {
 			f := newFixture()
-			f.engine.list = []snapshot.Snapshot{secondSnapshot(), firstSnapshot()}
+			f.engine.list = []catalog.Snapshot{secondSnapshot(), firstSnapshot()}
 			assert.Equal(t, f.run(t, append([]string{"ls"}, tc.args...)...), 0, f.stderr.String())
 			golden.Assert(t, f.stdout.String(), tc.golden)
 			assert.Equal(t, f.stderr.String(), "")
@@ -40,7 +40,7 @@ func TestListOutput(t *testing.T) {
 
 // A narrow terminal does without columns, in a fixed order, and never without the IDs.
 func TestTheTableFitsTheTerminal(t *testing.T) {
-	list := []snapshot.Snapshot{secondSnapshot(), firstSnapshot()}
+	list := []catalog.Snapshot{secondSnapshot(), firstSnapshot()}
 	var all bytes.Buffer
 	assert.NilError(t, writeTable(&all, list, noon, 0, true))
 	headersAt := func(width int) string {
@@ -68,7 +68,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 
 func TestWhatNoSnapshotHasIsNoColumn(t *testing.T) {
 	f := newFixture()
-	f.engine.list = []snapshot.Snapshot{secondSnapshot()}
+	f.engine.list = []catalog.Snapshot{secondSnapshot()}
 	assert.Equal(t, f.run(t, "ls"), 0)
 	assert.Assert(t, is.Regexp(`^SNAPSHOT ID +NAME +CONTAINER +TRIGGER +CREATED +SIZE +VOLUMES\n`, f.stdout.String()))
 }
@@ -80,7 +80,7 @@ func TestExpiresIn(t *testing.T) {
 		f := newFixture()
 		s := secondSnapshot()
 		s.Expires = expires
-		f.engine.list = []snapshot.Snapshot{s}
+		f.engine.list = []catalog.Snapshot{s}
 		assert.Equal(t, f.run(t, "ls", "--format", "{{.ExpiresIn}}"), 0)
 		assert.Equal(t, f.stdout.String(), want+"\n")
 	}
@@ -91,7 +91,7 @@ func TestListMarksWhatIsGone(t *testing.T) {
 	f := newFixture()
 	gone := firstSnapshot()
 	gone.Gone = true
-	f.engine.list = []snapshot.Snapshot{gone}
+	f.engine.list = []catalog.Snapshot{gone}
 	assert.Equal(t, f.run(t, "ls", "--format", "{{.VolumeCount}}"), 0)
 	assert.Assert(t, is.Regexp(`^\d+( of \d+)?, gone\n$`, f.stdout.String()))
 }
@@ -107,7 +107,7 @@ func TestListOptions(t *testing.T) {
 	assert.Equal(t, f.run(t, "list", "web", "--search", "up", "--sort", "size", "-r", "-n", "3"), 0)
 	assert.Equal(t, f.engine.listed.Container, "web")
 	assert.Equal(t, f.engine.listed.Search, "up")
-	assert.Equal(t, f.engine.listed.Sort, snapshot.SortSize)
+	assert.Equal(t, f.engine.listed.Sort, catalog.SortSize)
 	assert.Equal(t, f.engine.listed.Reverse, true)
 	assert.Equal(t, f.engine.listed.Last, 3)
 }
@@ -137,7 +137,7 @@ func TestListRefusesWithoutAskingTheEngine(t *testing.T) {
 
 func TestAFieldThatDoesNotExist(t *testing.T) {
 	f := newFixture()
-	f.engine.list = []snapshot.Snapshot{firstSnapshot()}
+	f.engine.list = []catalog.Snapshot{firstSnapshot()}
 	assert.Equal(t, f.run(t, "ls", "--format", "{{.Colour}}"), 1)
 	assert.Assert(t, is.Contains(f.stderr.String(), "Colour"))
 	assert.Equal(t, f.stdout.String(), "")
@@ -160,7 +160,7 @@ func TestListFormatComesFromFlagEnvironmentOrConfig(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFixture()
-			f.engine.list = []snapshot.Snapshot{firstSnapshot()}
+			f.engine.list = []catalog.Snapshot{firstSnapshot()}
 			f.environment = map[string]string{"DOCKER_SNAPSHOT_FORMAT": tc.environment}
 			f.config = map[string]string{"format": tc.config}
 			assert.Equal(t, f.run(t, append([]string{"ls"}, tc.args...)...), tc.status)

@@ -10,7 +10,8 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 // parseMeta reads key=value.
@@ -48,7 +49,7 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 		when, err = time.ParseInLocation(time.DateOnly, text, now.Location())
 	}
 	if err != nil {
-		duration, notDuration := snapshot.ParseDuration(text)
+		duration, notDuration := catalog.ParseDuration(text)
 		if notDuration != nil {
 			return time.Time{}, errors.New("it is neither a duration (36h, 2w) nor a time (RFC 3339, or a date)")
 		}
@@ -63,14 +64,14 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 // pauses are the values of --pause. For years docker commit has had it as a switch,
 // of which --pause=true and --pause=false are left. There is no bare --pause: it would
 // not know whether the next word is its value.
-var pauses = map[string]snapshot.Pause{
-	"all": snapshot.PauseAll, "target": snapshot.PauseTarget, "none": snapshot.PauseNone,
-	"true": snapshot.PauseAll, "false": snapshot.PauseNone,
+var pauses = map[string]capture.Pause{
+	"all": capture.PauseAll, "target": capture.PauseTarget, "none": capture.PauseNone,
+	"true": capture.PauseAll, "false": capture.PauseNone,
 }
 
-var pauseChoices = choicesOf(snapshot.PauseAll, snapshot.PauseTarget, snapshot.PauseNone)
+var pauseChoices = choicesOf(capture.PauseAll, capture.PauseTarget, capture.PauseNone)
 
-func parsePause(word string) (snapshot.Pause, error) {
+func parsePause(word string) (capture.Pause, error) {
 	if pause, known := pauses[word]; known {
 		return pause, nil
 	}

@@ -6,19 +6,19 @@ import (
 
 	"github.com/docker/go-units"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // phase is a part of an operation, as far as it has come.
 type phase struct {
 	started time.Time
-	event   snapshot.Event // the last one
+	event   plan.Event // the last one
 
 	counted time.Time // when the first bytes were counted
 	base    int64     // how many they were
 }
 
-func (p *phase) update(e snapshot.Event, now time.Time) {
+func (p *phase) update(e plan.Event, now time.Time) {
 	p.event = e
 	if p.counted.IsZero() && e.Current > 0 {
 		p.counted, p.base = now, e.Current

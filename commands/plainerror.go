@@ -5,7 +5,7 @@ import (
 	"errors"
 	"regexp"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 // interruption is the text of the error of a command that a signal ended. It leaves out
@@ -25,7 +25,7 @@ func withoutCancelled(err error) error {
 	}
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		switch inner := inner.(type) { //nolint:errorlint // this walks the chain link by link
-		case *snapshot.UndoError, *snapshot.NotStartedError:
+		case *replace.UndoError, *replace.NotStartedError:
 			return err
 		case interface{ Unwrap() []error }:
 			var rest []error

@@ -10,7 +10,7 @@ import (
 
 	"gotest.tools/v3/assert"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 func TestAnInterruptionSaysWhatWasPutBack(t *testing.T) {
@@ -28,7 +28,7 @@ func TestAnInterruptionSaysWhatWasPutBack(t *testing.T) {
 		"rolled back":     {errors.Join(cancelled, undone), "interrupted: " + undone.Error()},
 		"not rolled back": {errors.Join(cancelled, fmt.Errorf("remove volume data-1: %w", io.ErrUnexpectedEOF)), "interrupted: remove volume data-1: unexpected EOF"},
 		"stuck": {
-			errors.Join(cancelled, &snapshot.UndoError{Container: "web", State: "Nothing was deleted.", Err: cancelled}),
+			errors.Join(cancelled, &replace.UndoError{Container: "web", State: "Nothing was deleted.", Err: cancelled}),
 			"interrupted: container web could not be put back: start worker: start: the request to the engine was cancelled\nNothing was deleted.",
 		},
 		"another error": {errors.New("it broke"), "interrupted: it broke"},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // The ways to show progress. All of them write to stderr, and all show warnings;
@@ -54,7 +54,7 @@ func (o *progressOptions) addFlags(flags *pflag.FlagSet) {
 }
 
 // call dials the engine and calls f with it. Progress is shown until f returns.
-func call[T any](d deps, volumes volumeOptions, o progressOptions, f func(engine, snapshot.Progress) (T, error)) (T, error) {
+func call[T any](d deps, volumes volumeOptions, o progressOptions, f func(engine, plan.Progress) (T, error)) (T, error) {
 	var none T
 	show, err := d.progress(o)
 	if err != nil {
@@ -70,7 +70,7 @@ func call[T any](d deps, volumes volumeOptions, o progressOptions, f func(engine
 
 // display shows events until it is closed. It may be used by several goroutines.
 type display interface {
-	show(e snapshot.Event)
+	show(e plan.Event)
 	close()
 }
 
@@ -103,8 +103,8 @@ func (d deps) progress(o progressOptions) (display, error) {
 // warnings shows warnings only.
 type warnings struct{ out io.Writer }
 
-func (w warnings) show(e snapshot.Event) {
-	if e.Level == snapshot.LevelWarning {
+func (w warnings) show(e plan.Event) {
+	if e.Level == plan.LevelWarning {
 		_, _ = fmt.Fprintln(w.out, "WARNING: "+indented(plain(e.Text)))
 	}
 }
@@ -119,11 +119,11 @@ type jsonDisplay struct {
 	quiet bool // warnings only
 }
 
-func (j *jsonDisplay) show(e snapshot.Event) {
-	if j.quiet && e.Level != snapshot.LevelWarning {
+func (j *jsonDisplay) show(e plan.Event) {
+	if j.quiet && e.Level != plan.LevelWarning {
 		return
 	}
-	level := map[snapshot.Level]string{snapshot.LevelStatus: "status", snapshot.LevelNote: "note", snapshot.LevelWarning: "warning"}[e.Level]
+	level := map[plan.Level]string{plan.LevelStatus: "status", plan.LevelNote: "note", plan.LevelWarning: "warning"}[e.Level]
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	encoder := json.NewEncoder(j.out)
@@ -163,19 +163,19 @@ type line interface {
 	clear()
 }
 
-func (l *liveDisplay) show(e snapshot.Event) {
+func (l *liveDisplay) show(e plan.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch e.Level {
-	case snapshot.LevelWarning:
+	case plan.LevelWarning:
 		l.line.clear()
 		warnings{l.out}.show(e)
 		return
-	case snapshot.LevelNote:
+	case plan.LevelNote:
 		l.line.clear()
 		_, _ = fmt.Fprintln(l.out, indented(e.Text))
 		return
-	case snapshot.LevelStatus:
+	case plan.LevelStatus:
 	}
 	if e.Phase == l.phase.event.Phase && l.stop != nil {
 		l.phase.update(e, l.clock.now())

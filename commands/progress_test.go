@@ -11,14 +11,14 @@ import (
 	"github.com/docker/cli/cli/streams"
 	"gotest.tools/v3/assert"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // play shows a story: events, and seconds that pass between them.
 func play(d display, c *fakeClock, story ...any) {
 	for _, part := range story {
 		switch part := part.(type) {
-		case snapshot.Event:
+		case plan.Event:
 			d.show(part)
 		case time.Duration:
 			c.advance(part)
@@ -27,18 +27,18 @@ func play(d display, c *fakeClock, story ...any) {
 	d.close()
 }
 
-func status(phase string) snapshot.Event { return snapshot.Event{Phase: phase, Text: "doing " + phase} }
+func status(phase string) plan.Event { return plan.Event{Phase: phase, Text: "doing " + phase} }
 
-func bytesDone(current, total, files int64) snapshot.Event {
-	return snapshot.Event{Phase: "volumes", Text: "reading volumes", Current: current, Total: total, Files: files}
+func bytesDone(current, total, files int64) plan.Event {
+	return plan.Event{Phase: "volumes", Text: "reading volumes", Current: current, Total: total, Files: files}
 }
 
-func warning(text string) snapshot.Event {
-	return snapshot.Event{Level: snapshot.LevelWarning, Phase: "volumes", Text: text}
+func warning(text string) plan.Event {
+	return plan.Event{Level: plan.LevelWarning, Phase: "volumes", Text: text}
 }
 
-func note(text string) snapshot.Event {
-	return snapshot.Event{Level: snapshot.LevelNote, Phase: "inspect", Text: text}
+func note(text string) plan.Event {
+	return plan.Event{Level: plan.LevelNote, Phase: "inspect", Text: text}
 }
 
 func TestPlainProgress(t *testing.T) {

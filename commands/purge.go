@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 )
 
 // purgeResult is what recover --purge prints of each thing that it has removed.
@@ -21,7 +22,7 @@ type purgeResult struct {
 
 // purgePlan is what a purge would remove, and what it would keep.
 type purgePlan struct {
-	all  []snapshot.Purgeable
+	all  []removal.Purgeable
 	kept []string // stores that users have made
 }
 
@@ -31,28 +32,28 @@ func runPurge(ctx context.Context, d deps, o recoverOptions) error {
 	if !o.force && !d.in.IsTerminal() {
 		return errors.New("--purge asks for confirmation; without a terminal, add --force")
 	}
-	plan, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (plan purgePlan, err error) {
-		plan.all, plan.kept, err = eng.FindPurgeable(ctx, p)
-		return plan, err
+	found, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (found purgePlan, err error) {
+		found.all, found.kept, err = eng.FindPurgeable(ctx, p)
+		return found, err
 	})
 	if err != nil {
 		return err
 	}
-	if len(plan.kept) > 0 {
-		if err := writeLine(d.err, "These stores were made by somebody else. They stay, with their content: "+strings.Join(plan.kept, ", ")); err != nil {
+	if len(found.kept) > 0 {
+		if err := writeLine(d.err, "These stores were made by somebody else. They stay, with their content: "+strings.Join(found.kept, ", ")); err != nil {
 			return err
 		}
 	}
-	if len(plan.all) == 0 {
+	if len(found.all) == 0 {
 		return writeLine(d.err, "There is nothing to remove.")
 	}
 	if !o.force {
-		if err := d.confirm(ctx, describePurge(plan.all)); err != nil {
+		if err := d.confirm(ctx, describePurge(found.all)); err != nil {
 			return err
 		}
 	}
-	removed, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) ([]snapshot.Purgeable, error) {
-		return eng.Purge(ctx, plan.all, p)
+	removed, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) ([]removal.Purgeable, error) {
+		return eng.Purge(ctx, found.all, p)
 	})
 	for _, one := range removed {
 		r := purgeResult{Status: statusRemoved, Timestamp: rfc3339(d.clock.now()), Kind: string(one.Kind), Object: one.Name, Size: byteSize(one.Size)}
@@ -64,23 +65,23 @@ func runPurge(ctx context.Context, d deps, o recoverOptions) error {
 }
 
 // purgeWords are the words that people have for each kind.
-var purgeWords = map[snapshot.PurgeKind]struct{ one, many string }{
-	snapshot.PurgeSnapshot:    {"snapshot", "snapshots"},
-	snapshot.PurgeTag:         {"tag", "tags of images that were snapshots"},
-	snapshot.PurgeWorker:      {"worker", "containers of workers"},
-	snapshot.PurgeStore:       {"store", "stores"},
-	snapshot.PurgeKey:         {"key", "keys"},
-	snapshot.PurgeWorkerImage: {"worker image", "worker images"},
+var purgeWords = map[removal.PurgeKind]struct{ one, many string }{
+	removal.PurgeSnapshot:    {"snapshot", "snapshots"},
+	removal.PurgeTag:         {"tag", "tags of images that were snapshots"},
+	removal.PurgeWorker:      {"worker", "containers of workers"},
+	removal.PurgeStore:       {"store", "stores"},
+	removal.PurgeKey:         {"key", "keys"},
+	removal.PurgeWorkerImage: {"worker image", "worker images"},
 }
 
 // describePurge says what will be removed, and how much space it takes.
-func describePurge(all []snapshot.Purgeable) string {
-	names, total := map[snapshot.PurgeKind][]string{}, int64(0)
+func describePurge(all []removal.Purgeable) string {
+	names, total := map[removal.PurgeKind][]string{}, int64(0)
 	var containers, pinned []string
 	for _, one := range all {
 		names[one.Kind] = append(names[one.Kind], one.Name)
 		total += one.Size
-		if one.Kind == snapshot.PurgeSnapshot {
+		if one.Kind == removal.PurgeSnapshot {
 			containers = append(containers, one.Container)
 		}
 		if one.Pinned {
@@ -90,28 +91,28 @@ func describePurge(all []snapshot.Purgeable) string {
 	slices.Sort(containers)
 	containers = slices.Compact(containers)
 	lines := []string{"WARNING! This removes from this engine, for good:"}
-	if n := len(names[snapshot.PurgeSnapshot]); n > 0 {
+	if n := len(names[removal.PurgeSnapshot]); n > 0 {
 		line := plural(int64(n), "snapshot", "snapshots") + " of " + plural(int64(len(containers)), "container", "containers")
 		if len(pinned) > 0 {
 			line += fmt.Sprintf(", %d of them pinned: %s", len(pinned), strings.Join(pinned, ", "))
 		}
 		lines = append(lines, "  - "+line)
 	}
-	for _, kind := range []snapshot.PurgeKind{snapshot.PurgeTag, snapshot.PurgeStore, snapshot.PurgeWorker, snapshot.PurgeWorkerImage} {
+	for _, kind := range []removal.PurgeKind{removal.PurgeTag, removal.PurgeStore, removal.PurgeWorker, removal.PurgeWorkerImage} {
 		if n := len(names[kind]); n > 0 {
 			words := purgeWords[kind]
-			if kind == snapshot.PurgeStore {
+			if kind == removal.PurgeStore {
 				words.one, words.many = "store, with the content of all volumes in it", "stores, with the content of all volumes in them"
 			}
 			shown := ""
-			if kind != snapshot.PurgeWorkerImage {
+			if kind != removal.PurgeWorkerImage {
 				shown = ": " + strings.Join(names[kind], ", ")
 			}
 			lines = append(lines, "  - "+plural(int64(n), words.one, words.many)+shown)
 		}
 	}
-	if len(names[snapshot.PurgeKey]) > 0 {
-		lines = append(lines, "  - the engine's key, by which its own snapshots are known: "+names[snapshot.PurgeKey][0])
+	if len(names[removal.PurgeKey]) > 0 {
+		lines = append(lines, "  - the engine's key, by which its own snapshots are known: "+names[removal.PurgeKey][0])
 	}
 	return strings.Join(append(lines,
 		fmt.Sprintf("This is %s in all. Containers and their volumes stay, restored ones too.", size(total))), "\n")

@@ -7,7 +7,8 @@ import (
 	"github.com/docker/cli/cli"
 	"github.com/spf13/cobra"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 type recoverOptions struct {
@@ -73,7 +74,7 @@ func runRecover(ctx context.Context, d deps, o recoverOptions, args []string) er
 	if len(args) > 0 {
 		name = args[0]
 	}
-	done, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) ([]snapshot.Recovery, error) {
+	done, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) ([]replace.Recovery, error) {
 		done, err := eng.Recover(ctx, name, p)
 		if err != nil || len(done) > 0 || name == "" {
 			return done, err

@@ -11,7 +11,9 @@ import (
 	"github.com/docker/go-units"
 	"github.com/spf13/pflag"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // addReplaceFlags adds the flags of a restore in place.
@@ -24,8 +26,8 @@ func (o *restoreOptions) addReplaceFlags(flags *pflag.FlagSet) {
 	flags.Var(opts.NewListOptsRef(&o.engine.ReadOnly, nil), "volume", "With --replace: restore this volume, too, although the container only reads it")
 	flags.Var(parsed(&o.engine.StopTimeout, "int", parseStopTimeout), "timeout", "With --replace: seconds until a container that does not stop is killed (default: the container's own)")
 	flags.BoolVar(&o.engine.Wait, "wait", true, "With --replace: wait until the container is healthy, has run for --settle, or has ended with 0; else put everything back")
-	flags.DurationVar(&o.engine.Settle, "settle", snapshot.DefaultSettle, "With --replace: how long a container without healthcheck has to run")
-	flags.DurationVar(&o.engine.HealthTimeout, "health-timeout", 0, "With --replace: how long it may take to become healthy (default: as long as its healthcheck needs, at least "+snapshot.DefaultHealthTimeout.String()+")")
+	flags.DurationVar(&o.engine.Settle, "settle", replace.DefaultSettle, "With --replace: how long a container without healthcheck has to run")
+	flags.DurationVar(&o.engine.HealthTimeout, "health-timeout", 0, "With --replace: how long it may take to become healthy (default: as long as its healthcheck needs, at least "+replace.DefaultHealthTimeout.String()+")")
 }
 
 // replaceOnly are the flags that mean nothing without --replace.
@@ -62,11 +64,11 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		o.engine.Snapshot = string(planned.Snapshot.ID) // another may be the latest by now
 	}
 	var warned warningList
-	replaced, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
+	replaced, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (replace.Result, error) {
 		if asked {
 			p = withoutNotes(p) // they were shown with the question
 		}
-		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (snapshot.Replaced, error) {
+		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (replace.Result, error) {
 			o.engine.Snapshot = word
 			return eng.Replace(ctx, o.engine, d.advised(warned.from(p)))
 		})
@@ -79,10 +81,10 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 
 // printReplaced writes the container's ID, and on stderr how to take it back; or
 // the plan of a dry run.
-func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced, warnings []string) error {
+func (o *restoreOptions) printReplaced(d deps, replaced replace.Result, warnings []string) error {
 	r := newRestored(d, replaced.Restored, warnings)
 	r.VolumeChanges = convert(replaced.Volumes, newVolumeChange)
-	r.ConfigChanges = convert(replaced.Config, func(c snapshot.ConfigChange) configChange { return configChange(c) })
+	r.ConfigChanges = convert(replaced.Config, func(c runconfig.ConfigChange) configChange { return configChange(c) })
 	if replaced.Safety != nil {
 		r.Safety = string(replaced.Safety.ID)
 		r.Undo = o.undoCommand(d, replaced)
@@ -111,7 +113,7 @@ func (o *restoreOptions) printReplaced(d deps, replaced snapshot.Replaced, warni
 	return nil
 }
 
-func newVolumeChange(v snapshot.VolumeChange) volumeChange {
+func newVolumeChange(v replace.VolumeChange) volumeChange {
 	return volumeChange{
 		Volume: v.Volume, Made: v.Made, Kept: v.Kept != "", Reason: v.Kept,
 		Added: newCount(v.Created), Changed: newCount(v.Changed), Deleted: newCount(v.Deleted),
@@ -120,7 +122,7 @@ func newVolumeChange(v snapshot.VolumeChange) volumeChange {
 
 // undoCommand is the command that takes the restore back: on the same engine, and with
 // the same power over other containers.
-func (o *restoreOptions) undoCommand(d deps, replaced snapshot.Replaced) string {
+func (o *restoreOptions) undoCommand(d deps, replaced replace.Result) string {
 	words := []string{"restore", "--replace"}
 	if !d.in.IsTerminal() {
 		words = append(words, "--force")
@@ -158,14 +160,14 @@ func shellWord(word string) string {
 }
 
 // describeChange is what --dry-run says of one volume.
-func describeChange(v snapshot.VolumeChange) string {
+func describeChange(v replace.VolumeChange) string {
 	if v.Kept != "" {
 		return fmt.Sprintf("volume %s: kept as it is (%s)", v.Volume, v.Kept)
 	}
 	parts := make([]string, 0, 3)
 	for _, part := range []struct {
 		verb string
-		snapshot.Count
+		replace.Count
 	}{{"create", v.Created}, {"change", v.Changed}, {"delete", v.Deleted}} {
 		parts = append(parts, fmt.Sprintf("%s %d (%s)", part.verb, part.Entries, units.HumanSize(float64(part.Bytes))))
 	}

@@ -8,23 +8,25 @@ import (
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 // replacingEngine answers Replace and Recover with what it is given.
 type replacingEngine struct {
 	engine
-	replaced snapshot.Replaced
-	options  snapshot.ReplaceOptions
+	replaced replace.Result
+	options  replace.Options
 	err      error
 }
 
-func (e *replacingEngine) Replace(_ context.Context, o snapshot.ReplaceOptions, _ snapshot.Progress) (snapshot.Replaced, error) {
+func (e *replacingEngine) Replace(_ context.Context, o replace.Options, _ plan.Progress) (replace.Result, error) {
 	e.options = o
 	return e.replaced, e.err
 }
 
-func (e *replacingEngine) Recover(context.Context, string, snapshot.Progress) ([]snapshot.Recovery, error) {
+func (e *replacingEngine) Recover(context.Context, string, plan.Progress) ([]replace.Recovery, error) {
 	return nil, e.err
 }
 
@@ -57,7 +59,7 @@ func TestUndoCommandIsTheOneToType(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			eng := &replacingEngine{replaced: snapshot.Replaced{Restored: snapshot.Restored{Name: tc.container, Snapshot: safety}, Safety: &safety}}
+			eng := &replacingEngine{replaced: replace.Result{Restored: build.Restored{Name: tc.container, Snapshot: safety}, Safety: &safety}}
 			f, err := runReplacing(t, eng, tc.global, append([]string{"restore", "--replace", "--force", "x"}, tc.args...)...)
 			assert.NilError(t, err)
 			assert.Equal(t, f.stderr.String(), "To take it back: "+tc.want+"\n")
@@ -78,9 +80,9 @@ func TestShellWord(t *testing.T) {
 // What cannot be put back is told with the state that everything is in, and with
 // the command that goes on with it.
 func TestAFailedUndoSaysHowToGoOn(t *testing.T) {
-	stuck := &snapshot.UndoError{
+	stuck := &replace.UndoError{
 		Container: "web", State: "Nothing was deleted. What there is now:\n  - it",
-		Err: &snapshot.ProblemsError{Problems: []snapshot.Problem{{Kind: snapshot.ProblemVolumeInUse, Text: "volume data is in use"}}},
+		Err: &plan.ProblemsError{Problems: []plan.Problem{{Kind: plan.ProblemVolumeInUse, Text: "volume data is in use"}}},
 	}
 	eng := &replacingEngine{err: errors.Join(errors.New("it broke"), stuck)}
 	state := "container web could not be put back: cannot restore:\n  - volume data is in use: stop it, or use --stop-others\n" + stuck.State + "\n"
@@ -90,7 +92,7 @@ func TestAFailedUndoSaysHowToGoOn(t *testing.T) {
 	eng.err = stuck
 	_, err = runReplacing(t, eng, []string{"--context", "far"}, "recover", "web")
 	assert.Error(t, err, state+hint)
-	eng.err = &snapshot.NotStartedError{Container: "web", Err: errors.New("container reader could not be started again")}
+	eng.err = &replace.NotStartedError{Container: "web", Err: errors.New("container reader could not be started again")}
 	_, err = runReplacing(t, eng, []string{"--context", "far"}, "recover", "web")
 	assert.Error(t, err, "container reader could not be started again\n"+hint)
 	eng.err = errors.New("it broke")

@@ -9,35 +9,36 @@ import (
 
 	"github.com/docker/go-units"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 // askToReplace finds out what a restore in place would do, tells the user, and asks. It
 // returns what it found out. Without a terminal it fails at once: nobody could answer.
-func (o *restoreOptions) askToReplace(ctx context.Context, d deps) (snapshot.Replaced, error) {
+func (o *restoreOptions) askToReplace(ctx context.Context, d deps) (replace.Result, error) {
 	if !d.in.IsTerminal() {
-		return snapshot.Replaced{}, errors.New("--replace asks for confirmation; without a terminal, add --force")
+		return replace.Result{}, errors.New("--replace asks for confirmation; without a terminal, add --force")
 	}
 	options := o.engine
 	options.DryRun = true
-	planned, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Replaced, error) {
-		return withSnapshot(ctx, d, eng, options.Snapshot, func(word string) (snapshot.Replaced, error) {
+	planned, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (replace.Result, error) {
+		return withSnapshot(ctx, d, eng, options.Snapshot, func(word string) (replace.Result, error) {
 			options.Snapshot = word
 			return planReplace(ctx, eng, options, p)
 		})
 	})
 	if err != nil {
-		return snapshot.Replaced{}, d.withRecovery(err)
+		return replace.Result{}, d.withRecovery(err)
 	}
 	return planned, d.confirm(ctx, describeReplace(planned, d.clock.now()))
 }
 
 // planReplace finds out what a restore in place would do. It first recovers a pending one:
 // that needs no question, because any next command would do so.
-func planReplace(ctx context.Context, eng engine, options snapshot.ReplaceOptions, p snapshot.Progress) (snapshot.Replaced, error) {
+func planReplace(ctx context.Context, eng engine, options replace.Options, p plan.Progress) (replace.Result, error) {
 	for {
 		planned, err := eng.Replace(ctx, options, p)
-		pending, ok := errors.AsType[*snapshot.PendingError](err)
+		pending, ok := errors.AsType[*replace.PendingError](err)
 		if !ok {
 			return planned, err
 		}
@@ -48,7 +49,7 @@ func planReplace(ctx context.Context, eng engine, options snapshot.ReplaceOption
 }
 
 // describeReplace says in a few sentences what a restore in place would do.
-func describeReplace(r snapshot.Replaced, now time.Time) string {
+func describeReplace(r replace.Result, now time.Time) string {
 	acts := []string{describeContainer(r)}
 	var kept []string
 	for _, v := range r.Volumes {
@@ -82,7 +83,7 @@ func describeReplace(r snapshot.Replaced, now time.Time) string {
 	return text + " No snapshot is taken first."
 }
 
-func describeContainer(r snapshot.Replaced) string {
+func describeContainer(r replace.Result) string {
 	verb := "replaces"
 	if r.Stops {
 		verb = "stops and replaces"
@@ -113,9 +114,9 @@ func enumerate(words []string) string {
 }
 
 // withoutNotes drops the notes among the events.
-func withoutNotes(p snapshot.Progress) snapshot.Progress {
-	return func(e snapshot.Event) {
-		if e.Level != snapshot.LevelNote {
+func withoutNotes(p plan.Progress) plan.Progress {
+	return func(e plan.Event) {
+		if e.Level != plan.LevelNote {
 			p(e)
 		}
 	}

@@ -11,41 +11,43 @@ import (
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 // previewingEngine answers a dry run of Replace, and records everything.
 type previewingEngine struct {
 	engine
-	preview snapshot.Replaced
+	preview replace.Result
 	pending int // so many times another restore in place is under way
 	calls   []string
 }
 
-func (e *previewingEngine) Replace(_ context.Context, o snapshot.ReplaceOptions, p snapshot.Progress) (snapshot.Replaced, error) {
-	p(snapshot.Event{Level: snapshot.LevelNote, Text: "a note"})
+func (e *previewingEngine) Replace(_ context.Context, o replace.Options, p plan.Progress) (replace.Result, error) {
+	p(plan.Event{Level: plan.LevelNote, Text: "a note"})
 	if !o.DryRun {
 		e.calls = append(e.calls, "replace "+o.Snapshot)
 		return e.preview, nil
 	}
 	e.calls = append(e.calls, "look "+o.Snapshot)
 	if e.pending--; e.pending >= 0 {
-		return snapshot.Replaced{}, &snapshot.PendingError{Container: "other"}
+		return replace.Result{}, &replace.PendingError{Container: "other"}
 	}
 	return e.preview, nil
 }
 
-func (e *previewingEngine) Settle(_ context.Context, container string, _ snapshot.Progress) error {
+func (e *previewingEngine) Settle(_ context.Context, container string, _ plan.Progress) error {
 	e.calls = append(e.calls, "settle "+container)
 	return nil
 }
 
-func previewed() snapshot.Replaced {
+func previewed() replace.Result {
 	s := firstSnapshot()
 	s.Name, s.Created = "before-migration", noon.Add(-3*time.Minute)
-	return snapshot.Replaced{
-		Restored: snapshot.Restored{Name: "db", Snapshot: s}, Old: "db", Stops: true, Saves: true,
-		Volumes: []snapshot.VolumeChange{{Volume: "pgdata", Created: snapshot.Count{Entries: 2}, Changed: snapshot.Count{Entries: 3}, Deleted: snapshot.Count{Entries: 1}}},
+	return replace.Result{
+		Restored: build.Restored{Name: "db", Snapshot: s}, Old: "db", Stops: true, Saves: true,
+		Volumes: []replace.VolumeChange{{Volume: "pgdata", Created: replace.Count{Entries: 2}, Changed: replace.Count{Entries: 3}, Deleted: replace.Count{Entries: 1}}},
 	}
 }
 
@@ -102,20 +104,20 @@ func TestReplaceSaysWhatItWillDoBeforeItAsks(t *testing.T) {
 }
 
 func TestTheQuestionNamesEverything(t *testing.T) {
-	for want, change := range map[string]func(*snapshot.Replaced){
-		"This makes container db again and rewrites":                                                         func(r *snapshot.Replaced) { r.Old = "" },
-		"This replaces container db and rewrites":                                                            func(r *snapshot.Replaced) { r.Stops = false },
-		"container db-old, which was named db when it was captured and will be named db again, and rewrites": func(r *snapshot.Replaced) { r.Old = "db-old" },
-		"as of " + string(firstID) + ", 3 minutes ago. A":                                                    func(r *snapshot.Replaced) { r.Snapshot.Name = "" },
-		"rewrites volume pgdata (6 files change) and makes volume logs again as of": func(r *snapshot.Replaced) {
-			r.Volumes = append(r.Volumes, snapshot.VolumeChange{Volume: "logs", Made: true})
+	for want, change := range map[string]func(*replace.Result){
+		"This makes container db again and rewrites":                                                         func(r *replace.Result) { r.Old = "" },
+		"This replaces container db and rewrites":                                                            func(r *replace.Result) { r.Stops = false },
+		"container db-old, which was named db when it was captured and will be named db again, and rewrites": func(r *replace.Result) { r.Old = "db-old" },
+		"as of " + string(firstID) + ", 3 minutes ago. A":                                                    func(r *replace.Result) { r.Snapshot.Name = "" },
+		"rewrites volume pgdata (6 files change) and makes volume logs again as of": func(r *replace.Result) {
+			r.Volumes = append(r.Volumes, replace.VolumeChange{Volume: "logs", Made: true})
 		},
-		"replaces container db as of":                                        func(r *snapshot.Replaced) { r.Volumes = []snapshot.VolumeChange{{Volume: "pgdata"}} },
-		"ago. 1 volume is left as it is: pgdata. A snapshot":                 func(r *snapshot.Replaced) { r.Volumes[0].Kept = "the container only reads it" },
-		"ago. Meanwhile 2 other containers are stopped: a and b. A snapshot": func(r *snapshot.Replaced) { r.Others = []string{"a", "b"} },
-		"ago. No snapshot is taken first.":                                   func(r *snapshot.Replaced) { r.Saves = false },
-		"rewrites volume pgdata (1 file changes) as of": func(r *snapshot.Replaced) {
-			r.Volumes[0] = snapshot.VolumeChange{Volume: "pgdata", Changed: snapshot.Count{Entries: 1}}
+		"replaces container db as of":                                        func(r *replace.Result) { r.Volumes = []replace.VolumeChange{{Volume: "pgdata"}} },
+		"ago. 1 volume is left as it is: pgdata. A snapshot":                 func(r *replace.Result) { r.Volumes[0].Kept = "the container only reads it" },
+		"ago. Meanwhile 2 other containers are stopped: a and b. A snapshot": func(r *replace.Result) { r.Others = []string{"a", "b"} },
+		"ago. No snapshot is taken first.":                                   func(r *replace.Result) { r.Saves = false },
+		"rewrites volume pgdata (1 file changes) as of": func(r *replace.Result) {
+			r.Volumes[0] = replace.VolumeChange{Volume: "pgdata", Changed: replace.Count{Entries: 1}}
 		},
 	} {
 		r := previewed()
@@ -126,7 +128,7 @@ func TestTheQuestionNamesEverything(t *testing.T) {
 
 func TestAVolumeThatIsNamedIsNamedAgainToTakeItBack(t *testing.T) {
 	safety := firstSnapshot()
-	eng := &replacingEngine{replaced: snapshot.Replaced{Restored: snapshot.Restored{Name: "web", Snapshot: safety}, Safety: &safety}}
+	eng := &replacingEngine{replaced: replace.Result{Restored: build.Restored{Name: "web", Snapshot: safety}, Safety: &safety}}
 	f, err := runReplacing(t, eng, nil, "restore", "--replace", "--force", "--volume", "shared", "x")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, eng.options.ReadOnly, []string{"shared"})

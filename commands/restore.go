@@ -11,11 +11,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 type restoreOptions struct {
-	engine         snapshot.ReplaceOptions // a copy only needs the RestoreOptions in it
+	engine         replace.Options // a copy only needs the RestoreOptions in it
 	replace        bool
 	force          bool // without it, a restore in place asks
 	start, noStart bool
@@ -88,9 +91,9 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	o.progress.addFlags(flags)
 }
 
-var bindChoices = choicesOf(snapshot.BindsReadOnly, snapshot.BindsShared, snapshot.BindsNone)
+var bindChoices = choicesOf(runconfig.BindsReadOnly, runconfig.BindsShared, runconfig.BindsNone)
 
-var volumeChoices = choicesOf(snapshot.VolumesNew, snapshot.VolumesShared, snapshot.VolumesNone)
+var volumeChoices = choicesOf(runconfig.VolumesNew, runconfig.VolumesShared, runconfig.VolumesNone)
 
 // parse takes the argument, and checks what the options say together.
 func (o *restoreOptions) parse(args []string) error {
@@ -99,9 +102,9 @@ func (o *restoreOptions) parse(args []string) error {
 	case o.start && o.noStart:
 		return errors.New("conflicting options: --start and --no-start")
 	case o.start:
-		o.engine.Start = snapshot.StartAlways
+		o.engine.Start = runconfig.StartAlways
 	case o.noStart:
-		o.engine.Start = snapshot.StartNever
+		o.engine.Start = runconfig.StartNever
 	}
 	return checkNetworks(o.engine.Networks)
 }
@@ -114,8 +117,8 @@ func runRestore(ctx context.Context, d deps, o restoreOptions) error {
 		return runReplace(ctx, d, o)
 	}
 	var warned warningList
-	restored, err := call(d, o.volumes, o.progress, func(eng engine, p snapshot.Progress) (snapshot.Restored, error) {
-		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (snapshot.Restored, error) {
+	restored, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (build.Restored, error) {
+		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (build.Restored, error) {
 			o.engine.Snapshot = word
 			return eng.Restore(ctx, o.engine.RestoreOptions, d.advised(warned.from(p)))
 		})
@@ -127,7 +130,7 @@ func runRestore(ctx context.Context, d deps, o restoreOptions) error {
 }
 
 // print writes the new container's ID, or the plan of a dry run.
-func (o *restoreOptions) print(d deps, restored snapshot.Restored, warnings []string) error {
+func (o *restoreOptions) print(d deps, restored build.Restored, warnings []string) error {
 	r := newRestored(d, restored, warnings)
 	if !o.engine.DryRun {
 		return o.printDone(d, r)
@@ -146,7 +149,7 @@ func (o *restoreOptions) printDone(d deps, r restoreResult) error {
 	return nil
 }
 
-func newRestored(d deps, restored snapshot.Restored, warnings []string) restoreResult {
+func newRestored(d deps, restored build.Restored, warnings []string) restoreResult {
 	return restoreResult{
 		outcome:             newOutcome(restored.Snapshot, statusRestored, d.clock.now()),
 		Incomplete:          restored.Incomplete,
@@ -161,17 +164,17 @@ func newRestored(d deps, restored snapshot.Restored, warnings []string) restoreR
 	}
 }
 
-func newPlanStep(s snapshot.Step) planStep {
+func newPlanStep(s plan.Step) planStep {
 	return planStep{Op: string(s.Op), Target: s.Target, Reason: s.Reason}
 }
 
 // printPlan writes the plan that a dry run has made.
-func (o *restoreOptions) printPlan(d deps, r restoreResult, plan snapshot.Plan) error {
+func (o *restoreOptions) printPlan(d deps, r restoreResult, steps plan.Plan) error {
 	r.Status = statusPlanned
 	if o.printer.formats() {
 		return o.printer.print(d.out, "", r)
 	}
-	for _, step := range plan {
+	for _, step := range steps {
 		if err := writeLine(d.out, step.String()); err != nil {
 			return err
 		}
@@ -179,7 +182,7 @@ func (o *restoreOptions) printPlan(d deps, r restoreResult, plan snapshot.Plan) 
 	return nil
 }
 
-func millis(timings snapshot.Timings) map[string]int64 {
+func millis(timings plan.Timings) map[string]int64 {
 	phases := make(map[string]int64, len(timings))
 	for _, t := range timings {
 		phases[t.Phase] = t.Duration.Round(time.Millisecond).Milliseconds()

@@ -10,19 +10,21 @@ import (
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 const containerID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-func restoredCopy() snapshot.Restored {
-	return snapshot.Restored{
+func restoredCopy() build.Restored {
+	return build.Restored{
 		ContainerID: containerID, Name: "web-58979a", Snapshot: firstSnapshot(), Started: true,
-		Plan: snapshot.Plan{
-			{Op: snapshot.OpReplacePort, Target: "8080 for 80/tcp", Reason: "taken by web"},
-			{Op: snapshot.OpCreateContainer, Target: "web-58979a"},
+		Plan: plan.Plan{
+			{Op: plan.OpReplacePort, Target: "8080 for 80/tcp", Reason: "taken by web"},
+			{Op: plan.OpCreateContainer, Target: "web-58979a"},
 		},
-		Timings: snapshot.Timings{{Phase: "check", Duration: 12 * time.Millisecond}, {Phase: "total", Duration: 90 * time.Millisecond}},
+		Timings: plan.Timings{{Phase: "check", Duration: 12 * time.Millisecond}, {Phase: "total", Duration: 90 * time.Millisecond}},
 	}
 }
 
@@ -31,30 +33,30 @@ func TestRestoreOptions(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		args []string
-		want snapshot.RestoreOptions
+		want runconfig.RestoreOptions
 	}{
-		{"snapshot", []string{"web:before"}, snapshot.RestoreOptions{Snapshot: "web:before"}},
-		{"start", []string{"--start", "x"}, snapshot.RestoreOptions{Snapshot: "x", Start: snapshot.StartAlways}},
-		{"no start", []string{"--no-start", "x"}, snapshot.RestoreOptions{Snapshot: "x", Start: snapshot.StartNever}},
+		{"snapshot", []string{"web:before"}, runconfig.RestoreOptions{Snapshot: "web:before"}},
+		{"start", []string{"--start", "x"}, runconfig.RestoreOptions{Snapshot: "x", Start: runconfig.StartAlways}},
+		{"no start", []string{"--no-start", "x"}, runconfig.RestoreOptions{Snapshot: "x", Start: runconfig.StartNever}},
 		{
 			"ports",
 			[]string{"-p", "8080:80", "-p", "127.0.0.1::53/udp", "-P", "x"},
-			snapshot.RestoreOptions{Snapshot: "x", PublishAll: true, Publish: nat.PortMap{
+			runconfig.RestoreOptions{Snapshot: "x", PublishAll: true, Publish: nat.PortMap{
 				"80/tcp": {{HostPort: "8080"}}, "53/udp": {{HostIP: "127.0.0.1"}},
 			}},
 		},
 		{
 			"ports in the long form",
 			[]string{"-p", "target=80,published=8080", "-p", "published=8053,target=53,protocol=udp", "-p", "target=81", "x"},
-			snapshot.RestoreOptions{Snapshot: "x", Publish: nat.PortMap{
+			runconfig.RestoreOptions{Snapshot: "x", Publish: nat.PortMap{
 				"80/tcp": {{HostPort: "8080"}}, "53/udp": {{HostPort: "8053"}}, "81/tcp": {{}},
 			}},
 		},
-		{"no limits", []string{"--memory", "0", "--cpus", "0", "x"}, snapshot.RestoreOptions{Snapshot: "x", Memory: new(int64), NanoCPUs: new(int64)}},
+		{"no limits", []string{"--memory", "0", "--cpus", "0", "x"}, runconfig.RestoreOptions{Snapshot: "x", Memory: new(int64), NanoCPUs: new(int64)}},
 		{
 			"environment and labels",
 			[]string{"-e", "A=1", "-e", "FROM_HERE", "-e", "NOT_SET_ANYWHERE", "-l", "a=b", "-l", "c", "x"},
-			snapshot.RestoreOptions{
+			runconfig.RestoreOptions{
 				Snapshot: "x", Env: []string{"A=1", "FROM_HERE=yes", "NOT_SET_ANYWHERE"}, Labels: map[string]string{"a": "b", "c": ""},
 			},
 		},
@@ -64,9 +66,9 @@ func TestRestoreOptions(t *testing.T) {
 				"--name", "copy", "--network", "n1", "--network", "n2", "-m", "64m", "--cpus", "1.5",
 				"--allow-host-access", "--skip-missing", "--volumes", "shared", "--binds", "none", "x",
 			},
-			snapshot.RestoreOptions{
+			runconfig.RestoreOptions{
 				Snapshot: "x", Name: "copy", Networks: []string{"n1", "n2"}, Memory: new(int64(64 << 20)), NanoCPUs: new(int64(1_500_000_000)),
-				AllowHostAccess: true, SkipMissing: true, Volumes: snapshot.VolumesShared, Binds: snapshot.BindsNone,
+				AllowHostAccess: true, SkipMissing: true, Volumes: runconfig.VolumesShared, Binds: runconfig.BindsNone,
 			},
 		},
 	} {
@@ -148,7 +150,7 @@ func TestRestorePrintsJSON(t *testing.T) {
 		t.Run(tc.status, func(t *testing.T) {
 			f := newFixture()
 			f.engine.restored = restoredCopy()
-			f.engine.events = []snapshot.Event{{Level: snapshot.LevelWarning, Text: "port 8080 is taken"}}
+			f.engine.events = []plan.Event{{Level: plan.LevelWarning, Text: "port 8080 is taken"}}
 			assert.Equal(t, f.run(t, "restore", tc.option, "--format", "json", "x"), 0)
 			assert.Equal(t, strings.Count(f.stdout.String(), "\n"), 1)
 			var got map[string]any

@@ -14,7 +14,9 @@ import (
 	"github.com/docker/cli/templates"
 	"github.com/spf13/pflag"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 // outcome is what happened to one snapshot, and when.
@@ -34,7 +36,7 @@ const (
 	statusFailed    = "error"
 )
 
-func newOutcome(s snapshot.Snapshot, status string, when time.Time) outcome {
+func newOutcome(s catalog.Snapshot, status string, when time.Time) outcome {
 	return outcome{Status: status, Timestamp: rfc3339(when), summary: newSummary(s)}
 }
 
@@ -104,7 +106,7 @@ type configChange struct {
 	Then string `json:"then"`
 }
 
-func newCount(c snapshot.Count) count { return count{Entries: c.Entries, Size: byteSize(c.Bytes)} }
+func newCount(c replace.Count) count { return count{Entries: c.Entries, Size: byteSize(c.Bytes)} }
 
 // convert makes a list from another one. It is never nil, so JSON shows an empty one as [].
 func convert[From, To any](list []From, one func(From) To) []To {
@@ -122,9 +124,9 @@ type warningList struct {
 }
 
 // from passes events on, and keeps the warnings among them.
-func (w *warningList) from(p snapshot.Progress) snapshot.Progress {
-	return func(e snapshot.Event) {
-		if e.Level == snapshot.LevelWarning {
+func (w *warningList) from(p plan.Progress) plan.Progress {
+	return func(e plan.Event) {
+		if e.Level == plan.LevelWarning {
 			w.mu.Lock()
 			w.list = append(w.list, e.Text)
 			w.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/docker/cli/cli"
 	"github.com/spf13/cobra"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 )
 
 type removeOptions struct {
@@ -86,11 +87,11 @@ func runRemove(ctx context.Context, d deps, o removeOptions, words []string) err
 
 // removeAll removes the snapshots that words mean. A word that means none is tried again as
 // the service of a container.
-func removeAll(ctx context.Context, d deps, eng engine, words []string, o removeOptions, p snapshot.Progress) []snapshot.Removal {
-	results := make([]snapshot.Removal, len(words))
+func removeAll(ctx context.Context, d deps, eng engine, words []string, o removeOptions, p plan.Progress) []removal.Removal {
+	results := make([]removal.Removal, len(words))
 	var good []int
 	for i, word := range words {
-		results[i] = snapshot.Removal{Word: word, Err: checkSnapshot(word)}
+		results[i] = removal.Removal{Word: word, Err: checkSnapshot(word)}
 		if results[i].Err == nil {
 			good = append(good, i)
 		}
@@ -101,19 +102,19 @@ func removeAll(ctx context.Context, d deps, eng engine, words []string, o remove
 }
 
 // removeThese removes the snapshots that the words of the chosen results mean.
-func removeThese(ctx context.Context, eng engine, results []snapshot.Removal, chosen []int, o removeOptions, p snapshot.Progress) {
+func removeThese(ctx context.Context, eng engine, results []removal.Removal, chosen []int, o removeOptions, p plan.Progress) {
 	if len(chosen) == 0 {
 		return
 	}
 	words := convert(chosen, func(i int) string { return results[i].Word })
-	for i, r := range eng.Remove(ctx, words, snapshot.RemoveOptions{Force: o.force}, p) {
+	for i, r := range eng.Remove(ctx, words, removal.Options{Force: o.force}, p) {
 		results[chosen[i]] = r
 	}
 }
 
 // nameContainers replaces a service by its container in the words that meant no snapshot. It
 // returns the indices of the words that it changed.
-func (d deps) nameContainers(ctx context.Context, eng engine, results []snapshot.Removal) (named []int) {
+func (d deps) nameContainers(ctx context.Context, eng engine, results []removal.Removal) (named []int) {
 	for i := range results {
 		r := &results[i]
 		if !isNoSnapshot(r.Err) {

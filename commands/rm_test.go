@@ -7,7 +7,7 @@ import (
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 func TestRemoveGoesOnAfterAnError(t *testing.T) {
@@ -42,7 +42,7 @@ func TestRemoveGoesOnAfterAnError(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFixture()
-			f.engine.list = []snapshot.Snapshot{firstSnapshot(), secondSnapshot()}
+			f.engine.list = []catalog.Snapshot{firstSnapshot(), secondSnapshot()}
 			assert.Equal(t, f.run(t, append([]string{"rm"}, tc.args...)...), tc.status)
 			assert.Equal(t, f.stdout.String(), tc.stdout)
 			assert.Equal(t, f.stderr.String(), tc.stderr)
@@ -62,7 +62,7 @@ func TestRemoveNeedsASnapshot(t *testing.T) {
 
 func TestRemovePrintsAJSONLineForEach(t *testing.T) {
 	f := newFixture()
-	f.engine.list = []snapshot.Snapshot{secondSnapshot()}
+	f.engine.list = []catalog.Snapshot{secondSnapshot()}
 	assert.Equal(t, f.run(t, "remove", "--format", "json", "gone", string(secondID)), 1)
 	failed, removed, _ := strings.Cut(f.stdout.String(), "\n")
 	assert.Equal(t, failed, `{"status":"error","error":"no such snapshot: gone\n'docker snapshot ls' lists the snapshots there are"}`)

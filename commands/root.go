@@ -20,6 +20,13 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -35,33 +42,33 @@ type engine interface {
 
 // snapshots is the part about snapshots themselves.
 type snapshots interface {
-	Create(ctx context.Context, o snapshot.CreateOptions, p snapshot.Progress) (snapshot.Created, error)
-	Restore(ctx context.Context, o snapshot.RestoreOptions, p snapshot.Progress) (snapshot.Restored, error)
-	List(ctx context.Context, o snapshot.ListOptions, p snapshot.Progress) ([]snapshot.Snapshot, error)
-	Resolve(ctx context.Context, word string) (snapshot.Snapshot, error)
-	Remove(ctx context.Context, words []string, o snapshot.RemoveOptions, p snapshot.Progress) []snapshot.Removal
-	Replace(ctx context.Context, o snapshot.ReplaceOptions, p snapshot.Progress) (snapshot.Replaced, error)
-	Entries(ctx context.Context, s snapshot.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error
+	Create(ctx context.Context, o capture.Options, p plan.Progress) (capture.Created, error)
+	Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (build.Restored, error)
+	List(ctx context.Context, o catalog.ListOptions, p plan.Progress) ([]catalog.Snapshot, error)
+	Resolve(ctx context.Context, word string) (catalog.Snapshot, error)
+	Remove(ctx context.Context, words []string, o removal.Options, p plan.Progress) []removal.Removal
+	Replace(ctx context.Context, o replace.Options, p plan.Progress) (replace.Result, error)
+	Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error
 }
 
 // upkeep is the part that puts things right, and cleans up.
 type upkeep interface {
-	Sweep(ctx context.Context, p snapshot.Progress)
-	Recover(ctx context.Context, container string, p snapshot.Progress) ([]snapshot.Recovery, error)
-	FindPurgeable(ctx context.Context, p snapshot.Progress) (all []snapshot.Purgeable, kept []string, err error)
-	Purge(ctx context.Context, all []snapshot.Purgeable, p snapshot.Progress) ([]snapshot.Purgeable, error)
-	Settle(ctx context.Context, container string, p snapshot.Progress) error
+	Sweep(ctx context.Context, p plan.Progress)
+	Recover(ctx context.Context, container string, p plan.Progress) ([]replace.Recovery, error)
+	FindPurgeable(ctx context.Context, p plan.Progress) (all []removal.Purgeable, kept []string, err error)
+	Purge(ctx context.Context, all []removal.Purgeable, p plan.Progress) ([]removal.Purgeable, error)
+	Settle(ctx context.Context, container string, p plan.Progress) error
 	Thaw(ctx context.Context, containers []string) error
 }
 
 // surroundings is the part that lists what exists, mostly for completion.
 type surroundings interface {
-	Containers(ctx context.Context) ([]snapshot.Candidate, error)
-	VolumeNames(ctx context.Context, mountedBy string) ([]snapshot.Candidate, error)
-	Stores(ctx context.Context) ([]snapshot.Candidate, error)
-	NetworkNames(ctx context.Context) ([]snapshot.Candidate, error)
-	References(ctx context.Context, prefix string) ([]snapshot.Candidate, error)
-	Services(ctx context.Context, name string) ([]snapshot.Service, error)
+	Containers(ctx context.Context) ([]catalog.Candidate, error)
+	VolumeNames(ctx context.Context, mountedBy string) ([]catalog.Candidate, error)
+	Stores(ctx context.Context) ([]catalog.Candidate, error)
+	NetworkNames(ctx context.Context) ([]catalog.Candidate, error)
+	References(ctx context.Context, prefix string) ([]catalog.Candidate, error)
+	Services(ctx context.Context, name string) ([]catalog.Service, error)
 }
 
 var _ engine = (*snapshot.Engine)(nil)

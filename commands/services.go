@@ -10,7 +10,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 // projectVariable names Compose's project, wherever its directory is.
@@ -18,9 +18,9 @@ const projectVariable = "COMPOSE_PROJECT_NAME"
 
 // ofThisProject returns the services of the project that Compose would choose here: the one
 // that the variable names, else that of the directory.
-func (d deps) ofThisProject(services []snapshot.Service) []snapshot.Service {
+func (d deps) ofThisProject(services []catalog.Service) []catalog.Service {
 	project, named := d.settings.environment(projectVariable)
-	return slices.DeleteFunc(slices.Clone(services), func(s snapshot.Service) bool {
+	return slices.DeleteFunc(slices.Clone(services), func(s catalog.Service) bool {
 		if named && project != "" {
 			return s.Project != project
 		}
@@ -42,7 +42,7 @@ func withSnapshot[T any](ctx context.Context, d deps, eng engine, word string, d
 
 // isNoSnapshot tells whether an error says that a word means no snapshot.
 func isNoSnapshot(err error) bool {
-	_, none := errors.AsType[*snapshot.NotFoundError](err)
+	_, none := errors.AsType[*catalog.NotFoundError](err)
 	return none
 }
 
@@ -75,7 +75,7 @@ func (d deps) containerOfService(ctx context.Context, eng engine, word string) (
 		return "", nil //nolint:nilerr // the caller reports the error that it has already
 	}
 	containers, err := eng.Containers(ctx)
-	if err != nil || slices.ContainsFunc(containers, func(c snapshot.Candidate) bool { return c.Word == name }) {
+	if err != nil || slices.ContainsFunc(containers, func(c catalog.Candidate) bool { return c.Word == name }) {
 		return "", nil //nolint:nilerr // as above
 	}
 	here := d.ofThisProject(services)

@@ -8,23 +8,29 @@ import (
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 func TestAServiceStandsForItsContainer(t *testing.T) {
-	shop := snapshot.Service{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}
-	second := snapshot.Service{Name: "db", Container: "shop-db-2", Project: "shop", Directory: "/src/shop"}
-	other := snapshot.Service{Name: "db", Container: "other-db-1", Project: "other", Directory: "/src/other"}
+	shop := catalog.Service{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}
+	second := catalog.Service{Name: "db", Container: "shop-db-2", Project: "shop", Directory: "/src/shop"}
+	other := catalog.Service{Name: "db", Container: "other-db-1", Project: "other", Directory: "/src/other"}
 	for name, tc := range map[string]struct {
-		services []snapshot.Service
+		services []catalog.Service
 		project  string
 		want     string // the container, or the error
 		status   int
 	}{
-		"of this directory":    {[]snapshot.Service{other, shop}, "", "shop-db-1", 0},
-		"of the variable":      {[]snapshot.Service{other, shop}, "other", "other-db-1", 0},
-		"of another project":   {[]snapshot.Service{other}, "", "db is a service of project other: other-db-1", 1},
-		"with several of them": {[]snapshot.Service{shop, second}, "", "db is a service of project shop: shop-db-2", 1},
+		"of this directory":    {[]catalog.Service{other, shop}, "", "shop-db-1", 0},
+		"of the variable":      {[]catalog.Service{other, shop}, "other", "other-db-1", 0},
+		"of another project":   {[]catalog.Service{other}, "", "db is a service of project other: other-db-1", 1},
+		"with several of them": {[]catalog.Service{shop, second}, "", "db is a service of project shop: shop-db-2", 1},
 		"that does not exist":  {nil, "", "no such container: db", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +38,7 @@ func TestAServiceStandsForItsContainer(t *testing.T) {
 			f.environment = map[string]string{projectVariable: tc.project}
 			f.engine.containers = []string{"shop-db-1", "other-db-1"}
 			f.engine.services = tc.services
-			f.engine.created = snapshot.Created{Snapshot: firstSnapshot()}
+			f.engine.created = capture.Created{Snapshot: firstSnapshot()}
 			assert.Equal(t, f.run(t, "create", "db"), tc.status)
 			if tc.status == 0 {
 				assert.Equal(t, f.engine.create.Container, tc.want)
@@ -49,60 +55,60 @@ type serviceEngine struct {
 	asked []string
 }
 
-func (e *serviceEngine) find(word string) (snapshot.Snapshot, error) {
+func (e *serviceEngine) find(word string) (catalog.Snapshot, error) {
 	e.asked = append(e.asked, word)
 	if word != "shop-db-1" && word != "shop-db-1:before" {
-		return snapshot.Snapshot{}, &snapshot.NotFoundError{Word: word}
+		return catalog.Snapshot{}, &catalog.NotFoundError{Word: word}
 	}
 	return firstSnapshot(), nil
 }
 
-func (e *serviceEngine) List(_ context.Context, o snapshot.ListOptions, _ snapshot.Progress) ([]snapshot.Snapshot, error) {
+func (e *serviceEngine) List(_ context.Context, o catalog.ListOptions, _ plan.Progress) ([]catalog.Snapshot, error) {
 	s, err := e.find(o.Container)
-	return []snapshot.Snapshot{s}, err
+	return []catalog.Snapshot{s}, err
 }
 
-func (e *serviceEngine) Resolve(_ context.Context, word string) (snapshot.Snapshot, error) {
+func (e *serviceEngine) Resolve(_ context.Context, word string) (catalog.Snapshot, error) {
 	return e.find(word)
 }
 
-func (e *serviceEngine) Restore(_ context.Context, o snapshot.RestoreOptions, _ snapshot.Progress) (snapshot.Restored, error) {
+func (e *serviceEngine) Restore(_ context.Context, o runconfig.RestoreOptions, _ plan.Progress) (build.Restored, error) {
 	_, err := e.find(o.Snapshot)
 	return restoredCopy(), err
 }
 
-func (e *serviceEngine) Replace(_ context.Context, o snapshot.ReplaceOptions, _ snapshot.Progress) (snapshot.Replaced, error) {
+func (e *serviceEngine) Replace(_ context.Context, o replace.Options, _ plan.Progress) (replace.Result, error) {
 	_, err := e.find(o.Snapshot)
 	return somethingReplaced(), err
 }
 
-func (e *serviceEngine) Remove(_ context.Context, words []string, _ snapshot.RemoveOptions, _ snapshot.Progress) []snapshot.Removal {
-	return convert(words, func(word string) snapshot.Removal {
+func (e *serviceEngine) Remove(_ context.Context, words []string, _ removal.Options, _ plan.Progress) []removal.Removal {
+	return convert(words, func(word string) removal.Removal {
 		s, err := e.find(word)
-		return snapshot.Removal{Word: word, Snapshot: s, Err: err}
+		return removal.Removal{Word: word, Snapshot: s, Err: err}
 	})
 }
 
-func (e *serviceEngine) Recover(_ context.Context, container string, _ snapshot.Progress) ([]snapshot.Recovery, error) {
+func (e *serviceEngine) Recover(_ context.Context, container string, _ plan.Progress) ([]replace.Recovery, error) {
 	if _, err := e.find(container); err == nil {
-		return []snapshot.Recovery{{Container: container, Text: "thawed"}}, nil
+		return []replace.Recovery{{Container: container, Text: "thawed"}}, nil
 	}
 	return nil, nil
 }
 
 func TestEveryCommandTakesAService(t *testing.T) {
-	here := snapshot.Service{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}
-	elsewhere := snapshot.Service{Name: "db", Container: "shop-db-1", Project: "other", Directory: "/src/other"}
+	here := catalog.Service{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}
+	elsewhere := catalog.Service{Name: "db", Container: "shop-db-1", Project: "other", Directory: "/src/other"}
 	for _, args := range []string{
 		"ls db", "inspect db:before", "inspect --files db", "restore db", "restore db:before",
 		"restore --replace --force db:before", "restore --replace --dry-run db", "rm db:before", "recover db",
 	} {
 		t.Run(args, func(t *testing.T) {
 			word := args[strings.LastIndex(args, " ")+1:]
-			run := func(service snapshot.Service, containers ...string) (status int, stderr string, asked []string) {
+			run := func(service catalog.Service, containers ...string) (status int, stderr string, asked []string) {
 				f := newFixture()
 				eng := &serviceEngine{}
-				eng.services, eng.containers = []snapshot.Service{service}, append(containers, "shop-db-1")
+				eng.services, eng.containers = []catalog.Service{service}, append(containers, "shop-db-1")
 				f.evil = eng
 				status = f.run(t, strings.Fields(args)...)
 				return status, f.stderr.String(), eng.asked

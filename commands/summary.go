@@ -10,7 +10,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 // summary is what every command prints of a snapshot. Its keys mean the same
@@ -43,7 +43,7 @@ type summary struct {
 	NotCaptured      []notCaptured `json:"not_captured"`
 }
 
-func newSummary(s snapshot.Snapshot) summary {
+func newSummary(s catalog.Snapshot) summary {
 	return summary{
 		ID:               string(s.ID),
 		Name:             s.Name,

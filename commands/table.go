@@ -10,14 +10,14 @@ import (
 
 	"github.com/docker/cli/cli/command/formatter"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 // column is a column of the table that ls prints.
 type column struct {
 	field string
-	drop  int                          // a narrow terminal drops the column with the highest first; 0: never
-	has   func(snapshot.Snapshot) bool // the column is there if this is true of one snapshot; nil: always
+	drop  int                         // a narrow terminal drops the column with the highest first; 0: never
+	has   func(catalog.Snapshot) bool // the column is there if this is true of one snapshot; nil: always
 }
 
 var columns = []column{
@@ -28,13 +28,13 @@ var columns = []column{
 	{field: "CreatedSince", drop: 2},
 	{field: "Size", drop: 6},
 	{field: "VolumeCount", drop: 7},
-	{field: "Pinned", drop: 4, has: func(s snapshot.Snapshot) bool { return s.Pinned }},
-	{field: "ExpiresIn", drop: 5, has: func(s snapshot.Snapshot) bool { return !s.Expires.IsZero() }},
-	{field: "Description", drop: 9, has: func(s snapshot.Snapshot) bool { return s.Description != "" }},
+	{field: "Pinned", drop: 4, has: func(s catalog.Snapshot) bool { return s.Pinned }},
+	{field: "ExpiresIn", drop: 5, has: func(s catalog.Snapshot) bool { return !s.Expires.IsZero() }},
+	{field: "Description", drop: 9, has: func(s catalog.Snapshot) bool { return s.Description != "" }},
 }
 
 // columnsFor returns the columns of a table of these snapshots.
-func columnsFor(list []snapshot.Snapshot) []column {
+func columnsFor(list []catalog.Snapshot) []column {
 	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
 		return c.has != nil && !slices.ContainsFunc(list, c.has)
 	})
@@ -48,7 +48,7 @@ func tableFormat(shown []column) formatter.Format {
 
 // writeTable writes the table that ls prints without --format. It drops columns until the
 // table fits into width; 0: there is no limit.
-func writeTable(out *bytes.Buffer, list []snapshot.Snapshot, now time.Time, width int, shorten bool) error {
+func writeTable(out *bytes.Buffer, list []catalog.Snapshot, now time.Time, width int, shorten bool) error {
 	for shown := columnsFor(list); ; {
 		var text bytes.Buffer
 		if err := writeList(formatter.Context{Output: &text, Format: tableFormat(shown), Trunc: shorten}, list, now); err != nil {

@@ -17,7 +17,13 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
@@ -120,47 +126,47 @@ type evilEngine struct {
 	fails error
 }
 
-func (e *evilEngine) tell(p snapshot.Progress) {
-	for _, level := range []snapshot.Level{snapshot.LevelStatus, snapshot.LevelNote, snapshot.LevelWarning} {
-		p(snapshot.Event{Level: level, Phase: evil, Text: forged})
+func (e *evilEngine) tell(p plan.Progress) {
+	for _, level := range []plan.Level{plan.LevelStatus, plan.LevelNote, plan.LevelWarning} {
+		p(plan.Event{Level: level, Phase: evil, Text: forged})
 	}
 }
 
-func (e *evilEngine) Create(_ context.Context, _ snapshot.CreateOptions, p snapshot.Progress) (snapshot.Created, error) {
+func (e *evilEngine) Create(_ context.Context, _ capture.Options, p plan.Progress) (capture.Created, error) {
 	e.tell(p)
-	return poisoned[snapshot.Created](), e.fails
+	return poisoned[capture.Created](), e.fails
 }
 
-func (e *evilEngine) Restore(_ context.Context, _ snapshot.RestoreOptions, p snapshot.Progress) (snapshot.Restored, error) {
+func (e *evilEngine) Restore(_ context.Context, _ runconfig.RestoreOptions, p plan.Progress) (build.Restored, error) {
 	e.tell(p)
-	return poisoned[snapshot.Restored](), e.fails
+	return poisoned[build.Restored](), e.fails
 }
 
-func (e *evilEngine) Replace(_ context.Context, _ snapshot.ReplaceOptions, p snapshot.Progress) (snapshot.Replaced, error) {
+func (e *evilEngine) Replace(_ context.Context, _ replace.Options, p plan.Progress) (replace.Result, error) {
 	e.tell(p)
-	return poisoned[snapshot.Replaced](), e.fails
+	return poisoned[replace.Result](), e.fails
 }
 
-func (e *evilEngine) List(_ context.Context, _ snapshot.ListOptions, p snapshot.Progress) ([]snapshot.Snapshot, error) {
+func (e *evilEngine) List(_ context.Context, _ catalog.ListOptions, p plan.Progress) ([]catalog.Snapshot, error) {
 	e.tell(p)
-	return poisoned[[]snapshot.Snapshot](), e.fails
+	return poisoned[[]catalog.Snapshot](), e.fails
 }
 
-func (e *evilEngine) Resolve(context.Context, string) (snapshot.Snapshot, error) {
-	return poisoned[snapshot.Snapshot](), e.fails
+func (e *evilEngine) Resolve(context.Context, string) (catalog.Snapshot, error) {
+	return poisoned[catalog.Snapshot](), e.fails
 }
 
-func (e *evilEngine) Remove(_ context.Context, words []string, _ snapshot.RemoveOptions, p snapshot.Progress) []snapshot.Removal {
+func (e *evilEngine) Remove(_ context.Context, words []string, _ removal.Options, p plan.Progress) []removal.Removal {
 	e.tell(p)
-	return []snapshot.Removal{{Word: words[0], Snapshot: poisoned[snapshot.Snapshot](), Err: e.fails}}
+	return []removal.Removal{{Word: words[0], Snapshot: poisoned[catalog.Snapshot](), Err: e.fails}}
 }
 
-func (e *evilEngine) Recover(_ context.Context, _ string, p snapshot.Progress) ([]snapshot.Recovery, error) {
+func (e *evilEngine) Recover(_ context.Context, _ string, p plan.Progress) ([]replace.Recovery, error) {
 	e.tell(p)
-	return poisoned[[]snapshot.Recovery](), e.fails
+	return poisoned[[]replace.Recovery](), e.fails
 }
 
-func (e *evilEngine) Entries(_ context.Context, _ snapshot.Snapshot, _ labels.Mount, visit func(volumebackup.Entry)) error {
+func (e *evilEngine) Entries(_ context.Context, _ catalog.Snapshot, _ labels.Mount, visit func(volumebackup.Entry)) error {
 	visit(poisoned[volumebackup.Entry]())
 	return e.fails
 }
@@ -207,8 +213,8 @@ func TestNoCommandPassesOnWhatTerminalsActOn(t *testing.T) {
 	} {
 		for name, fails := range map[string]error{
 			"": nil, " fails": errors.New(forged),
-			" with problems": &snapshot.ProblemsError{Problems: []snapshot.Problem{poisoned[snapshot.Problem]()}},
-			" is stuck":      &snapshot.UndoError{Err: errors.New(forged), Container: forged},
+			" with problems": &plan.ProblemsError{Problems: []plan.Problem{poisoned[plan.Problem]()}},
+			" is stuck":      &replace.UndoError{Err: errors.New(forged), Container: forged},
 		} {
 			t.Run(strings.Join(args, " ")+name, func(t *testing.T) {
 				f := newFixture()

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -44,7 +44,7 @@ func (o *volumeOptions) addLockFlag(flags *pflag.FlagSet) {
 }
 
 // checkStore refuses what is no name of a volume: a path would become a bind mount.
-func checkStore(name string) error { return snapshot.CheckVolumeName(name) }
+func checkStore(name string) error { return runconfig.CheckVolumeName(name) }
 
 // config completes the options with the user's settings.
 func (o volumeOptions) config(s settings) (volumebackup.Config, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 )
 
-// Builder observes what a restore depends on, makes containers, and fills their volumes. It
+// Builder observes what a restore depends on, makes containers, and restores their volumes. It
 // keeps no state and may be used by several goroutines.
 type Builder struct {
 	docker  *dockerop.Engine
@@ -16,12 +16,12 @@ type Builder struct {
 	volumes archives.Service
 }
 
-// New returns a builder for an engine; volumes are those in the store that is restored from.
+// New returns a builder for an engine. volumes works with the store that is restored from.
 func New(docker *dockerop.Engine, snapshots *catalog.Catalog, workers *pending.Finder, volumes archives.Service) *Builder {
 	return &Builder{docker: docker, catalog: snapshots, pending: workers, volumes: volumes}
 }
 
-// InStore is the same with volumes that are in another store.
+// InStore returns a builder that restores from another store.
 func (b *Builder) InStore(volumes archives.Service) *Builder {
 	other := *b
 	other.volumes = volumes

@@ -13,14 +13,15 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// Container is a container that is going to be made.
+// Container describes a container to make.
 type Container struct {
 	Spec    *runconfig.Spec
 	Name    string
-	Foreign bool // its configuration is of another engine: what this one does not know is told
+	Foreign bool // its configuration comes from another engine: warn of what this one does not know
 }
 
-// Make creates a container, and connects it to its networks.
+// Make creates a container, connects it to its networks, and returns its ID. It does not start it.
+// If something fails, the container is removed.
 func (b *Builder) Make(ctx context.Context, r Container, p plan.Progress) (id string, err error) {
 	rollback := dockerop.Rollback{Progress: p}
 	defer func() { rollback.Unless(ctx, &err) }()
@@ -51,8 +52,8 @@ func (b *Builder) Make(ctx context.Context, r Container, p plan.Progress) (id st
 	return created.ID, nil
 }
 
-// warnDropped compares what was asked for with what the engine made of it. An
-// engine ignores what it does not know.
+// warnDropped warns of the fields that the engine did not take over. An engine ignores what it does
+// not know.
 func (b *Builder) warnDropped(ctx context.Context, id string, sp *runconfig.Spec, p plan.Progress) error {
 	_, raw, err := b.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
@@ -72,8 +73,8 @@ func (b *Builder) warnDropped(ctx context.Context, id string, sp *runconfig.Spec
 	return nil
 }
 
-// ReportPorts says where ports are published that were replaced: the engine has
-// chosen others when it started the container.
+// ReportPorts warns of the ports in replaced, and says where they are published instead: the engine
+// has chosen that when it started the container.
 func (b *Builder) ReportPorts(ctx context.Context, id string, replaced plan.Plan, p plan.Progress) {
 	if len(replaced) == 0 {
 		return

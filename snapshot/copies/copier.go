@@ -31,7 +31,7 @@ type Rooms struct {
 	Archives *archives.Archives
 	Pending  *pending.Finder
 	Build    *build.Builder
-	Volumes  archives.Service // in the store of new snapshots
+	Volumes  archives.Service // with the store of new snapshots
 	Now      func() time.Time
 	Random   io.Reader
 }

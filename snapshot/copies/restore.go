@@ -19,9 +19,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Restore brings a snapshot back as a new container. The original is not
-// touched. Everything is checked before anything is made; if making it fails,
-// what was made is removed.
+// Restore restores a snapshot as a new container. It checks everything before it makes anything; a
+// [plan.ProblemsError] says what stands against it. If making something fails, it removes what it
+// has made.
 func (cp *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (build.Restored, error) {
 	watch := plan.StartWatch(cp.now)
 	s, err := cp.catalog.Resolve(ctx, o.Snapshot)
@@ -62,7 +62,7 @@ func (cp *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p pla
 	return result, nil
 }
 
-// inStore is the same with volumes that are in another store.
+// inStore returns a copier that restores from another store.
 func (cp *Copier) inStore(volumes archives.Service) *Copier {
 	other := *cp
 	other.volumes = volumes
@@ -73,17 +73,17 @@ func (cp *Copier) inStore(volumes archives.Service) *Copier {
 // restore is a restore that was found possible.
 type restore struct {
 	id        labels.ID
-	operation string // names this restore, on what it makes
+	operation string // names this restore, in labels on what it makes
 	spec      *runconfig.Spec
 	volumes   []runconfig.NewVolume
 	name      string
-	publish   nat.PortMap // what the user named, which is not to be replaced
+	publish   nat.PortMap // ports that the user named, which must not be replaced
 	start     bool
 	foreign   bool // the snapshot was made on another engine
-	gone      bool // the original was here and is not any more, and nothing else has its name
+	gone      bool // the original is of this engine, but does not exist any more, and nothing else has its name
 	plan      plan.Plan
 
-	bindNotes []plan.Event // what is good to know of bind mounts
+	bindNotes []plan.Event // worth knowing about bind mounts
 }
 
 // planRestore decides everything, and makes nothing.
@@ -110,7 +110,7 @@ func (cp *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconf
 	for _, field := range sp.FitAPI(cp.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := cp.build.Look(ctx, s, &sp, sp.NamedVolumes(volumes))
+	around, err := cp.build.Observe(ctx, s, &sp, sp.NamedVolumes(volumes))
 	if err != nil {
 		return restore{}, err
 	}
@@ -127,7 +127,7 @@ func (cp *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconf
 	r.mark()
 	problems := around.Problems(&sp, name)
 	replaced := sp.FreeTakenPorts(runconfig.HeldPorts(around.Containers), o.Publish)
-	if r.start { // else they may be free by then
+	if r.start { // a port may be free by the time that somebody starts the copy
 		problems = append(problems, sp.PortProblems(around)...)
 	}
 	if o.SkipMissing {
@@ -146,7 +146,7 @@ func (cp *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconf
 	return r, nil
 }
 
-// mark labels what the restore is going to make.
+// mark adds the labels that name the operation to what the restore is going to make.
 func (r restore) mark() {
 	for i := range r.volumes {
 		r.volumes[i].Create.Labels[labels.KeyOperation] = r.operation
@@ -159,7 +159,7 @@ func (r restore) mark() {
 	}
 }
 
-// steps are what applying the plan does, after the notes about what differs.
+// steps returns what applying the plan does, without the steps that make volumes.
 func (r restore) steps(s catalog.Snapshot, allEndpoints bool) plan.Plan {
 	steps := plan.Plan{{Op: plan.OpCreateContainer, Target: r.name, Reason: "from " + s.Ref()}}
 	for i, name := range r.spec.NetworkNames() {
@@ -173,13 +173,23 @@ func (r restore) steps(s catalog.Snapshot, allEndpoints bool) plan.Plan {
 	return steps
 }
 
-// suffixDigits is how many digits of an operation [copySuffix] has.
+// noteBinds reports what became of the bind mounts, unless the owner of the container knows.
+func (r restore) noteBinds(p plan.Progress) {
+	if !r.foreign && runconfig.KnowsBinds(r.spec.Config.Labels) {
+		return
+	}
+	for _, note := range r.bindNotes {
+		p.Send(note)
+	}
+}
+
+// suffixDigits is how many digits of an operation [copySuffix] returns.
 const suffixDigits = 6
 
-// copySuffix tells a copy and its volumes from the original.
+// copySuffix returns what the names of a copy and its volumes have after the original's.
 func copySuffix(operation string) string { return operation[len(operation)-suffixDigits:] }
 
-// copyName is the new container's name: the user's, or one that is surely free.
+// copyName returns the new container's name: the user's, or one that is surely free.
 func copyName(s catalog.Snapshot, asked, suffix string) (string, error) {
 	if asked == "" {
 		return s.Container.Name + "-" + suffix, nil
@@ -190,10 +200,10 @@ func copyName(s catalog.Snapshot, asked, suffix string) (string, error) {
 	return asked, nil
 }
 
-// applyRestore makes the container, and starts it if that is planned. A start
-// that fails because a port is taken by something that is not a container is
-// tried again with another port, on a new container: one whose start has failed
-// must not be started twice (moby#51758: it would have no network).
+// applyRestore makes the copy, and starts it if that is planned. If the start fails because a
+// program that is not a container holds a port, it tries again with another port and a new
+// container: a container whose start has failed must not be started twice, or it would have no
+// network (moby#51758).
 func (cp *Copier) applyRestore(ctx context.Context, r restore, result *build.Restored, p plan.Progress) (err error) {
 	rollback := dockerop.Rollback{Progress: p}
 	defer func() { rollback.Unless(ctx, &err) }()
@@ -224,12 +234,11 @@ func (cp *Copier) applyRestore(ctx context.Context, r restore, result *build.Res
 // madeCopy is a container that a restore has made.
 type madeCopy struct {
 	id      string
-	volumes *build.Filled // its anonymous volumes, if something was restored into them
+	volumes *build.RestoredVolumes // its anonymous volumes, if something was restored into them
 }
 
-// makeCopy creates the container, fills its anonymous volumes, and starts it if that is
-// planned. What fails is rolled back: the worker goes first, because the engine keeps
-// volumes that it mounts.
+// makeCopy creates the container, fills its anonymous volumes, and starts it if that is planned. To
+// roll that back the worker ends first, because the engine keeps volumes that a worker mounts.
 func (cp *Copier) makeCopy(ctx context.Context, r restore, p plan.Progress) (made madeCopy, err error) {
 	rollback := dockerop.Rollback{Progress: p}
 	defer func() { rollback.Unless(ctx, &err) }()

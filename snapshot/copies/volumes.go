@@ -2,20 +2,37 @@ package copies
 
 import (
 	"context"
+	"slices"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// makeVolumes has a worker make the named volumes, and fills those that have an archive.
-// The engine makes them together with the worker, whose label names them: at no
-// time there are any that nobody knows of. What it returns, also with an error,
-// must be closed.
-func (cp *Copier) makeVolumes(ctx context.Context, r restore, rollback *dockerop.Rollback, p plan.Progress) (*build.Filled, error) {
+// An anonymous volume belongs to one container: docker rm -v and --rm remove it together with that.
+// Only a volume that the engine makes and names while it creates the container is anonymous; a
+// volume that exists can only be mounted by name, and the engine then keeps it. So a restore
+// creates the container first, with mounts that have no source, asks the engine which volumes it
+// has made, fills them, and then starts the container.
+
+// named returns the volumes that are made before the container.
+func (r restore) named() []runconfig.NewVolume {
+	return slices.DeleteFunc(slices.Clone(r.volumes), runconfig.NewVolume.IsAnonymous)
+}
+
+// anonymous returns the volumes that the engine makes together with the container.
+func (r restore) anonymous() []runconfig.NewVolume {
+	return slices.DeleteFunc(slices.Clone(r.volumes), func(v runconfig.NewVolume) bool { return !v.IsAnonymous() })
+}
+
+// makeVolumes has a worker make the named volumes, and restores those that have an archive. The
+// engine makes them together with the worker, whose label names them, so at no time are there
+// volumes that nobody knows of. The result must be closed, even after an error.
+func (cp *Copier) makeVolumes(ctx context.Context, r restore, rollback *dockerop.Rollback, p plan.Progress) (*build.RestoredVolumes, error) {
 	named := r.named()
 	if len(named) == 0 {
 		return nil, nil
@@ -44,9 +61,9 @@ func (cp *Copier) makeVolumes(ctx context.Context, r restore, rollback *dockerop
 		return nil, err
 	}
 	if err := cp.checkOwnVolumes(ctx, o.Volumes, r.operation); err != nil {
-		return &build.Filled{Worker: worker}, err
+		return &build.RestoredVolumes{Worker: worker}, err
 	}
 	p.Status("volumes", "restoring volumes")
 	results, err := worker.Apply(ctx, string(r.id), targets)
-	return &build.Filled{Worker: worker, Lost: build.AnySkipped(results)}, err
+	return &build.RestoredVolumes{Worker: worker, Lost: build.AnySkipped(results)}, err
 }

@@ -20,32 +20,32 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// PurgeKind is a kind of things that this program leaves on an engine.
+// PurgeKind is a kind of thing that this program leaves on an engine.
 type PurgeKind string
 
 // The kinds, in the order in which they are removed.
 const (
 	PurgeSnapshot    PurgeKind = "snapshot"
-	PurgeTag         PurgeKind = "tag"    // of an image that was a snapshot: its labels cannot be read, or its ID tag is gone
-	PurgeWorker      PurgeKind = "worker" // a container that works no more
+	PurgeTag         PurgeKind = "tag"    // of an image that was a snapshot, but has lost its ID tag or readable labels
+	PurgeWorker      PurgeKind = "worker" // the container of a dead worker
 	PurgeStore       PurgeKind = "store"
 	PurgeKey         PurgeKind = "key" // the volume with the engine's key
 	PurgeWorkerImage PurgeKind = "worker_image"
 )
 
-// Purgeable is one thing that [Engine.Purge] removes.
+// Purgeable is one thing that [Remover.Purge] removes.
 type Purgeable struct {
 	Kind      PurgeKind
 	Name      string
-	Size      int64 // bytes; zero: not known, or counted with the snapshots
-	Container string
-	Pinned    bool
-	id        string
+	Size      int64  // bytes; 0: unknown, or counted with the snapshots
+	Container string // of a snapshot: whose it is
+	Pinned    bool   // of a snapshot
+	id        string // what the engine calls it, if not Name
 }
 
-// InterruptedError is returned if something has to be recovered first.
+// InterruptedError says that an interrupted operation has to be recovered first.
 type InterruptedError struct {
-	Worker  string // the dead worker's container
+	Worker  string // name of the dead worker's container
 	Purpose string
 }
 
@@ -56,9 +56,9 @@ func (e *InterruptedError) Error() string {
 // Unwrap gives the error its class.
 func (e *InterruptedError) Unwrap() error { return cerrdefs.ErrFailedPrecondition }
 
-// FindPurgeable finds everything that this program has made on the engine, but containers
-// and their volumes. It fails while an operation is under way, or was interrupted. Stores
-// that users have made are theirs: kept names those that snapshots are stored in.
+// FindPurgeable returns everything that this program has made on the engine, except containers and
+// their volumes. It fails if an operation is under way ([volumebackup.LockedError]) or was
+// interrupted ([InterruptedError]). kept names the stores that users made themselves, which stay.
 func (rm *Remover) FindPurgeable(ctx context.Context, p plan.Progress) (all []Purgeable, kept []string, err error) {
 	workers, err := rm.deadWorkers(ctx)
 	if err != nil {
@@ -89,14 +89,14 @@ func (rm *Remover) FindPurgeable(ctx context.Context, p plan.Progress) (all []Pu
 	return all, kept, err
 }
 
-// storesOfUsers names the volumes that snapshots are stored in, and that are there, but
-// for our own.
+// storesOfUsers returns the names of existing volumes that snapshots are stored in, without our
+// own.
 func (rm *Remover) storesOfUsers(ctx context.Context, snapshots []catalog.Snapshot, own []Purgeable) (kept []string) {
 	names := map[string]bool{}
 	for _, s := range snapshots {
 		names[s.Store] = true
 	}
-	delete(names, "") // those without archives
+	delete(names, "") // of snapshots without archives
 	for _, v := range own {
 		delete(names, v.Name)
 	}
@@ -108,8 +108,8 @@ func (rm *Remover) storesOfUsers(ctx context.Context, snapshots []catalog.Snapsh
 	return kept
 }
 
-// deadWorkers lists the workers' containers, of which none is at work and none holds
-// something that would have to be put right.
+// deadWorkers returns the workers' containers. It fails if one is at work, or has left something to
+// put right.
 func (rm *Remover) deadWorkers(ctx context.Context) ([]Purgeable, error) {
 	workers, err := rm.pending.Workers(ctx, volumebackup.LabelPurpose)
 	if err != nil {
@@ -129,8 +129,8 @@ func (rm *Remover) deadWorkers(ctx context.Context) ([]Purgeable, error) {
 	return dead, nil
 }
 
-// looseTags lists the tags in our namespace of images that we have made, and that are no
-// snapshots any more. What users have built FROM one is theirs, whatever they call it.
+// looseTags returns the tags in our namespace of images that we made and that are no snapshots any
+// more. Images that users built FROM a snapshot are theirs, whatever their tags.
 func (rm *Remover) looseTags(ctx context.Context, snapshots []catalog.Snapshot) ([]Purgeable, error) {
 	images, err := rm.catalog.ListImages(ctx, catalog.Namespace+"*")
 	if err != nil {
@@ -159,7 +159,7 @@ func (rm *Remover) looseTags(ctx context.Context, snapshots []catalog.Snapshot) 
 	return loose, nil
 }
 
-// purgeableVolumes lists the stores, and the volume with the engine's key.
+// purgeableVolumes returns the stores that we made, and the volume with the engine's key.
 func (rm *Remover) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
 	stores, err := rm.storeVolumes(ctx)
 	if err != nil {
@@ -176,10 +176,10 @@ func (rm *Remover) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
 	return append(all, Purgeable{Kind: PurgeKey, Name: catalog.KeyVolume}), dockerop.Describe(err, "inspect volume "+catalog.KeyVolume)
 }
 
-// Purge removes what [Engine.FindPurgeable] has found, and what interrupted commands have
-// left. It returns what it has removed; what it cannot remove does not keep the rest.
+// Purge removes what [Remover.FindPurgeable] has found, and what interrupted commands have left. It
+// returns what it has removed, and goes on after a failure.
 func (rm *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) ([]Purgeable, error) {
-	if _, err := rm.deadWorkers(ctx); err != nil { // it may be a while since they were found
+	if _, err := rm.deadWorkers(ctx); err != nil { // an operation may have begun since FindPurgeable
 		return nil, err
 	}
 	failures := make([]error, len(all))
@@ -197,7 +197,7 @@ func (rm *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) 
 	for n, r := range chosen {
 		failures[at[n]] = r.Err
 	}
-	if now, err := rm.docker.Time(ctx); err == nil { // however young it is: nobody is at work
+	if now, err := rm.docker.Time(ctx); err == nil { // whatever its age, because nobody is at work
 		now = now.Add(OrphanAge)
 		failures = append(failures, rm.sweepScratch(ctx, now), rm.sweepImages(ctx, now))
 	}
@@ -206,7 +206,7 @@ func (rm *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) 
 		if failures[i] == nil {
 			failures[i] = rm.purgeOne(ctx, one)
 		}
-		if cerrdefs.IsNotFound(failures[i]) { // somebody else was faster
+		if cerrdefs.IsNotFound(failures[i]) { // somebody else has removed it
 			failures[i] = nil
 			continue
 		}
@@ -217,7 +217,7 @@ func (rm *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) 
 	return removed, errors.Join(failures...)
 }
 
-// purgeOne removes one thing; snapshots are gone by then.
+// purgeOne removes one thing that is not a snapshot.
 func (rm *Remover) purgeOne(ctx context.Context, one Purgeable) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err

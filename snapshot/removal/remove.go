@@ -16,22 +16,27 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// Removal is what became of one of the words that Remove was given.
+// Options says how to remove snapshots.
+type Options struct {
+	Force bool // also remove pinned ones
+}
+
+// Removal is the result for one of the words that [Remover.Remove] was given.
 type Removal struct {
 	Word     string
-	Snapshot catalog.Snapshot // if there is one
+	Snapshot catalog.Snapshot // empty if the word names none
 	Err      error            // nil: it was removed
 }
 
-// removals are what becomes of each word, in their order.
+// removals are the results for all words, in their order.
 type removals []*Removal
 
-// left are those that nothing stands against so far.
+// left returns those that have not failed so far.
 func (all removals) left() removals {
 	return slices.DeleteFunc(slices.Clone(all), func(r *Removal) bool { return r.Err != nil })
 }
 
-// snapshots are those that are removed.
+// snapshots returns the snapshot of each.
 func (all removals) snapshots() []catalog.Snapshot {
 	snapshots := make([]catalog.Snapshot, len(all))
 	for i, r := range all {
@@ -40,11 +45,11 @@ func (all removals) snapshots() []catalog.Snapshot {
 	return snapshots
 }
 
-// Remove untags and deletes the snapshots that words mean, and says what became of each:
-// one that cannot be removed does not keep the others. A pinned one is refused without
-// Force. Containers that were made from one keep its layers for as long as they are
-// there. If the newest of a container is removed, latest moves to the newest that is
-// left. A snapshot whose removal fails is whole again, or gone.
+// Remove untags and deletes the snapshots that words name, and returns a result for each word. It
+// goes on after a failure; then that snapshot is either whole again, or gone. Without Force it
+// refuses pinned snapshots. A container that was made from a snapshot keeps the image's layers
+// until it is removed. If the newest snapshot of a container is removed, the tag latest moves to
+// the newest that is left.
 func (rm *Remover) Remove(ctx context.Context, words []string, o Options, p plan.Progress) []Removal {
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -61,7 +66,7 @@ func (rm *Remover) Remove(ctx context.Context, words []string, o Options, p plan
 	return results
 }
 
-// chooseRemoved finds the snapshots that words mean, and what stands against removing them.
+// chooseRemoved finds the snapshots that words name, and fails those that must not be removed.
 func (rm *Remover) chooseRemoved(ctx context.Context, words []string, o Options) removals {
 	all := make(removals, len(words))
 	known := rm.listMany(ctx, words)
@@ -77,13 +82,13 @@ func (rm *Remover) chooseRemoved(ctx context.Context, words []string, o Options)
 			if r.Err == nil && r.Snapshot.Pinned && !o.Force {
 				r.Err = &catalog.PinnedError{ID: r.Snapshot.ID}
 			}
-			return nil // it is that word's
+			return nil // the error is that word's alone
 		})
 	}
 	_ = calls.Wait()
 	chosen := map[string]bool{}
 	for _, r := range all.left() {
-		if chosen[r.Snapshot.ImageID] { // by another word
+		if chosen[r.Snapshot.ImageID] { // another word names the same snapshot
 			r.Err = &catalog.NotFoundError{Word: r.Word}
 		}
 		chosen[r.Snapshot.ImageID] = true
@@ -91,34 +96,34 @@ func (rm *Remover) chooseRemoved(ctx context.Context, words []string, o Options)
 	return all
 }
 
-// ManyWords is from how many words on it takes longer to look for each than to list all
-// snapshots.
+// ManyWords is the number of words from which on it is faster to list all snapshots than to look up
+// each.
 const ManyWords = 8
 
-// listMany finds, of many words, the snapshots whose full IDs they are, if no other one
-// has that ID. All the rest has to be resolved.
+// listMany returns, if there are many words, all snapshots by their full IDs. An ID that two
+// snapshots have is left empty. Words that it does not find have to be resolved one by one.
 func (rm *Remover) listMany(ctx context.Context, words []string) map[string]catalog.Snapshot {
 	if len(words) < ManyWords {
 		return nil
 	}
 	all, err := rm.catalog.Find(ctx, nil, catalog.Namespace+"*")
 	if err != nil {
-		return nil // then resolving says why
+		return nil // resolving the words will fail, too, and say why
 	}
 	known := map[string]catalog.Snapshot{}
 	for _, s := range all {
 		id := string(s.ID)
 		if _, twice := known[id]; twice {
-			s = catalog.Snapshot{} // it is ambiguous
+			s = catalog.Snapshot{} // the ID is ambiguous
 		}
 		known[id] = s
 	}
 	return known
 }
 
-// untagAll removes the tags of snapshots, several at once. But those of containers that
-// run from another one of them go last, one by one: the engine that removes such an image
-// looks whether the one below it can go, too.
+// untagAll removes the tags of the chosen snapshots, several at once. A snapshot whose container
+// ran from another chosen one goes last, on its own: the engine that removes its image checks
+// whether the one below it can go as well.
 func (rm *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progress) {
 	if len(chosen) == 0 {
 		return
@@ -142,7 +147,7 @@ func (rm *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progres
 		}
 		calls.Go(func() error {
 			r.Err = rm.untag(ctx, r.Snapshot, going)
-			return nil // it is that snapshot's
+			return nil // the error is that snapshot's alone
 		})
 	}
 	_ = calls.Wait()
@@ -157,15 +162,15 @@ func (rm *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progres
 	}
 }
 
-// keepLatest gives the tag latest to snapshots that were going to be removed, and are
-// still there, if they are the newest.
+// keepLatest gives the tag latest back to the newest snapshot of each container for which removing
+// one has failed.
 func (rm *Remover) keepLatest(ctx context.Context, chosen removals, p plan.Progress) {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	done := map[string]bool{}
 	for _, r := range chosen {
 		name := r.Snapshot.Container.Name
-		if r.Err == nil || done[name] || len(chosen) == 1 { // one alone has been put right
+		if r.Err == nil || done[name] || len(chosen) == 1 { // a single one has rolled itself back
 			continue
 		}
 		done[name] = true
@@ -175,7 +180,7 @@ func (rm *Remover) keepLatest(ctx context.Context, chosen removals, p plan.Progr
 	}
 }
 
-// freeRemoved frees what stores keep for snapshots whose images are gone, and what
+// freeRemoved frees what stores keep for snapshots whose images are gone, and sweeps what
 // interrupted commands have left.
 func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockerop.EarlyInfo, p plan.Progress) {
 	var known *dockerop.Info
@@ -188,7 +193,7 @@ func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockero
 	var inUse error
 	for _, r := range gone {
 		r.Err = failed[r.Snapshot.ID]
-		if cerrdefs.IsConflict(r.Err) { // backups and restores that go on and on keep the store
+		if cerrdefs.IsConflict(r.Err) { // others keep the store busy
 			busy, inUse = append(busy, string(r.Snapshot.ID)), r.Err
 			r.Err = nil
 		}
@@ -203,9 +208,8 @@ func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockero
 	rm.SweepOrphans(ctx, engine, p)
 }
 
-// untag removes every tag of a snapshot, and thereby its image. The ID tag goes
-// last: for as long as it is there, all of the snapshot is. The tag latest comes to none
-// that is going, too.
+// untag removes every tag of a snapshot, and with the last one its image. The ID tag goes last:
+// while it is there, the snapshot is whole. The snapshots in going do not get the tag latest.
 func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.IDSet) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -235,7 +239,7 @@ func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.
 			return err
 		}
 	}
-	if hasLatest { // somebody may have made the next one meanwhile, whose tag that was
+	if hasLatest { // somebody may have made a newer one meanwhile, whose tag that was
 		if _, err := rm.catalog.SetLatest(ctx, s.Container.Name, going); err != nil {
 			return err
 		}
@@ -251,7 +255,7 @@ func (rm *Remover) untagOne(ctx context.Context, s catalog.Snapshot, ref string,
 	return nil
 }
 
-// users lists, by the IDs of images, the names of the containers that were made from them.
+// users returns the names of the containers that were made from each image, by image ID.
 func (rm *Remover) users(ctx context.Context) (map[string][]string, error) {
 	all, err := rm.docker.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
@@ -265,9 +269,4 @@ func (rm *Remover) users(ctx context.Context) (map[string][]string, error) {
 		slices.Sort(names)
 	}
 	return users, nil
-}
-
-// Options says how to remove snapshots.
-type Options struct {
-	Force bool // also pinned ones
 }

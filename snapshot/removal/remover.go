@@ -7,8 +7,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 )
 
-// Remover removes snapshots, and what nobody needs any more. It keeps no state and may be
-// used by several goroutines.
+// Remover removes snapshots, and what nobody needs any more. It keeps no state and may be used by
+// several goroutines.
 type Remover struct {
 	docker   *dockerop.Engine
 	catalog  *catalog.Catalog
@@ -17,7 +17,7 @@ type Remover struct {
 	volumes  archives.Service
 }
 
-// New returns a remover for an engine; volumes are those in the store of new snapshots.
+// New returns a remover for an engine. volumes works with the store of new snapshots.
 func New(docker *dockerop.Engine, snapshots *catalog.Catalog, held *archives.Archives, workers *pending.Finder, volumes archives.Service) *Remover {
 	return &Remover{docker: docker, catalog: snapshots, archives: held, pending: workers, volumes: volumes}
 }

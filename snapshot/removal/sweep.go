@@ -20,18 +20,17 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// OrphanAge is how old an unfinished image must be before it is taken for one
-// that nobody will finish.
+// OrphanAge is the age from which on an unfinished image or container counts as abandoned.
 const OrphanAge = time.Hour
 
-// Sweep frees, in the store of new snapshots, the archives of snapshots whose images were
-// removed long ago, with docker image prune for one, and removes what interrupted
-// commands have left. Whoever uses the store meanwhile comes first.
+// Sweep frees archives in the store of new snapshots whose images were removed long ago by others,
+// such as docker image prune, and removes what interrupted commands have left. It gives way to
+// whoever else uses the store.
 func (rm *Remover) Sweep(ctx context.Context, p plan.Progress) {
 	rm.sweepAt(ctx, []archives.Service{rm.volumes}, p)
 }
 
-// SweepStores is [Engine.Sweep] for all stores of the engine.
+// SweepStores does for all stores on the engine what [Remover.Sweep] does for one.
 func (rm *Remover) SweepStores(ctx context.Context, p plan.Progress) {
 	stores := []archives.Service{rm.volumes}
 	known, err := rm.storeVolumes(ctx)
@@ -46,7 +45,7 @@ func (rm *Remover) SweepStores(ctx context.Context, p plan.Progress) {
 	rm.sweepAt(ctx, stores, p)
 }
 
-// storeVolumes lists the stores that this program has made.
+// storeVolumes returns the stores that this program has made.
 func (rm *Remover) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
 	list, err := rm.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labels.KeyStoreID))})
 	return list.Volumes, dockerop.Describe(err, "list stores")
@@ -64,7 +63,7 @@ func (rm *Remover) sweepAt(ctx context.Context, stores []archives.Service, p pla
 			break
 		}
 		_, err = store.Remove(ctx, volumebackup.RemoveOptions{Seen: seen, Now: true})
-		if cerrdefs.IsConflict(err) { // then the next one does it
+		if cerrdefs.IsConflict(err) { // the store is in use: leave it to the next sweep
 			err = nil
 		}
 	}
@@ -74,9 +73,9 @@ func (rm *Remover) sweepAt(ctx context.Context, stores []archives.Service, p pla
 	rm.SweepOrphans(ctx, engine, p)
 }
 
-// SweepOrphans removes what nobody will finish: images of ours without a tag, and the
-// containers that making a flat image needs, if they are old. A client that made
-// them was killed. Removing is not a hot path, so it is done there.
+// SweepOrphans removes what a killed client has left and nobody will finish, once it is [OrphanAge]
+// old: our images without a tag, and the containers through which layers are flattened. It runs
+// after a removal, because nobody waits for that.
 func (rm *Remover) SweepOrphans(ctx context.Context, engine dockerop.Info, p plan.Progress) {
 	now, err := engine.Now()
 	if err == nil {
@@ -111,8 +110,8 @@ func (rm *Remover) sweepImages(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// isOld tells whether what was made at that Unix time is taken for an orphan. Both
-// times are the engine's.
+// isOld tells whether something made at that Unix time counts as abandoned. Both times are the
+// engine's.
 func isOld(created int64, now time.Time) bool { return now.Sub(time.Unix(created, 0)) >= OrphanAge }
 
 func (rm *Remover) removeOrphan(ctx context.Context, id string) error {
@@ -125,7 +124,7 @@ func (rm *Remover) removeOrphan(ctx context.Context, id string) error {
 	}
 	_, err = rm.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true})
 	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) {
-		return nil // a container lives on it, or somebody else was faster
+		return nil // a container uses it, or somebody else has removed it
 	}
 	return err
 }

@@ -77,7 +77,7 @@ func (rp *Replacer) planReplace(ctx context.Context, s catalog.Snapshot, old *co
 	for _, field := range sp.FitAPI(rp.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	around, err := rp.build.Look(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), r.places()))
+	around, err := rp.build.Observe(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), r.places()))
 	if err != nil {
 		return replacement{}, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// AnonymousNames are the names that the engine gave to the volumes that it made together
-// with the container id, in the order of volumes.
+// AnonymousNames returns the names that the engine gave to the anonymous volumes of container id,
+// in the order of volumes.
 func (b *Builder) AnonymousNames(ctx context.Context, id string, volumes []runconfig.NewVolume) ([]string, error) {
 	found, _, err := b.docker.ContainerInspectWithRaw(ctx, id, false)
 	if err != nil {
@@ -36,10 +36,10 @@ func (b *Builder) AnonymousNames(ctx context.Context, id string, volumes []runco
 	return names, nil
 }
 
-// FillAnonymous fills the volumes that the engine has made together with a container. o says
-// more of the worker. What it returns, also with an error, must be closed; it is nil if
-// there is nothing to fill.
-func (b *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []runconfig.NewVolume, names []string, o volumebackup.WorkerOptions, p plan.Progress) (*Filled, error) {
+// FillAnonymous restores the anonymous volumes that the engine made together with a container;
+// names are theirs. o may set more about the worker. The result must be closed, even after an
+// error. It is nil if no volume has content to restore.
+func (b *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []runconfig.NewVolume, names []string, o volumebackup.WorkerOptions, p plan.Progress) (*RestoredVolumes, error) {
 	var targets []volumebackup.Target
 	var needs volumebackup.Fill
 	for i, v := range volumes {
@@ -54,51 +54,52 @@ func (b *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []run
 	return b.FillVolumes(ctx, id, targets, o, p)
 }
 
-// TargetOf is how a worker restores the content of v into a volume of that name. What the
-// content needs is added to the worker's rights.
+// TargetOf says how a worker restores the content of v into the volume name. It adds to needs what
+// the worker must be allowed for that.
 func TargetOf(v runconfig.NewVolume, name string, needs *volumebackup.Fill) volumebackup.Target {
 	needs.Devices = needs.Devices || v.Archive.Devices
 	needs.Trusted = needs.Trusted || v.Archive.Trusted
 	return volumebackup.Target{Archive: v.Archive.Index, Root: v.Archive.Root, Volume: name, Origin: v.Original}
 }
 
-// Filled are volumes in which something was restored.
-type Filled struct {
+// RestoredVolumes are volumes that a worker has restored and still mounts. Nil means that there
+// were none.
+type RestoredVolumes struct {
 	Worker archives.Worker
-	Lost   bool // something could not be brought back
+	Lost   bool // the engine's kernel did not allow to restore everything
 }
 
-// IsIncomplete tells whether something could not be brought back. Nil had nothing to bring.
-func (f *Filled) IsIncomplete() bool { return f != nil && f.Lost }
+// IsIncomplete tells whether something could not be restored.
+func (r *RestoredVolumes) IsIncomplete() bool { return r != nil && r.Lost }
 
-// Finish lets go of the volumes. If the copy that mounts them is whole, they are not for
-// others to clear away from then on. What fails is a warning: the copy is there all the same.
-func (f *Filled) Finish(ctx context.Context, isWhole bool, p plan.Progress) {
-	if f == nil {
+// Finish ends the worker. If the copy that mounts the volumes is whole, they are the copy's first,
+// so that nobody clears them away. A failure is only a warning, because the copy is there all the
+// same.
+func (r *RestoredVolumes) Finish(ctx context.Context, isWhole bool, p plan.Progress) {
+	if r == nil {
 		return
 	}
 	if isWhole {
-		if err := f.Worker.Release(context.WithoutCancel(ctx)); err != nil {
+		if err := r.Worker.Release(context.WithoutCancel(ctx)); err != nil {
 			p.Warn("create", err.Error())
 		}
 	}
-	if err := f.Close(); err != nil {
+	if err := r.Close(); err != nil {
 		p.Warn("remove", err.Error())
 	}
 }
 
-// Close lets go of the volumes. Nil had none.
-func (f *Filled) Close() error {
-	if f == nil {
+// Close ends the worker.
+func (r *RestoredVolumes) Close() error {
+	if r == nil {
 		return nil
 	}
-	return f.Worker.Close()
+	return r.Worker.Close()
 }
 
-// FillVolumes restores volumes that nobody else knows of yet, or that nobody uses, in
-// a worker of which some options are given. What it returns, also with an error,
-// must be closed.
-func (b *Builder) FillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.WorkerOptions, p plan.Progress) (*Filled, error) {
+// FillVolumes restores volumes that nobody uses. o may set more about the worker. The result must
+// be closed, even after an error.
+func (b *Builder) FillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.WorkerOptions, p plan.Progress) (*RestoredVolumes, error) {
 	p.Status("volumes", "restoring volumes")
 	o.Purpose, o.Volumes = "restore "+string(id), volumeNames(targets)
 	worker, err := b.volumes.OpenWorker(ctx, o, archives.Progress(p))
@@ -106,7 +107,7 @@ func (b *Builder) FillVolumes(ctx context.Context, id labels.ID, targets []volum
 		return nil, err
 	}
 	results, err := worker.Apply(ctx, string(id), targets)
-	return &Filled{Worker: worker, Lost: AnySkipped(results)}, err
+	return &RestoredVolumes{Worker: worker, Lost: AnySkipped(results)}, err
 }
 
 func volumeNames(targets []volumebackup.Target) []string {
@@ -117,7 +118,7 @@ func volumeNames(targets []volumebackup.Target) []string {
 	return names
 }
 
-// AnySkipped tells whether the engine's kernel did not allow something.
+// AnySkipped tells whether the engine's kernel did not allow to restore everything.
 func AnySkipped(results []volumebackup.RestoreResult) bool {
 	return slices.ContainsFunc(results, func(r volumebackup.RestoreResult) bool { return r.Skipped > 0 })
 }

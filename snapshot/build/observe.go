@@ -15,14 +15,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// ReservedVolumes are the volumes in which archives are kept, if there can be any.
+// ReservedVolumes returns the volumes that only this program may use.
 func (b *Builder) ReservedVolumes() []string {
 	return []string{b.volumes.Store(), volumebackup.DefaultStore}
 }
 
-// Look observes everything that a restore of a snapshot as sp depends on, side by
-// side: volumes are those that have to be there. It makes nothing.
-func (b *Builder) Look(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spec, volumes []string) (runconfig.Surroundings, error) {
+// Observe asks the engine, all at once, for everything that a restore of s as sp depends on.
+// volumes are the names of those that must exist. It makes nothing.
+func (b *Builder) Observe(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spec, volumes []string) (runconfig.Surroundings, error) {
 	var found runconfig.Surroundings
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
@@ -67,7 +67,7 @@ func (b *Builder) Look(ctx context.Context, s catalog.Snapshot, sp *runconfig.Sp
 	return found, calls.Wait()
 }
 
-// ImageLabels are those that a container made from the snapshot inherits.
+// ImageLabels returns the labels that a container made from the snapshot inherits.
 func (b *Builder) ImageLabels(ctx context.Context, s catalog.Snapshot) (map[string]string, error) {
 	found, err := b.docker.ImageInspect(ctx, s.ImageID)
 	if err != nil || found.Config == nil {
@@ -76,8 +76,8 @@ func (b *Builder) ImageLabels(ctx context.Context, s catalog.Snapshot) (map[stri
 	return found.Config.Labels, nil
 }
 
-// UsersOf lists the containers that run, or stand still, and see the content of one
-// of the volumes, but for our own workers.
+// UsersOf returns the containers that run or are paused and see the content of one of the volumes,
+// without our workers.
 func (b *Builder) UsersOf(ctx context.Context, s storage.Map, volumes []string) ([]container.Summary, error) {
 	users, err := s.UsersAndWorkers(ctx, b.docker, volumes)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// checkContent finds, for a dry run, what would keep the volumes of a copy from being
-// filled: archives that are not there or not sound, or too little room. A worker
-// reads; nothing is made.
+// checkContent finds, for a dry run, what would prevent restoring the volumes: archives that are
+// missing or damaged, or too little room. A worker reads the archives; nothing is made.
 func (cp *Copier) checkContent(ctx context.Context, r restore, p plan.Progress) (err error) {
 	var targets []volumebackup.Target
 	for _, v := range r.volumes {

@@ -19,11 +19,12 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// newOperation names one restore, for what it makes.
+// newOperation returns a random name for a restore, for the labels on what it makes.
 func (cp *Copier) newOperation() (string, error) {
 	var b [8]byte
 	if _, err := io.ReadFull(cp.random, b[:]); err != nil {
@@ -32,9 +33,8 @@ func (cp *Copier) newOperation() (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// removeOwnVolume removes a volume that an operation has made. That there is none,
-// or that somebody mounts it, is fine; one without the operation's label is
-// somebody else's.
+// removeOwnVolume removes a volume that the operation has made. It leaves a volume without the
+// operation's label, which is somebody else's, and one that somebody mounts.
 func (cp *Copier) removeOwnVolume(ctx context.Context, name, operation string) error {
 	v, err := cp.docker.VolumeInspect(ctx, name)
 	if err == nil && v.Labels[labels.KeyOperation] == operation {
@@ -46,8 +46,8 @@ func (cp *Copier) removeOwnVolume(ctx context.Context, name, operation string) e
 	return nil
 }
 
-// checkOwnVolumes makes sure that an operation has made the volumes: of a name that
-// somebody else uses, the engine would have handed out theirs.
+// checkOwnVolumes makes sure that the operation has made the volumes. If one of that name existed,
+// the engine will have used that instead.
 func (cp *Copier) checkOwnVolumes(ctx context.Context, names []string, operation string) error {
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.SetLimit(dockerop.MaxConcurrentCalls)
@@ -66,8 +66,40 @@ func (cp *Copier) checkOwnVolumes(ctx context.Context, names []string, operation
 	return calls.Wait()
 }
 
-// RemoveMade removes what a dead worker says that its restore has made, unless the
-// restore was over.
+// ClearCopies removes what killed restores have left. A failure is only a warning: it prevents no
+// restore.
+func (cp *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
+	var workers []pending.Worker
+	var calls errgroup.Group
+	calls.Go(func() (err error) {
+		_, err = cp.RemoveUnfinished(ctx, "", UnfinishedAge)
+		return err
+	})
+	calls.Go(func() (err error) {
+		workers, err = cp.pending.Workers(ctx, pending.LabelMade)
+		return err
+	})
+	err := calls.Wait()
+	for _, w := range workers {
+		if !w.Alive {
+			err = errors.Join(err, cp.clearMade(ctx, w))
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		p.Warn("check", fmt.Sprintf("what an interrupted restore left could not be cleared away: %v", err))
+	}
+}
+
+// clearMade removes a dead worker, and what its restore has made.
+func (cp *Copier) clearMade(ctx context.Context, w pending.Worker) error {
+	if err := cp.pending.Clear(ctx, w); err != nil {
+		return err
+	}
+	return cp.RemoveMade(ctx, w.Summary)
+}
+
+// RemoveMade removes what a dead worker's label says that its restore has made, unless the restore
+// was over.
 func (cp *Copier) RemoveMade(ctx context.Context, worker container.Summary) error {
 	text, ok := worker.Labels[pending.LabelMade]
 	if !ok || volumebackup.IsSettled(dockerop.SummaryName(worker)) {
@@ -87,18 +119,18 @@ func (cp *Copier) RemoveMade(ctx context.Context, worker container.Summary) erro
 	return errors.Join(err, cp.docker.RemoveVolumes(ctx, slices.DeleteFunc(made.Anonymous, func(name string) bool { return !runconfig.IsAnonymousName(name) })))
 }
 
-// UnfinishedAge is how long a copy may exist before it is finished, if no worker is
+// UnfinishedAge is how old an unfinished copy must be to count as abandoned, if no worker is
 // filling its volumes.
 const UnfinishedAge = time.Minute
 
-// unfinishedName is the name of a copy that is not to be started, until its volumes are
-// filled: nothing else would tell it from one that is complete.
+// unfinishedName returns the name of a copy that is not to be started, for as long as its volumes
+// are not filled. Nothing else distinguishes it from a finished one.
 func unfinishedName(name, operation string) string {
 	return name + "-unfinished-" + copySuffix(operation)
 }
 
-// madeBy is the operation that made a container, if it is a copy that was never finished;
-// key is the label that says so.
+// madeBy returns the operation that made a container, and the label that says so, if the container
+// is a copy that was never finished.
 func madeBy(c container.Summary) (operation, key string) {
 	if operation := c.Labels[labels.KeyOperation]; operation != "" {
 		return operation, labels.KeyOperation
@@ -110,9 +142,9 @@ func madeBy(c container.Summary) (operation, key string) {
 	return "", ""
 }
 
-// RemoveUnfinished removes copies of an operation, or of any, that were never finished, if
-// they are that old: those that were to be started and never were, and those that bear
-// [unfinishedName]. It returns their names.
+// RemoveUnfinished removes copies that were never finished: those that were to be started and never
+// were, and those that still have their [unfinishedName]. It removes those of one operation, or of
+// all if operation is empty, that are at least age old, and returns their names.
 func (cp *Copier) RemoveUnfinished(ctx context.Context, operation string, age time.Duration) (removed []string, err error) {
 	found, err := cp.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("status", container.StateCreated))})
 	if err != nil {
@@ -130,7 +162,7 @@ func (cp *Copier) RemoveUnfinished(ctx context.Context, operation string, age ti
 		return nil, err
 	}
 	filling := map[string]bool{}
-	if operation == "" { // else its worker is known to be dead
+	if operation == "" { // otherwise the operation's worker is known to be dead
 		if filling, err = cp.fillingOperations(ctx); err != nil {
 			return nil, err
 		}
@@ -150,7 +182,7 @@ func (cp *Copier) RemoveUnfinished(ctx context.Context, operation string, age ti
 	return removed, err
 }
 
-// fillingOperations are the operations for which a worker fills volumes right now.
+// fillingOperations returns the operations for which a worker is filling volumes.
 func (cp *Copier) fillingOperations(ctx context.Context) (map[string]bool, error) {
 	workers, err := cp.pending.Workers(ctx, pending.LabelMade)
 	filling := map[string]bool{}
@@ -163,8 +195,7 @@ func (cp *Copier) fillingOperations(ctx context.Context) (map[string]bool, error
 	return filling, err
 }
 
-// isLabelledItself tells whether a container has a label from who made it, and not
-// from its image.
+// isLabelledItself tells whether a container has a label of its own, rather than from its image.
 func (cp *Copier) isLabelledItself(ctx context.Context, c container.Summary, key string) (bool, error) {
 	value := c.Labels[key]
 	if value == "" {
