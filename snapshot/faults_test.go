@@ -190,7 +190,7 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 			assert.NilError(t, docker.ContainerStart(t.Context(), c.ID, container.StartOptions{}))
 		}},
 		"several networks, an engine that takes one at a time": {runconfig.RestoreOptions{Snapshot: "web:latest", Name: "copy"}, func(t *testing.T, docker *enginetest.Docker) {
-			docker.ApiVersion = "1.43"
+			docker.APIVersion = "1.43"
 			c := docker.Run(t, "web")
 			for _, name := range []string{"back", "front"} {
 				_, err := docker.NetworkCreate(t.Context(), name, network.CreateOptions{})

@@ -165,7 +165,7 @@ func TestRestoreConnectsEveryNetwork(t *testing.T) {
 			_, err := docker.NetworkCreate(t.Context(), name, network.CreateOptions{})
 			assert.NilError(t, err)
 		}
-		docker.ApiVersion = version
+		docker.APIVersion = version
 		docker.ForgetCalls()
 
 		restored, _ := restore1(t, docker, runconfig.RestoreOptions{Snapshot: "web:latest", Start: runconfig.StartAlways})

@@ -15,7 +15,7 @@ import (
 type ThawWatch struct {
 	messages <-chan eventtypes.Message
 	failed   <-chan error
-	Stop     context.CancelFunc
+	stop     context.CancelFunc
 }
 
 // WatchThaws begins to listen. The caller must call Stop of what it returns.
@@ -26,8 +26,11 @@ func (e *Engine) WatchThaws(ctx context.Context) *ThawWatch {
 		args.Add("event", string(action))
 	}
 	messages, failed := e.Events(ctx, eventtypes.ListOptions{Filters: args})
-	return &ThawWatch{messages: messages, failed: failed, Stop: stop}
+	return &ThawWatch{messages: messages, failed: failed, stop: stop}
 }
+
+// Stop ends the listening.
+func (w *ThawWatch) Stop() { w.stop() }
 
 // ContainerEvents are the IDs of the containers that were paused, and of those that were thawed or
 // started.

@@ -21,12 +21,13 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/pkg/stdcopy"
 	"github.com/docker/go-connections/nat"
+	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// FakeContainer is a container of a [fakeDocker].
+// FakeContainer is a container of a [Docker].
 type FakeContainer struct {
 	ID, Name    string
 	State       string // created, running, paused, exited …
@@ -37,16 +38,17 @@ type FakeContainer struct {
 	Mounts      []container.MountPoint
 	Files       string
 	Log         string
-	ExitCode    int // of its command, once it has ended
+	ExitCode    int // of its command, once that has ended
 	created     time.Time
-	started     time.Time // as far as it is a worker
+	started     time.Time // only set for workers
 	finished    time.Time
 	startFailed bool
-	Commits     []bool // one each: whether it was to be frozen
+	Commits     []bool // for each commit, whether the call asked to pause it
 }
 
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
 
+// FindContainer returns the container with that name, ID or beginning of an ID, or nil.
 func (f *Docker) FindContainer(word string) *FakeContainer {
 	at := slices.IndexFunc(f.Containers, func(c *FakeContainer) bool { return c.ID == word || c.Name == strings.TrimPrefix(word, "/") })
 	if at < 0 && len(word) >= 4 {
@@ -69,6 +71,7 @@ func (f *Docker) withContainer(ctx context.Context, call, word string, effect fu
 	})
 }
 
+// ContainerInspectWithRaw also reports the fields of FutureHost.
 func (f *Docker) ContainerInspectWithRaw(ctx context.Context, id string, size bool) (found container.InspectResponse, raw []byte, err error) {
 	err = f.withContainer(ctx, "ContainerInspect", id, func(c *FakeContainer) error {
 		answer := c.Inspect(size)
@@ -85,6 +88,7 @@ func (f *Docker) ContainerInspectWithRaw(ctx context.Context, id string, size bo
 	return found, raw, err
 }
 
+// Inspect returns what the engine says of the container.
 func (c *FakeContainer) Inspect(size bool) container.InspectResponse {
 	answer := container.InspectResponse{
 		ContainerJSONBase: &container.ContainerJSONBase{
@@ -106,8 +110,8 @@ func (c *FakeContainer) Inspect(size bool) container.InspectResponse {
 	return answer
 }
 
-// published are the ports of a container that runs: those that are left to the
-// engine begin at 32768.
+// published returns the published ports of a running container. Those that the engine chooses begin
+// at 32768.
 func (c *FakeContainer) published() nat.PortMap {
 	ports := nat.PortMap{}
 	next := 32768
@@ -126,8 +130,7 @@ func (c *FakeContainer) published() nat.PortMap {
 	return ports
 }
 
-// addFields adds to the HostConfig of an inspect answer what a later engine
-// would report.
+// addFields adds fields to the HostConfig of an inspect answer.
 func addFields(raw []byte, host map[string]any) ([]byte, error) {
 	if len(host) == 0 {
 		return raw, nil
@@ -140,30 +143,30 @@ func addFields(raw []byte, host map[string]any) ([]byte, error) {
 	return json.Marshal(answer)
 }
 
+// ContainerList filters by ancestor, label, status, name and volume.
 func (f *Docker) ContainerList(ctx context.Context, options container.ListOptions) (list []container.Summary, err error) {
 	err = f.do(ctx, "ContainerList", func() error {
 		for _, c := range f.Containers {
-			if !options.All && c.State != "running" && c.State != "paused" {
-				continue
+			if f.isListed(c, options) {
+				list = append(list, Clone(c.summary()))
 			}
-			if ancestors := options.Filters.Get("ancestor"); len(ancestors) > 0 && !f.descends(c.Image, ancestors[0]) {
-				continue
-			}
-			if !options.Filters.MatchKVList("label", c.Config.Labels) || !options.Filters.ExactMatch("status", c.State) {
-				continue
-			}
-			if names := options.Filters.Get("name"); len(names) > 0 && !strings.Contains("/"+c.Name, names[0]) {
-				continue
-			}
-			if names := options.Filters.Get("volume"); len(names) > 0 && !c.mountsOneOf(names) {
-				continue
-			}
-			list = append(list, Clone(c.summary()))
 		}
-		slices.Reverse(list) // the newest first, as engines do
+		slices.Reverse(list) // engines list the newest first
 		return nil
 	})
 	return list, err
+}
+
+func (f *Docker) isListed(c *FakeContainer, options container.ListOptions) bool {
+	ancestors, names, volumes := options.Filters.Get("ancestor"), options.Filters.Get("name"), options.Filters.Get("volume")
+	switch {
+	case !options.All && c.State != "running" && c.State != "paused",
+		len(ancestors) > 0 && !f.descends(c.Image, ancestors[0]),
+		len(names) > 0 && !strings.Contains("/"+c.Name, names[0]),
+		len(volumes) > 0 && !c.mountsOneOf(volumes):
+		return false
+	}
+	return options.Filters.MatchKVList("label", c.Config.Labels) && options.Filters.ExactMatch("status", c.State)
 }
 
 func (c *FakeContainer) summary() container.Summary {
@@ -186,6 +189,7 @@ func (c *FakeContainer) mountsOneOf(volumes []string) bool {
 	})
 }
 
+// ContainerCommit fails for an image with 125 layers, as overlay2 does.
 func (f *Docker) ContainerCommit(ctx context.Context, id string, options container.CommitOptions) (made container.CommitResponse, err error) {
 	err = f.withContainer(ctx, "ContainerCommit", id, func(c *FakeContainer) error {
 		parent := f.FindImage(c.Image)
@@ -200,7 +204,7 @@ func (f *Docker) ContainerCommit(ctx context.Context, id string, options contain
 			config = &container.Config{}
 		}
 		mergeConfig(config, Clone(c.Config))
-		img := &fakeImage{
+		img := &FakeImage{
 			ID: "sha256:" + f.NewID(), Parent: parent.ID, Config: config, Comment: options.Comment,
 			Layers: append(slices.Clone(parent.Layers), f.NewID()), Files: c.Files, created: f.Clock, Arch: parent.Arch,
 		}
@@ -229,6 +233,7 @@ func (f *Docker) ContainerCommit(ctx context.Context, id string, options contain
 	return made, err
 }
 
+// ContainerCreate makes a container, and the volumes that it mounts and that do not exist.
 func (f *Docker) ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, _ *ocispec.Platform, name string) (made container.CreateResponse, err error) {
 	err = f.do(ctx, "ContainerCreate "+name, func() error {
 		c, err := f.newContainer(Clone(config), Clone(host), Clone(networking), name)
@@ -242,8 +247,8 @@ func (f *Docker) ContainerCreate(ctx context.Context, config *container.Config, 
 	return made, err
 }
 
-// newContainer checks in the order in which engines do: the mounts' sources
-// before the image, the image before the name.
+// newContainer checks in the order in which engines do: the sources of the mounts, then the image,
+// then the name.
 func (f *Docker) newContainer(config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, name string) (*FakeContainer, error) {
 	if name != "" && !legalName.MatchString(name) {
 		return nil, fmt.Errorf("invalid container name (%s): %w", name, cerrdefs.ErrInvalidArgument)
@@ -254,7 +259,7 @@ func (f *Docker) newContainer(config *container.Config, host *container.HostConf
 			return nil, fmt.Errorf("invalid mount config for type \"bind\": bind source path does not exist: %s: %w", m.Source, cerrdefs.ErrInvalidArgument)
 		}
 	}
-	if networking != nil && len(networking.EndpointsConfig) > 1 && f.ApiVersion < runconfig.AllEndpointsVersion {
+	if networking != nil && len(networking.EndpointsConfig) > 1 && f.APIVersion < runconfig.AllEndpointsVersion {
 		return nil, fmt.Errorf("container cannot be created with several network endpoints: %w", cerrdefs.ErrInvalidArgument)
 	}
 	img := f.FindImage(config.Image)
@@ -286,7 +291,7 @@ func (f *Docker) newContainer(config *container.Config, host *container.HostConf
 	return c, nil
 }
 
-// ContainerLogs returns what a container wrote to its error output, in the engine's frames.
+// ContainerLogs returns what a container wrote to its standard error, in the frames of the API.
 func (f *Docker) ContainerLogs(ctx context.Context, id string, options container.LogsOptions) (logs io.ReadCloser, err error) {
 	err = f.withContainer(ctx, "ContainerLogs", id, func(c *FakeContainer) error {
 		last := strings.SplitAfter(c.Log, "\n")
@@ -303,10 +308,67 @@ func (f *Docker) ContainerLogs(ctx context.Context, id string, options container
 	return logs, err
 }
 
+// ContainerExport returns the container's files.
 func (f *Docker) ContainerExport(ctx context.Context, id string) (files io.ReadCloser, err error) {
 	err = f.withContainer(ctx, "ContainerExport", id, func(c *FakeContainer) error {
 		files = io.NopCloser(strings.NewReader(c.Files))
 		return nil
 	})
 	return files, err
+}
+
+// mergeConfig completes given with what is below it: the image of a create call, or the container
+// of a commit.
+func mergeConfig(given, below *container.Config) {
+	if given.User == "" {
+		given.User = below.User
+	}
+	if given.WorkingDir == "" {
+		given.WorkingDir = below.WorkingDir
+	}
+	if given.StopSignal == "" {
+		given.StopSignal = below.StopSignal
+	}
+	mergeHealth(given, below.Healthcheck)
+	if len(given.Entrypoint) == 0 && len(given.Cmd) == 0 {
+		given.Cmd = below.Cmd
+	}
+	if given.Entrypoint == nil {
+		given.Entrypoint = below.Entrypoint
+	}
+	given.ExposedPorts = union(below.ExposedPorts, given.ExposedPorts)
+	given.Volumes = union(below.Volumes, given.Volumes)
+	given.Labels = union(below.Labels, given.Labels)
+	for _, entry := range below.Env {
+		key, _, _ := strings.Cut(entry, "=")
+		if !slices.ContainsFunc(given.Env, func(e string) bool { return e == key || strings.HasPrefix(e, key+"=") }) {
+			given.Env = append(given.Env, entry)
+		}
+	}
+}
+
+// mergeHealth completes each field of the healthcheck separately.
+func mergeHealth(given *container.Config, below *dockerspec.HealthcheckConfig) {
+	h := given.Healthcheck
+	if h == nil || below == nil {
+		given.Healthcheck = cmp.Or(h, below)
+		return
+	}
+	if len(h.Test) == 0 {
+		h.Test = below.Test
+	}
+	h.Interval, h.Timeout = cmp.Or(h.Interval, below.Interval), cmp.Or(h.Timeout, below.Timeout)
+	h.StartPeriod, h.StartInterval = cmp.Or(h.StartPeriod, below.StartPeriod), cmp.Or(h.StartInterval, below.StartInterval)
+	h.Retries = cmp.Or(h.Retries, below.Retries)
+}
+
+// union returns both maps as one. Where both have a key, over wins.
+func union[M ~map[K]V, K comparable, V any](under, over M) M {
+	if len(under)+len(over) == 0 {
+		return over
+	}
+	all := M{}
+	maps.Copy(all, under)
+	maps.Copy(all, over)
+	return all
 }

@@ -11,77 +11,59 @@ import (
 	"testing"
 	"time"
 
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	eventtypes "github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/system"
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Docker is a Docker engine in memory, as far as this package relies on
-// one. What it does is what dockercontract_test.go finds real engines to do:
-// that suite runs against both, so that the fake cannot lie.
+// Docker is a Docker engine in memory. Tests set its fields before, or while they hold Mu.
 type Docker struct {
 	Mu     sync.Mutex
 	Calls  []string
 	Fault  Fault
-	Cancel context.CancelFunc // what a cancelling fault calls
+	Cancel context.CancelFunc // a cancelling fault calls it
 	Fired  string             // the call that the fault hit
 
-	ApiVersion   string
+	APIVersion   string
 	About        system.Info
-	Containers   []*FakeContainer // in order of creation, as are the next two
-	Images       []*fakeImage
+	Containers   []*FakeContainer // in order of creation, like Images and Volumes
+	Images       []*FakeImage
 	Volumes      []*FakeVolume
 	Networks     map[string]string // IDs by name
-	HostPaths    map[string]bool   // what bind mounts and devices may name
-	HostPorts    map[string]bool   // held by programs that are not containers
-	StartError   error             // of every start
-	FutureHost   map[string]any    // what this engine reports in HostConfig and we do not know
+	HostPaths    map[string]bool   // paths that exist on the host
+	HostPorts    map[string]bool   // ports that programs other than containers hold
+	StartError   error             // every start fails with it
+	FutureHost   map[string]any    // fields of HostConfig that this engine reports and we do not know
 	listeners    []chan eventtypes.Message
-	InCommit     func()               // this happens while a container is committed, once
-	OnStart      func(*FakeContainer) // what a container does at once; nil: it runs
+	InCommit     func()               // called once, while a container is committed
+	OnStart      func(*FakeContainer) // called when a container has started; nil: it goes on running
 	Clock        time.Time
 	serial       int
-	Randomness   byte                // what the next client's random numbers begin with
+	Randomness   byte                // where the next client's random numbers begin
 	Service      *FakeVolumes        // nil: volumes are recorded, not archived
-	DieAt        string              // the client is killed before the first call that begins so
-	DieSkips     int                 // but so many of them later
+	DieAt        string              // the client is killed before a call that begins so
+	DieSkips     int                 // so many of these calls come before
 	Refused      []string            // calls that begin so are refused
-	Spoiled      string              // calls that begin so are carried out, and answered with an error
-	beforeCall   string              // before the first call that begins so …
-	DoBefore     func()              // … this is done, once
-	Records      map[string]string   // journals that the store has recorded, by the worker's ID
-	Seen         []volumebackup.Seen // what removals were told
-	Dead         bool                // the client is: none of its calls does anything
+	Spoiled      string              // calls that begin so have their effect, but fail
+	beforeCall   string              // before a call that begins so,
+	DoBefore     func()              // this is called, once
+	Records      map[string]string   // journals that the store holds, by worker ID
+	Seen         []volumebackup.Seen // what calls to remove archives said of the engine
+	Dead         bool                // the client was killed: its calls have no effect
 	StartedTwice bool                // a container was started again after its start had failed
 }
 
-// Fault is what goes wrong with the call number at, counted from 1.
-type Fault struct {
-	At   int
-	Kind FaultKind
-}
-
-type FaultKind string
-
-const (
-	FaultRefuse       FaultKind = "refuse"        // an error, and nothing has happened
-	FaultLoseAnswer   FaultKind = "lose answer"   // an error, but it has happened
-	FaultCancelBefore FaultKind = "cancel before" // Ctrl-C, and nothing has happened
-	FaultCancelAfter  FaultKind = "cancel after"  // Ctrl-C, but it has happened
-	FaultDie          FaultKind = "die"           // the client is killed before it
-)
-
-// New returns an engine with a key, an image, busybox:latest, and the
-// three networks that every engine has.
+// New returns an engine with a key, the image busybox:latest, and the three networks that every
+// engine has.
 func New() *Docker {
 	f := &Docker{
-		ApiVersion: "1.51",
+		APIVersion: "1.51",
 		About: system.Info{
 			ID: "engine-1", DefaultRuntime: "runc", SecurityOptions: []string{"name=cgroupns"},
 			Runtimes: map[string]system.RuntimeWithStatus{"runc": {}},
@@ -101,92 +83,13 @@ func New() *Docker {
 	return f
 }
 
-// Disarm lets nothing go wrong any more, and tells which call has. What an operation
-// asked ahead may still be under way.
-func (f *Docker) Disarm() (fired string) {
-	f.Mu.Lock()
-	defer f.Mu.Unlock()
-	f.Fault = Fault{}
-	return f.Fired
-}
-
-// isDead tells whether its client has died.
-func (f *Docker) isDead() bool {
-	f.Mu.Lock()
-	defer f.Mu.Unlock()
-	return f.Dead
-}
-
-// Before has something done before the call number skip+1 that begins so.
-func (f *Docker) Before(call string, skip int, do func()) {
-	f.Mu.Lock()
-	defer f.Mu.Unlock()
-	f.beforeCall, f.DoBefore = call, func() {
-		if skip == 0 {
-			do()
-			return
-		}
-		f.Before(call, skip-1, do)
-	}
-}
-
-// do is how every method begins and ends: it counts the call, and lets go wrong
-// what is to go wrong.
-func (f *Docker) do(ctx context.Context, call string, effect func() error) error {
-	f.Mu.Lock()
-	if f.DoBefore != nil && strings.HasPrefix(call, f.beforeCall) {
-		first := f.DoBefore
-		f.DoBefore = nil
-		f.Mu.Unlock()
-		first()
-		f.Mu.Lock()
-	}
-	defer f.Mu.Unlock()
-	f.Calls = append(f.Calls, call)
-	kind := FaultKind("")
-	if len(f.Calls) == f.Fault.At {
-		kind, f.Fired = f.Fault.Kind, call
-	}
-	switch kind {
-	case FaultCancelBefore:
-		f.Cancel()
-	case FaultDie:
-		f.Dead = true
-	}
-	if f.DieAt != "" && strings.HasPrefix(call, f.DieAt) {
-		f.DieSkips--
-		f.Dead = f.Dead || f.DieSkips < 0
-	}
-	if f.Dead {
-		return fmt.Errorf("injected: nobody is there to %s", call)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	begins := func(prefix string) bool { return prefix != "" && strings.HasPrefix(call, prefix) }
-	if kind == FaultRefuse || slices.ContainsFunc(f.Refused, begins) {
-		return fmt.Errorf("injected: refused %s", call)
-	}
-	err := effect()
-	if kind == FaultCancelAfter {
-		f.Cancel()
-		return ctx.Err()
-	}
-	if err == nil && begins(f.Spoiled) {
-		return fmt.Errorf("injected: a conflict after %s: %w", call, cerrdefs.ErrConflict)
-	}
-	if kind == FaultLoseAnswer {
-		return fmt.Errorf("injected: lost the answer to %s", call)
-	}
-	return err
-}
-
-// NewID is a digest that no other object has.
+// NewID returns an ID that no other object has.
 func (f *Docker) NewID() string {
 	f.serial++
 	return fmt.Sprintf("%x", sha256.Sum256([]byte{byte(f.serial), byte(f.serial >> 8)}))
 }
 
+// Tick lets a second pass on the engine, and returns its time.
 func (f *Docker) Tick() time.Time {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -194,9 +97,10 @@ func (f *Docker) Tick() time.Time {
 	return f.Clock
 }
 
-// Counter is randomness that is the same in every run.
+// Counter is a source of randomness that is the same in every run.
 type Counter struct{ Last byte }
 
+// Read fills b with the next number.
 func (c *Counter) Read(b []byte) (int, error) {
 	clear(b)
 	c.Last++
@@ -213,7 +117,7 @@ func (f *Docker) Run(t *testing.T, name string) *FakeContainer {
 	return c
 }
 
-// Create makes a container; of busybox if config names no image.
+// Create makes a container, of busybox if config names no image.
 func (f *Docker) Create(t *testing.T, name string, config *container.Config, host *container.HostConfig) *FakeContainer {
 	t.Helper()
 	if config.Image == "" {
@@ -227,10 +131,11 @@ func (f *Docker) Create(t *testing.T, name string, config *container.Config, hos
 	return c
 }
 
+// ForgetCalls begins to count calls from 1 again.
 func (f *Docker) ForgetCalls() { f.Calls = nil }
 
-// World is everything that the engine has, as text: what tests compare to see
-// that nothing has changed. Images are named by their order.
+// World returns everything that the engine has, as text. Tests compare it to see that nothing has
+// changed.
 func (f *Docker) World() string {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -250,15 +155,15 @@ func (f *Docker) World() string {
 	}
 	for _, v := range f.Volumes {
 		if v.Name == catalog.KeyVolume {
-			continue // once it is made it stays
+			continue // it stays once it is made
 		}
 		lines = append(lines, strings.TrimSpace("volume "+v.Name+" "+v.Content))
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// Clone copies a value as the way over the wire does, so that nothing that the
-// fake has handed out changes what it holds.
+// Clone returns a copy of a value, made by encoding it as the API does. So a caller cannot change
+// what the engine holds.
 func Clone[T any](v T) T {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -271,35 +176,60 @@ func Clone[T any](v T) T {
 	return copied
 }
 
-// Events collects what an operation reports.
-type Events struct {
-	mu  sync.Mutex
-	All []plan.Event
+// Wait lets time pass on the engine.
+func (f *Docker) Wait(d time.Duration) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Clock = f.Clock.Add(d)
 }
 
-func (e *Events) Progress(event plan.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.All = append(e.All, event)
-}
+// Data returns the content of the volume data.
+func (f *Docker) Data() string { return f.FindVolume("data").Content }
 
-func (e *Events) Warnings() []string {
-	var texts []string
-	for _, event := range e.All {
-		if event.Level == plan.LevelWarning {
-			texts = append(texts, event.Text)
+// AnonymousOf returns the anonymous volume of a container.
+func (f *Docker) AnonymousOf(t *testing.T, name string) *FakeVolume {
+	t.Helper()
+	for _, m := range f.FindContainer(name).Mounts {
+		if m.Destination == "/anonymous" {
+			return f.FindVolume(m.Name)
 		}
 	}
-	return texts
+	t.Fatalf("%s has no anonymous volume", name)
+	return nil
 }
 
-// Notes are the texts of the notes among them.
-func (e *Events) Notes() []string {
-	texts := []string{}
-	for _, event := range e.All {
-		if event.Level == plan.LevelNote {
-			texts = append(texts, event.Text)
+// Lock returns the name of the worker with the journal of a restore in place of a container, or "".
+func (f *Docker) Lock(name string) string {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for _, c := range f.Containers {
+		if j, err := pending.ReadJournal(c.Config.Labels); err == nil && j.Name == name {
+			return c.Name
 		}
 	}
-	return texts
+	return ""
 }
+
+// By pauses or thaws a container as somebody else does: without a call that counts or can fail. It
+// sets each state in turn.
+func (f *Docker) By(name string, paused ...bool) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for _, p := range paused {
+		f.SetPaused(f.FindContainer(name), p)
+	}
+}
+
+// Count returns how many calls begin so.
+func (f *Docker) Count(call string) int {
+	n := 0
+	for _, c := range f.Calls {
+		if strings.HasPrefix(c, call) {
+			n++
+		}
+	}
+	return n
+}
+
+// NoGuard watches over nothing.
+func NoGuard(context.Context, dockerop.Watched) (release func(), err error) { return func() {}, nil }

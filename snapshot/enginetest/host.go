@@ -1,14 +1,12 @@
 package enginetest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,79 +17,22 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/volume"
-	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// FakeVolume is a volume of a [fakeDocker].
+// FakeVolume is a volume of a [Docker].
 type FakeVolume struct {
 	Name     string
 	options  map[string]string
 	Labels   map[string]string
-	MadeWith string // the ID of the container, if it is anonymous: who mounts it by name later does not take it along
-	Content  string // as far as somebody archives it
+	MadeWith string // if it is anonymous: the ID of the container that it was made with
+	Content  string // a text that stands for its files
 }
 
-// mergeConfig completes what a call gives with what is below it: a create call
-// with its image, a commit with its container.
-func mergeConfig(given, below *container.Config) {
-	if given.User == "" {
-		given.User = below.User
-	}
-	if given.WorkingDir == "" {
-		given.WorkingDir = below.WorkingDir
-	}
-	if given.StopSignal == "" {
-		given.StopSignal = below.StopSignal
-	}
-	mergeHealth(given, below.Healthcheck)
-	if len(given.Entrypoint) == 0 && len(given.Cmd) == 0 {
-		given.Cmd = below.Cmd
-	}
-	if given.Entrypoint == nil {
-		given.Entrypoint = below.Entrypoint
-	}
-	given.ExposedPorts = union(below.ExposedPorts, given.ExposedPorts)
-	given.Volumes = union(below.Volumes, given.Volumes)
-	given.Labels = union(below.Labels, given.Labels)
-	for _, entry := range below.Env {
-		key, _, _ := strings.Cut(entry, "=")
-		if !slices.ContainsFunc(given.Env, func(e string) bool { return e == key || strings.HasPrefix(e, key+"=") }) {
-			given.Env = append(given.Env, entry)
-		}
-	}
-}
-
-// mergeHealth completes each field of the healthcheck by itself.
-func mergeHealth(given *container.Config, below *dockerspec.HealthcheckConfig) {
-	h := given.Healthcheck
-	if h == nil || below == nil {
-		given.Healthcheck = cmp.Or(h, below)
-		return
-	}
-	if len(h.Test) == 0 {
-		h.Test = below.Test
-	}
-	h.Interval, h.Timeout = cmp.Or(h.Interval, below.Interval), cmp.Or(h.Timeout, below.Timeout)
-	h.StartPeriod, h.StartInterval = cmp.Or(h.StartPeriod, below.StartPeriod), cmp.Or(h.StartInterval, below.StartInterval)
-	h.Retries = cmp.Or(h.Retries, below.Retries)
-}
-
-// union is both maps; what over says wins.
-func union[M ~map[K]V, K comparable, V any](under, over M) M {
-	if len(under)+len(over) == 0 {
-		return over
-	}
-	all := M{}
-	maps.Copy(all, under)
-	maps.Copy(all, over)
-	return all
-}
-
-// attach gives a new container its endpoints.
+// attach connects a new container to its networks.
 func (f *Docker) attach(c *FakeContainer, networking *network.NetworkingConfig) {
 	c.Endpoints = map[string]*network.EndpointSettings{}
 	if networking != nil {
@@ -105,7 +46,8 @@ func (f *Docker) attach(c *FakeContainer, networking *network.NetworkingConfig) 
 	}
 }
 
-// Endpoint goes by the network's name, unless it is given an ID.
+// Endpoint returns the endpoint of a container in a network. The network's name decides, unless
+// asked has an ID.
 func (f *Docker) Endpoint(name string, asked *network.EndpointSettings) *network.EndpointSettings {
 	if asked == nil {
 		asked = &network.EndpointSettings{}
@@ -117,7 +59,7 @@ func (f *Docker) Endpoint(name string, asked *network.EndpointSettings) *network
 	return made
 }
 
-// mountVolumes makes the volumes that a new container mounts and that are not there.
+// mountVolumes makes the volumes that a new container mounts and that do not exist.
 func (f *Docker) mountVolumes(c *FakeContainer) {
 	add := func(name, destination string, rw, anonymous bool) {
 		made := &FakeVolume{Name: name}
@@ -157,6 +99,7 @@ func (f *Docker) mountVolumes(c *FakeContainer) {
 	}
 }
 
+// FindVolume returns the volume of that name, or nil.
 func (f *Docker) FindVolume(name string) *FakeVolume {
 	at := slices.IndexFunc(f.Volumes, func(v *FakeVolume) bool { return v.Name == name })
 	if at < 0 {
@@ -165,14 +108,14 @@ func (f *Docker) FindVolume(name string) *FakeVolume {
 	return f.Volumes[at]
 }
 
-// ports are those of the host that a container holds while it runs.
+// ports returns the ports of the host that the container holds while it runs.
 func (c *FakeContainer) ports() []runconfig.HostPort {
 	var ports []runconfig.HostPort
 	for port, bindings := range c.Host.PortBindings {
 		for _, b := range bindings {
 			number, err := strconv.ParseUint(b.HostPort, 10, 16)
 			if err != nil {
-				continue // the engine chooses one that is free
+				continue // the engine chooses a free port
 			}
 			ip := runconfig.ParseIP(b.HostIP)
 			if !ip.IsValid() {
@@ -184,9 +127,10 @@ func (c *FakeContainer) ports() []runconfig.HostPort {
 	return ports
 }
 
-func (f *Docker) ClientVersion() string { return f.ApiVersion }
+// ClientVersion returns the API version.
+func (f *Docker) ClientVersion() string { return f.APIVersion }
 
-// InfoNow is what the engine says of itself now.
+// InfoNow returns what the engine says of itself now.
 func (f *Docker) InfoNow(t *testing.T) dockerop.Info {
 	t.Helper()
 	info, err := dockerop.New(f).Identify(t.Context())
@@ -195,6 +139,7 @@ func (f *Docker) InfoNow(t *testing.T) dockerop.Info {
 	return info
 }
 
+// Info returns About, with the time on the engine's clock.
 func (f *Docker) Info(ctx context.Context) (info system.Info, err error) {
 	err = f.do(ctx, "Info", func() error {
 		info = Clone(f.About)
@@ -204,6 +149,7 @@ func (f *Docker) Info(ctx context.Context) (info system.Info, err error) {
 	return info, err
 }
 
+// NetworkList returns all networks.
 func (f *Docker) NetworkList(ctx context.Context, _ network.ListOptions) (list []network.Summary, err error) {
 	err = f.do(ctx, "NetworkList", func() error {
 		for _, name := range slices.Sorted(maps.Keys(f.Networks)) {
@@ -214,6 +160,7 @@ func (f *Docker) NetworkList(ctx context.Context, _ network.ListOptions) (list [
 	return list, err
 }
 
+// NetworkConnect connects a container to a network.
 func (f *Docker) NetworkConnect(ctx context.Context, name, id string, config *network.EndpointSettings) error {
 	return f.withContainer(ctx, "NetworkConnect "+name, id, func(c *FakeContainer) error {
 		if f.Networks[name] == "" {
@@ -224,6 +171,7 @@ func (f *Docker) NetworkConnect(ctx context.Context, name, id string, config *ne
 	})
 }
 
+// NetworkDisconnect disconnects a container from a network.
 func (f *Docker) NetworkDisconnect(ctx context.Context, name, id string, _ bool) error {
 	return f.withContainer(ctx, "NetworkDisconnect "+name, id, func(c *FakeContainer) error {
 		if c.Endpoints[name] == nil {
@@ -234,6 +182,7 @@ func (f *Docker) NetworkDisconnect(ctx context.Context, name, id string, _ bool)
 	})
 }
 
+// NetworkCreate makes a network.
 func (f *Docker) NetworkCreate(ctx context.Context, name string, _ network.CreateOptions) (made network.CreateResponse, err error) {
 	err = f.do(ctx, "NetworkCreate "+name, func() error {
 		made.ID = f.NewID()
@@ -243,6 +192,7 @@ func (f *Docker) NetworkCreate(ctx context.Context, name string, _ network.Creat
 	return made, err
 }
 
+// NetworkRemove removes a network.
 func (f *Docker) NetworkRemove(ctx context.Context, name string) error {
 	return f.do(ctx, "NetworkRemove "+name, func() error {
 		delete(f.Networks, name)
@@ -250,6 +200,7 @@ func (f *Docker) NetworkRemove(ctx context.Context, name string) error {
 	})
 }
 
+// VolumeInspect returns the volume of that name.
 func (f *Docker) VolumeInspect(ctx context.Context, name string) (found volume.Volume, err error) {
 	err = f.do(ctx, "VolumeInspect "+name, func() error {
 		v := f.FindVolume(name)
@@ -262,7 +213,7 @@ func (f *Docker) VolumeInspect(ctx context.Context, name string) (found volume.V
 	return found, err
 }
 
-// VolumeList lists all volumes: all are of the local driver.
+// VolumeList filters by label. All volumes are of the local driver.
 func (f *Docker) VolumeList(ctx context.Context, o volume.ListOptions) (list volume.ListResponse, err error) {
 	err = f.do(ctx, "VolumeList", func() error {
 		for _, v := range f.Volumes {
@@ -277,7 +228,7 @@ func (f *Docker) VolumeList(ctx context.Context, o volume.ListOptions) (list vol
 	return list, err
 }
 
-// Events sends what happens from now on, whatever the filters are.
+// Events sends what happens from now on, whatever the filters.
 func (f *Docker) Events(ctx context.Context, _ eventtypes.ListOptions) (<-chan eventtypes.Message, <-chan error) {
 	const buffered = 1000
 	messages, failed := make(chan eventtypes.Message, buffered), make(chan error, 1)
@@ -291,7 +242,7 @@ func (f *Docker) Events(ctx context.Context, _ eventtypes.ListOptions) (<-chan e
 	return messages, failed
 }
 
-// tell sends an event to who listens.
+// tell sends an event to everybody who listens.
 func (f *Docker) tell(action eventtypes.Action, c *FakeContainer, comment string) {
 	for _, listener := range f.listeners {
 		listener <- eventtypes.Message{Type: eventtypes.ContainerEventType, Action: action, Actor: eventtypes.Actor{
@@ -300,7 +251,7 @@ func (f *Docker) tell(action eventtypes.Action, c *FakeContainer, comment string
 	}
 }
 
-// makeVolume makes a volume, unless there is one of that name.
+// makeVolume makes a volume, unless one of that name exists.
 func (f *Docker) makeVolume(options volume.CreateOptions) *FakeVolume {
 	v := f.FindVolume(options.Name)
 	if v == nil {
@@ -310,6 +261,7 @@ func (f *Docker) makeVolume(options volume.CreateOptions) *FakeVolume {
 	return v
 }
 
+// VolumeRemove refuses to remove a volume that a container mounts.
 func (f *Docker) VolumeRemove(ctx context.Context, name string, _ bool) error {
 	return f.do(ctx, "VolumeRemove "+name, func() error {
 		if slices.ContainsFunc(f.Containers, func(c *FakeContainer) bool { return c.mountsOneOf([]string{name}) }) {
@@ -320,7 +272,7 @@ func (f *Docker) VolumeRemove(ctx context.Context, name string, _ bool) error {
 	})
 }
 
-// VolumeCreate hands out the volume of that name, if there is one.
+// VolumeCreate returns the volume of that name if it exists.
 func (f *Docker) VolumeCreate(ctx context.Context, options volume.CreateOptions) (made volume.Volume, err error) {
 	err = f.do(ctx, "VolumeCreate "+options.Name, func() error {
 		v := f.makeVolume(options)

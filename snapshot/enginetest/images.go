@@ -18,8 +18,8 @@ import (
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 )
 
-// fakeImage is an image of a [fakeDocker].
-type fakeImage struct {
+// FakeImage is an image of a [Docker].
+type FakeImage struct {
 	ID, Parent string
 	Tags       []string // as people write them
 	Config     *container.Config
@@ -30,9 +30,9 @@ type fakeImage struct {
 	Arch       string // empty: amd64
 }
 
-// AddImage makes an image out of nothing.
-func (f *Docker) AddImage(tag string, config *container.Config) *fakeImage {
-	img := &fakeImage{ID: "sha256:" + f.NewID(), Config: config, Layers: []string{f.NewID()}, Files: "files of " + tag, created: f.Clock}
+// AddImage makes an image without a parent.
+func (f *Docker) AddImage(tag string, config *container.Config) *FakeImage {
+	img := &FakeImage{ID: "sha256:" + f.NewID(), Config: config, Layers: []string{f.NewID()}, Files: "files of " + tag, created: f.Clock}
 	if tag != "" {
 		img.Tags = []string{tag}
 	}
@@ -40,8 +40,8 @@ func (f *Docker) AddImage(tag string, config *container.Config) *fakeImage {
 	return img
 }
 
-// FindImage finds an image by one of its tags, by its ID or a prefix of it.
-func (f *Docker) FindImage(word string) *fakeImage {
+// FindImage returns the image with that tag, ID or beginning of an ID, or nil.
+func (f *Docker) FindImage(word string) *FakeImage {
 	tag := familiar(word)
 	for _, img := range f.Images {
 		if img.ID == word || slices.Contains(img.Tags, tag) || f.isIDOf(word, img) {
@@ -51,8 +51,8 @@ func (f *Docker) FindImage(word string) *fakeImage {
 	return nil
 }
 
-// isIDOf tells whether word is the ID of img or begins it.
-func (f *Docker) isIDOf(word string, img *fakeImage) bool {
+// isIDOf tells whether word is the ID of img, or the beginning of it.
+func (f *Docker) isIDOf(word string, img *FakeImage) bool {
 	digits := strings.TrimPrefix(word, "sha256:")
 	return len(digits) >= 4 && strings.HasPrefix(img.ID, "sha256:"+digits)
 }
@@ -66,7 +66,7 @@ func familiar(word string) string {
 }
 
 // withImage runs effect with the image that word names.
-func (f *Docker) withImage(ctx context.Context, call, word string, effect func(*fakeImage) error) error {
+func (f *Docker) withImage(ctx context.Context, call, word string, effect func(*FakeImage) error) error {
 	return f.do(ctx, call+" "+word, func() error {
 		img := f.FindImage(word)
 		if img == nil {
@@ -76,8 +76,9 @@ func (f *Docker) withImage(ctx context.Context, call, word string, effect func(*
 	})
 }
 
+// ImageInspect returns the image with all its tags.
 func (f *Docker) ImageInspect(ctx context.Context, id string, _ ...client.ImageInspectOption) (found image.InspectResponse, err error) {
-	err = f.withImage(ctx, "ImageInspect", id, func(img *fakeImage) error {
+	err = f.withImage(ctx, "ImageInspect", id, func(img *FakeImage) error {
 		found = image.InspectResponse{
 			ID: img.ID, RepoTags: slices.Clone(img.Tags), Comment: img.Comment, Config: &dockerspec.DockerOCIImageConfig{},
 			Os: "linux", Architecture: cmp.Or(img.Arch, "amd64"), RootFS: image.RootFS{Type: "layers", Layers: slices.Clone(img.Layers)},
@@ -92,6 +93,7 @@ func (f *Docker) ImageInspect(ctx context.Context, id string, _ ...client.ImageI
 	return found, err
 }
 
+// ImageList filters by label, reference and dangling.
 func (f *Docker) ImageList(ctx context.Context, options image.ListOptions) (list []image.Summary, err error) {
 	err = f.do(ctx, "ImageList", func() error {
 		patterns := options.Filters.Get("reference")
@@ -117,8 +119,8 @@ func (f *Docker) ImageList(ctx context.Context, options image.ListOptions) (list
 	return list, err
 }
 
-// matching are the tags that match one of the patterns: an engine that is asked
-// for references shows no others, not even of the same image.
+// matching returns the tags that match one of the patterns. An engine that is asked for references
+// shows no other tags, not even of the same image.
 func matching(tags, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		return slices.Clone(tags), nil
@@ -143,11 +145,11 @@ func matching(tags, patterns []string) ([]string, error) {
 	return found, nil
 }
 
-func (f *Docker) hasChildren(img *fakeImage) bool {
-	return slices.ContainsFunc(f.Images, func(other *fakeImage) bool { return other.Parent == img.ID })
+func (f *Docker) hasChildren(img *FakeImage) bool {
+	return slices.ContainsFunc(f.Images, func(other *FakeImage) bool { return other.Parent == img.ID })
 }
 
-// descends tells whether an image is ancestor, or stands on it.
+// descends tells whether an image is ancestor, or was made from it.
 func (f *Docker) descends(id, ancestor string) bool {
 	for id != "" && id != ancestor {
 		img := f.FindImage(id)
@@ -159,8 +161,9 @@ func (f *Docker) descends(id, ancestor string) bool {
 	return id == ancestor
 }
 
+// ImageTag moves the tag if another image has it.
 func (f *Docker) ImageTag(ctx context.Context, source, target string) error {
-	return f.withImage(ctx, "ImageTag", source, func(img *fakeImage) error {
+	return f.withImage(ctx, "ImageTag", source, func(img *FakeImage) error {
 		if _, err := reference.ParseNormalizedNamed(target); err != nil {
 			return fmt.Errorf("invalid reference %s: %w", target, cerrdefs.ErrInvalidArgument)
 		}
@@ -176,10 +179,10 @@ func (f *Docker) untag(tag string) {
 	}
 }
 
-// ImageRemove removes a tag, and with the last of them the image; or the image
-// with all its tags, if it is named by its ID.
+// ImageRemove removes a tag, and with the last tag the image. If word is an ID, it removes the
+// image with all its tags.
 func (f *Docker) ImageRemove(ctx context.Context, word string, options image.RemoveOptions) (gone []image.DeleteResponse, err error) {
-	err = f.withImage(ctx, "ImageRemove", word, func(img *fakeImage) error {
+	err = f.withImage(ctx, "ImageRemove", word, func(img *FakeImage) error {
 		byID := f.isIDOf(word, img)
 		users := f.users(img)
 		if byID && len(img.Tags) > 1 && !options.Force {
@@ -205,7 +208,7 @@ func (f *Docker) ImageRemove(ctx context.Context, word string, options image.Rem
 	return gone, err
 }
 
-func (f *Docker) users(img *fakeImage) []*FakeContainer {
+func (f *Docker) users(img *FakeImage) []*FakeContainer {
 	var users []*FakeContainer
 	for _, c := range f.Containers {
 		if c.Image == img.ID {
@@ -215,9 +218,9 @@ func (f *Docker) users(img *fakeImage) []*FakeContainer {
 	return users
 }
 
-// deleteImage also deletes the parents that have no name and no other use.
-func (f *Docker) deleteImage(img *fakeImage, prune bool) []image.DeleteResponse {
-	f.Images = slices.DeleteFunc(f.Images, func(other *fakeImage) bool { return other == img })
+// deleteImage removes an image and, with prune, the parents that have no tag and no other use.
+func (f *Docker) deleteImage(img *FakeImage, prune bool) []image.DeleteResponse {
+	f.Images = slices.DeleteFunc(f.Images, func(other *FakeImage) bool { return other == img })
 	gone := []image.DeleteResponse{{Deleted: img.ID}}
 	parent := f.FindImage(img.Parent)
 	if prune && parent != nil && len(parent.Tags) == 0 && len(f.users(parent)) == 0 && !f.hasChildren(parent) {
@@ -226,6 +229,7 @@ func (f *Docker) deleteImage(img *fakeImage, prune bool) []image.DeleteResponse 
 	return gone
 }
 
+// ImageImport makes an image of one layer.
 func (f *Docker) ImageImport(ctx context.Context, source image.ImportSource, ref string, options image.ImportOptions) (answer io.ReadCloser, err error) {
 	err = f.do(ctx, "ImageImport", func() error {
 		files, err := io.ReadAll(source.Source)

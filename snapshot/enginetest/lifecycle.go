@@ -12,8 +12,7 @@ import (
 	eventtypes "github.com/docker/docker/api/types/events"
 )
 
-// ContainerStart also removes a container that was made to vanish when it ends,
-// and does not even begin.
+// ContainerStart also removes a container made with --rm whose start fails.
 func (f *Docker) ContainerStart(ctx context.Context, id string, _ container.StartOptions) error {
 	return f.withContainer(ctx, "ContainerStart", id, func(c *FakeContainer) error {
 		if c.State == "paused" {
@@ -38,7 +37,7 @@ func (f *Docker) ContainerStart(ctx context.Context, id string, _ container.Star
 	})
 }
 
-// Started is what a start makes of a container.
+// Started makes a container run, and sends the event.
 func (f *Docker) Started(c *FakeContainer) {
 	if c.State != "running" {
 		c.State = "running"
@@ -65,6 +64,7 @@ func (f *Docker) startable(c *FakeContainer) error {
 	return f.StartError
 }
 
+// ContainerRemove refuses to remove a running container without force.
 func (f *Docker) ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error {
 	return f.withContainer(ctx, "ContainerRemove", id, func(c *FakeContainer) error {
 		if (c.State == "running" || c.State == "paused") && !options.Force {
@@ -75,25 +75,25 @@ func (f *Docker) ContainerRemove(ctx context.Context, id string, options contain
 	})
 }
 
-// End is what is left of a container whose process has ended.
+// End ends the container's process.
 func (c *FakeContainer) End(at time.Time) { c.State, c.finished = "exited", at }
 
-// Kill ends a container's process, as seen by who does not go through the engine's API.
+// Kill ends the process of a container, without a call that counts or can fail.
 func (f *Docker) Kill(word string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.FindContainer(word).End(f.Clock)
 }
 
-// vanish removes a container, as seen by who does not go through the engine's API.
+// vanish removes a container, without a call that counts or can fail.
 func (f *Docker) vanish(c *FakeContainer) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.Drop(c, false)
 }
 
-// Drop removes a container, and with volumes those that were made with it and that no
-// other container mounts.
+// Drop removes a container and, if volumes is set, the anonymous volumes that were made with it and
+// that no other container mounts.
 func (f *Docker) Drop(c *FakeContainer, volumes bool) {
 	f.Containers = slices.DeleteFunc(f.Containers, func(other *FakeContainer) bool { return other == c })
 	if !volumes {
@@ -105,6 +105,7 @@ func (f *Docker) Drop(c *FakeContainer, volumes bool) {
 	})
 }
 
+// ContainerPause fails for a container that is paused or does not run, in the words of an engine.
 func (f *Docker) ContainerPause(ctx context.Context, id string) error {
 	return f.withContainer(ctx, "ContainerPause", id, func(c *FakeContainer) error {
 		switch c.State {
@@ -118,6 +119,7 @@ func (f *Docker) ContainerPause(ctx context.Context, id string) error {
 	})
 }
 
+// ContainerUnpause fails for a container that is not paused, in the words of an engine.
 func (f *Docker) ContainerUnpause(ctx context.Context, id string) error {
 	return f.withContainer(ctx, "ContainerUnpause", id, func(c *FakeContainer) error {
 		if c.State != "paused" {
@@ -128,7 +130,7 @@ func (f *Docker) ContainerUnpause(ctx context.Context, id string) error {
 	})
 }
 
-// SetPaused pauses or thaws a container, and tells who listens.
+// SetPaused pauses or thaws a container, and sends the event.
 func (f *Docker) SetPaused(c *FakeContainer, paused bool) {
 	c.State = "running"
 	action := eventtypes.ActionUnPause
@@ -138,7 +140,7 @@ func (f *Docker) SetPaused(c *FakeContainer, paused bool) {
 	f.tell(action, c, "")
 }
 
-// ContainerStop also removes a container that was made to vanish when it ends.
+// ContainerStop also removes a container made with --rm.
 func (f *Docker) ContainerStop(ctx context.Context, id string, _ container.StopOptions) error {
 	return f.withContainer(ctx, "ContainerStop", id, func(c *FakeContainer) error {
 		if c.State != "running" && c.State != "paused" {
@@ -152,6 +154,7 @@ func (f *Docker) ContainerStop(ctx context.Context, id string, _ container.StopO
 	})
 }
 
+// ContainerRename refuses a name that is taken.
 func (f *Docker) ContainerRename(ctx context.Context, id, name string) error {
 	return f.withContainer(ctx, "ContainerRename", id, func(c *FakeContainer) error {
 		if other := f.FindContainer(name); other != nil && other.Name == strings.TrimPrefix(name, "/") {
@@ -162,6 +165,7 @@ func (f *Docker) ContainerRename(ctx context.Context, id, name string) error {
 	})
 }
 
+// ContainerUpdate only changes the restart policy.
 func (f *Docker) ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error) {
 	err := f.withContainer(ctx, "ContainerUpdate", id, func(c *FakeContainer) error {
 		if config.RestartPolicy.Name != "" {

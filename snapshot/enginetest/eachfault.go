@@ -9,15 +9,15 @@ import (
 	"gotest.tools/v3/assert"
 )
 
-// Outcome is how an operation ended in which one call went wrong.
+// Outcome says how an operation ended in which one call went wrong.
 type Outcome struct {
 	Docker        *Docker
 	Kind          FaultKind
-	Before, After string // the world
+	Before, After string // the engine's World
 	Err           error
 }
 
-// Hit tells whether the call that went wrong is one of these.
+// Hit tells whether the call that went wrong begins with one of these.
 func (o Outcome) Hit(calls ...string) bool {
 	for _, call := range calls {
 		if strings.HasPrefix(o.Docker.Fired, call) {
@@ -27,14 +27,14 @@ func (o Outcome) Hit(calls ...string) bool {
 	return false
 }
 
-// EachFault runs an operation as often as it makes calls, times the ways in
-// which a call can go wrong, each time in a new world, and has the outcome checked.
+// EachFault runs an operation once for each call that it makes and each way in which that can go
+// wrong, always in a new scene, and has the outcome checked.
 func EachFault(t *testing.T, scene func(*testing.T) *Docker, operate func(context.Context, *Docker) error, check func(*testing.T, Outcome)) {
 	t.Helper()
 	Faults(t, []FaultKind{FaultRefuse, FaultLoseAnswer, FaultCancelBefore, FaultCancelAfter}, scene, operate, check)
 }
 
-// Faults is EachFault with a choice of them.
+// Faults does what [EachFault] does, with only these kinds of faults.
 func Faults(t *testing.T, kinds []FaultKind, scene func(*testing.T) *Docker, operate func(context.Context, *Docker) error, check func(*testing.T, Outcome)) {
 	t.Helper()
 	for _, kind := range kinds {
