@@ -83,7 +83,7 @@ func TestRestoreElsewhereWarnsOfWhatTheEngineDoesNotKnow(t *testing.T) {
 	docker.About.ID = "engine-1"
 	docker.FutureHost = map[string]any{"Memory": 0}
 	_, warnings := restore1(t, docker, runconfig.RestoreOptions{Snapshot: string(s.ID)})
-	assert.DeepEqual(t, warnings, []string{"the engine does not know HostConfig.Memory, it was left out"})
+	assert.DeepEqual(t, warnings, []string{"the engine does not know HostConfig.Memory and left it out"})
 }
 
 func TestRestoreRefusesBadNames(t *testing.T) {

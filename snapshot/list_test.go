@@ -240,7 +240,7 @@ func TestListLeavesOutWhatIsNoSnapshotAndWarnsOfBrokenOnes(t *testing.T) {
 	assert.Equal(t, names(list), "good")
 	assert.Equal(t, len(got.Warnings()), 1)
 	assert.Equal(t, got.Warnings()[0], "image cua-snapshot/web:"+string(made[1].ID)+", cua-snapshot/web:bad, cua-snapshot/web:latest "+
-		"is not listed, its labels cannot be read: label cua.snapshot.config=\"{\": broken JSON: unexpected end of JSON input")
+		"is not listed because its labels cannot be read: label cua.snapshot.config=\"{\": broken JSON: unexpected end of JSON input")
 }
 
 func TestSnapshotSums(t *testing.T) {

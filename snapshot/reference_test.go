@@ -258,7 +258,7 @@ func TestResolveOfAContainer(t *testing.T) {
 		"idle@5m":        "container idle has no snapshots",
 		"gone":           "no such snapshot: gone",
 		"gone@5m":        "no such snapshot: gone",
-		"web@1w":         "container web has no snapshot that is as old: the oldest, ",
+		"web@1w":         "container web has no snapshot that old: the oldest, ",
 		"web@yesterday":  `invalid snapshot "web@yesterday": after @ use something like 5m`,
 		"web@":           "invalid snapshot",
 		"a/b@5m":         "invalid snapshot",

@@ -68,7 +68,7 @@ func (b *Builder) warnDropped(ctx context.Context, id string, sp *runconfig.Spec
 		return fmt.Errorf("compare configuration: %w", err)
 	}
 	for _, field := range lost {
-		p.Warn("create", "the engine does not know "+field[1:]+", it was left out")
+		p.Warn("create", "the engine does not know "+field[1:]+" and left it out")
 	}
 	return nil
 }

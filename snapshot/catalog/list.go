@@ -123,7 +123,7 @@ func (cat *Catalog) Find(ctx context.Context, p plan.Progress, patterns ...strin
 		case err == nil:
 			snapshots = append(snapshots, s)
 		case !errors.Is(err, labels.ErrAbsent):
-			p.Warn("list", fmt.Sprintf("image %s is not listed, its labels cannot be read: %v", strings.Join(summary.RepoTags, ", "), err))
+			p.Warn("list", fmt.Sprintf("image %s is not listed because its labels cannot be read: %v", strings.Join(summary.RepoTags, ", "), err))
 		}
 	}
 	slices.SortFunc(snapshots, newestFirst)

@@ -189,7 +189,7 @@ func (cat *Catalog) asOf(ctx context.Context, word, container, when string) (Sna
 	at := slices.IndexFunc(all, func(s Snapshot) bool { return !s.Created.After(limit) })
 	if at < 0 {
 		oldest := all[len(all)-1]
-		return Snapshot{}, &NotFoundError{Word: word, Reason: fmt.Sprintf("container %s has no snapshot that is as old: the oldest, %s, is of %s",
+		return Snapshot{}, &NotFoundError{Word: word, Reason: fmt.Sprintf("container %s has no snapshot that old: the oldest, %s, was taken at %s",
 			container, oldest.ID, oldest.Created.In(limit.Location()).Format("2006-01-02T15:04:05"))}
 	}
 	return all[at], nil

@@ -86,7 +86,7 @@ func (cp *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		p.Warn("check", fmt.Sprintf("what an interrupted restore left could not be cleared away: %v", err))
+		p.Warn("check", fmt.Sprintf("leftovers of an interrupted restore could not be removed: %v", err))
 	}
 }
 

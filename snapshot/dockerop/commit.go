@@ -73,6 +73,6 @@ func (e *Engine) removeUnansweredCommit(ctx context.Context, failure error, opti
 		for _, summary := range made {
 			err = errors.Join(err, e.RemoveImage(ctx, summary.ID))
 		}
-		return Describe(err, "look for an image that the engine may have made")
+		return Describe(err, "look for an image that the engine may have committed")
 	}, nil)
 }

@@ -60,7 +60,7 @@ func (e *Engine) connect(ctx context.Context, name string, c container.InspectRe
 func (e *Engine) disconnect(ctx context.Context, name string, c container.InspectResponse) error {
 	err := e.NetworkDisconnect(ctx, name, c.ID, true)
 	if err != nil && !cerrdefs.IsNotFound(err) {
-		return fmt.Errorf("disconnect container %s from network %s, which is another one now: %w", ContainerName(c), name, err)
+		return fmt.Errorf("disconnect container %s from network %s, which was made again: %w", ContainerName(c), name, err)
 	}
 	return nil
 }

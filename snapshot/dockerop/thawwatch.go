@@ -64,7 +64,7 @@ func (w *ThawWatch) UntilCommit(ctx context.Context, comment string) (ContainerE
 		case <-ctx.Done():
 			return h, context.Cause(ctx)
 		case <-limit.C:
-			return h, errors.New("watch for containers that somebody thaws: the engine has sent no event of the commit")
+			return h, errors.New("watch for containers that somebody thaws: the engine sent no event for the commit")
 		}
 	}
 }

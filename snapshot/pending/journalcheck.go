@@ -128,7 +128,7 @@ func (j Journal) checkVolumes() error {
 	}
 	for _, name := range j.Made {
 		if slices.Contains(j.Volumes, name) || slices.Contains(j.Holds, name) {
-			return fmt.Errorf("volume %.200q was there, and was not", name)
+			return fmt.Errorf("volume %.200q is listed both as existing and as made", name)
 		}
 	}
 	for _, name := range j.Found {

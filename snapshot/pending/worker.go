@@ -88,7 +88,7 @@ func (f *Finder) ClearDead(ctx context.Context, workers []Worker, p plan.Progres
 			continue
 		}
 		if err := f.docker.Discard(ctx, w.ID); err != nil && ctx.Err() == nil {
-			p.Warn("check", fmt.Sprintf("worker %s, which is dead, is not removed: %v", dockerop.SummaryName(w.Summary), err))
+			p.Warn("check", fmt.Sprintf("dead worker %s could not be removed: %v", dockerop.SummaryName(w.Summary), err))
 		}
 	}
 }

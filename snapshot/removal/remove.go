@@ -202,7 +202,7 @@ func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockero
 		p.Warn("remove", fmt.Sprintf("the next removal frees the space of %s: %v", strings.Join(busy, ", "), inUse))
 	}
 	if err != nil {
-		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
+		p.Warn("sweep", "leftovers of interrupted commands were not removed: "+err.Error())
 		return
 	}
 	rm.SweepOrphans(ctx, engine, p)

@@ -35,7 +35,7 @@ func (rm *Remover) SweepStores(ctx context.Context, p plan.Progress) {
 	stores := []archives.Service{rm.volumes}
 	known, err := rm.storeVolumes(ctx)
 	if err != nil {
-		p.Warn("sweep", "archives without an image are only looked for in store "+rm.volumes.Store()+": "+err.Error())
+		p.Warn("sweep", "only looking for archives without an image in store "+rm.volumes.Store()+": "+err.Error())
 	}
 	for _, v := range known {
 		if v.Name != rm.volumes.Store() {
@@ -54,7 +54,7 @@ func (rm *Remover) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
 func (rm *Remover) sweepAt(ctx context.Context, stores []archives.Service, p plan.Progress) {
 	engine, err := rm.docker.Identify(ctx)
 	if err != nil {
-		p.Warn("sweep", "what interrupted commands have left is not removed: "+err.Error())
+		p.Warn("sweep", "leftovers of interrupted commands were not removed: "+err.Error())
 		return
 	}
 	seen, err := rm.archives.Seen(ctx, &engine)
@@ -68,7 +68,7 @@ func (rm *Remover) sweepAt(ctx context.Context, stores []archives.Service, p pla
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		p.Warn("sweep", "archives without an image could not be looked for: "+err.Error())
+		p.Warn("sweep", "could not look for archives without an image: "+err.Error())
 	}
 	rm.SweepOrphans(ctx, engine, p)
 }
@@ -82,7 +82,7 @@ func (rm *Remover) SweepOrphans(ctx context.Context, engine dockerop.Info, p pla
 		err = errors.Join(rm.sweepScratch(ctx, now), rm.sweepImages(ctx, now))
 	}
 	if err != nil && ctx.Err() == nil {
-		p.Warn("sweep", "what interrupted commands have left could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		p.Warn("sweep", "leftovers of interrupted commands could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
 

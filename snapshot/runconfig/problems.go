@@ -101,6 +101,6 @@ func Dependence(c, old container.InspectResponse) *plan.Problem {
 	}
 	return &plan.Problem{
 		Kind: plan.ProblemDependent, Subject: dockerop.ContainerName(c),
-		Text: fmt.Sprintf("container %s lives in the %s namespace of %s, which will be another container", dockerop.ContainerName(c), strings.Join(shared, ", "), dockerop.ContainerName(old)),
+		Text: fmt.Sprintf("container %s uses the %s namespace of %s, which will be replaced", dockerop.ContainerName(c), strings.Join(shared, ", "), dockerop.ContainerName(old)),
 	}
 }

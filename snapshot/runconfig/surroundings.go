@@ -89,7 +89,7 @@ func (s Surroundings) Problems(sp *Spec, name string) []plan.Problem {
 		if slices.ContainsFunc(devices, func(d container.DeviceMapping) bool { return d.PathOnHost == path }) {
 			add(plan.ProblemNoDevice, path, "device %s does not exist on the engine's host")
 		} else if slices.Contains(limited, path) {
-			add(plan.ProblemNoDevice, path, "device %s, for which there is a limit of I/O, does not exist on the engine's host")
+			add(plan.ProblemNoDevice, path, "device %s, whose I/O is limited, does not exist on the engine's host")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.NoVolume)) {
