@@ -114,33 +114,6 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-func TestCreateRefusesContainersThatCannotBeCaptured(t *testing.T) {
-	tests := map[string]struct {
-		is   container.InspectResponse
-		want string
-	}{
-		"dead":            {withState(container.State{Dead: true}), "container web is dead"},
-		"dead by status":  {withState(container.State{Status: "dead"}), "container web is dead"},
-		"removing":        {withState(container.State{Status: "removing"}), "container web is being removed"},
-		"running Windows": {withState(container.State{Running: true, Status: "running"}), "running Windows container"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if strings.HasSuffix(name, "Windows") {
-				test.is.Platform = "windows"
-			}
-			assert.ErrorContains(t, capture.Source{Container: test.is}.Check(), test.want)
-		})
-	}
-	stopped := withState(container.State{Status: "exited"})
-	stopped.Platform = "windows"
-	assert.NilError(t, capture.Source{Container: stopped}.Check())
-}
-
-func withState(state container.State) container.InspectResponse {
-	return container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{Name: "/web", State: &state}}
-}
-
 func TestCreateGivesTheClassOfItsErrors(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web", Name: "one"}, nil)
@@ -265,8 +238,8 @@ func TestCreateWarnsOfVolumesThatAreNotCaptured(t *testing.T) {
 	assert.DeepEqual(t, created.Mounts, []labels.Mount{
 		{Type: "volume", Name: "data", Destination: "/data", Driver: "local", RW: true, Archive: created.Mounts[0].Archive},
 		{Type: "volume", Name: "gone", Destination: "/gone", RW: true, Skipped: "the volume is gone"},
-		{Type: "bind", Source: "/etc", Destination: "/host", Skipped: capture.SkippedBind},
-		{Type: "tmpfs", Destination: "/tmp", RW: true, Skipped: capture.SkippedTmpfs},
+		{Type: "bind", Source: "/etc", Destination: "/host", Skipped: "bind mount: its content belongs to the host"},
+		{Type: "tmpfs", Destination: "/tmp", RW: true, Skipped: "tmpfs: its content is in memory"},
 	})
 }
 
@@ -305,29 +278,6 @@ func TestFlattenKeepsFilesAndConfiguration(t *testing.T) {
 	_, err = removeOne(t, engineOf(docker), string(created.ID), removal.Options{}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(docker.Images), 2, "%s", docker.World()) // busybox, and that of workers
-}
-
-func TestImportedID(t *testing.T) {
-	for stream, want := range map[string]string{
-		`{"status":"sha256:12"}`:                                "sha256:12",
-		"{\"status\":\"working\"}\r\n{\"status\":\"sha256:3\"}": "sha256:3",
-		`{"progress":1}{"status":"sha256:4"}{"aux":{}}`:         "sha256:4",
-	} {
-		id, err := capture.ImportedID(strings.NewReader(stream))
-		assert.NilError(t, err)
-		assert.Equal(t, id, want)
-	}
-	for stream, want := range map[string]string{
-		``:                                   "EOF",
-		`{}`:                                 "EOF",
-		`{"status":"sha256:1"`:               "unexpected EOF",
-		`{"status":"x"}{"error":"no space"}`: "import files: no space",
-		`{"status":7}`:                       "read answer to import",
-		`<html>`:                             "read answer to import",
-	} {
-		_, err := capture.ImportedID(strings.NewReader(stream))
-		assert.ErrorContains(t, err, want)
-	}
 }
 
 // hangingDocker commits only once it is let go.

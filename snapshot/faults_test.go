@@ -106,9 +106,12 @@ func TestCreateIsWholeOrLeavesNothing(t *testing.T) {
 }
 
 // manyLayers gives busybox as many layers as a snapshot's image may have.
+// tooManyLayers are as many as a snapshot's image may have.
+const tooManyLayers = 100
+
 func manyLayers(docker *enginetest.Docker) {
 	img := docker.FindImage("busybox")
-	for len(img.Layers) < capture.MaxLayers {
+	for len(img.Layers) < tooManyLayers {
 		img.Layers = append(img.Layers, docker.NewID())
 	}
 }

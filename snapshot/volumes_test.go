@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
 
@@ -14,23 +13,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
-
-func TestCaptureMountsKnowsAnonymousVolumesAndSubpaths(t *testing.T) {
-	docker := enginetest.New()
-	c := docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Mounts: []mount.Mount{
-		{Type: mount.TypeVolume, Source: "labelled", Target: "/labelled", VolumeOptions: &mount.VolumeOptions{Subpath: "deep"}},
-		{Type: "npipe", Source: "x", Target: "/pipe"},
-		{Type: mount.TypeTmpfs, Target: "/tmp"},
-	}})
-	docker.FindVolume("labelled").Labels = map[string]string{runconfig.LabelAnonymous: ""}
-	mounts, err := engineOf(docker).capture.CaptureMounts(t.Context(), c.Inspect(false))
-	assert.NilError(t, err)
-	assert.Equal(t, len(mounts), 4)
-	assert.Assert(t, mounts[0].Anonymous && mounts[0].Destination == "/anonymous")
-	assert.Assert(t, mounts[1].Anonymous && mounts[1].Subpath == "deep")
-	assert.Equal(t, mounts[2].Skipped, capture.SkippedOther)
-	assert.Equal(t, mounts[3].Skipped, capture.SkippedTmpfs)
-}
 
 func TestRestoreRefusesAVolumeThatExistsAlready(t *testing.T) {
 	docker := enginetest.New()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/workerimage"
 )
 
@@ -111,7 +111,7 @@ func (w *workerImages) load(ctx context.Context, image workerimage.Image) (strin
 		return "", err
 	}
 	defer answer.Body.Close()
-	if err := loadError(answer.Body); err != nil {
+	if _, err := dockerop.LastStatus(answer.Body); err != nil {
 		return "", err
 	}
 	for _, digest := range []string{image.Manifest, image.Config} {
@@ -144,23 +144,6 @@ func (w *workerImages) removeOthers(ctx context.Context, current workerimage.Ima
 	for _, other := range all {
 		if !current.HasID(other.ID) {
 			_, _ = w.docker.ImageRemove(ctx, other.ID, image.RemoveOptions{PruneChildren: true})
-		}
-	}
-}
-
-// loadError finds an error in the stream of a load's messages.
-func loadError(messages io.Reader) error {
-	for decoder := json.NewDecoder(messages); ; {
-		var message struct {
-			Error string `json:"error"`
-		}
-		switch err := decoder.Decode(&message); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case message.Error != "":
-			return errors.New(message.Error)
 		}
 	}
 }

@@ -20,24 +20,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/workerimage"
 )
 
-func TestLoadErrorIsFoundInTheStream(t *testing.T) {
-	for _, tc := range []struct{ name, stream, want string }{
-		{"done", `{"status":"sha256:1"}`, ""},
-		{"nothing", "", ""},
-		{"failed", `{"status":"Importing"}` + "\n" + `{"error":"no space left"}`, "no space left"},
-		{"cut off", `{"status":"Impo`, "unexpected EOF"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			err := loadError(strings.NewReader(tc.stream))
-			if tc.want == "" {
-				assert.NilError(t, err)
-				return
-			}
-			assert.ErrorContains(t, err, tc.want)
-		})
-	}
-}
-
 func TestWorkerForEnginesThatCannotHaveOne(t *testing.T) {
 	_, err := imageFor("windows", "amd64")
 	assert.ErrorContains(t, err, "volumes of windows engines")

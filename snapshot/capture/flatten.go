@@ -2,7 +2,6 @@ package capture
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,11 +18,11 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// MaxLayers is how many layers a snapshot's image may have before it is made
+// maxLayers is how many layers a snapshot's image may have before it is made
 // into one. overlay2 refuses the 126th; the rest is room for the user's own
 // builds on top. The containerd image store has no such limit, but a long chain
 // costs it time too.
-const MaxLayers = 100
+const maxLayers = 100
 
 // flatten makes an image with the same files, in one layer, and the same
 // configuration. The container is not frozen meanwhile: what is read is the
@@ -87,9 +86,12 @@ func (cr *Capturer) importFlat(ctx context.Context, layered image.InspectRespons
 			return fmt.Errorf("import files: %w", err)
 		}
 		defer answer.Close()
-		made, err := ImportedID(answer)
+		made, err := dockerop.LastStatus(answer)
+		if err == nil && made == "" {
+			err = errors.New("the engine's answer names no image")
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("import files: %w", err)
 		}
 		u.Add(func(ctx context.Context) error { return cr.docker.RemoveImage(ctx, made) })
 		base = made
@@ -119,28 +121,6 @@ func (cr *Capturer) withScratch(ctx context.Context, imageID string, id labels.I
 		err = errors.Join(err, cr.docker.RemoveContainer(after, scratch.ID))
 	}()
 	return f(scratch.ID)
-}
-
-// ImportedID finds the image's ID in the stream of an import's messages. The
-// last status is the ID.
-func ImportedID(messages io.Reader) (string, error) {
-	var last string
-	for decoder := json.NewDecoder(messages); ; {
-		var message struct {
-			Status string `json:"status"`
-			Error  string `json:"error"`
-		}
-		switch err := decoder.Decode(&message); {
-		case errors.Is(err, io.EOF) && last != "":
-			return last, nil
-		case err != nil:
-			return "", fmt.Errorf("read answer to import: %w", err)
-		case message.Error != "":
-			return "", fmt.Errorf("import files: %s", message.Error)
-		case message.Status != "":
-			last = message.Status
-		}
-	}
 }
 
 // countingReader reports how much has been read.

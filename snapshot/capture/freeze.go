@@ -26,16 +26,16 @@ type frozen struct {
 	engine  *Capturer
 	ids     []string
 	since   time.Time
-	Lasted  time.Duration
+	lasted  time.Duration
 	release func()
 	once    sync.Once
 	early   bool // somebody else had thawed one of them by the time of thaw
 	err     error
 }
 
-// Freeze pauses containers side by side. The caller must thaw what it returns,
+// freeze pauses containers side by side. The caller must thaw what it returns,
 // also after an error.
-func (cr *Capturer) Freeze(ctx context.Context, ids []string) (*frozen, error) {
+func (cr *Capturer) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	f := &frozen{engine: cr, release: func() {}}
 	if len(ids) == 0 {
 		return f, nil
@@ -78,15 +78,15 @@ func (cr *Capturer) Freeze(ctx context.Context, ids []string) (*frozen, error) {
 // as long as that has, by default 30 s.
 const thawTimeout = 2 * time.Minute
 
-// Thaw lets the containers run again; it works after Ctrl-C, too. Only the first
+// thaw lets the containers run again; it works after Ctrl-C, too. Only the first
 // call does anything.
-func (f *frozen) Thaw(ctx context.Context) error {
+func (f *frozen) thaw(ctx context.Context) error {
 	f.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawTimeout)
 		defer cancel()
 		f.early, f.err = f.engine.docker.Thaw(ctx, f.ids)
 		if len(f.ids) > 0 {
-			f.Lasted = f.engine.now().Sub(f.since)
+			f.lasted = f.engine.now().Sub(f.since)
 		}
 		if f.err == nil {
 			f.release()

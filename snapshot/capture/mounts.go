@@ -14,9 +14,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// CaptureMounts records every mount of the container, and why those are skipped
+// captureMounts records every mount of the container, and why those are skipped
 // whose content will not be in the snapshot. They are sorted by destination.
-func (cr *Capturer) CaptureMounts(ctx context.Context, c container.InspectResponse) ([]labels.Mount, error) {
+func (cr *Capturer) captureMounts(ctx context.Context, c container.InspectResponse) ([]labels.Mount, error) {
 	var mounts []labels.Mount
 	for _, point := range c.Mounts {
 		m, err := cr.captureMount(ctx, c, point)
@@ -27,7 +27,7 @@ func (cr *Capturer) CaptureMounts(ctx context.Context, c container.InspectRespon
 	}
 	if c.HostConfig != nil {
 		for destination := range c.HostConfig.Tmpfs {
-			mounts = append(mounts, labels.Mount{Type: string(mount.TypeTmpfs), Destination: destination, RW: true, Skipped: SkippedTmpfs})
+			mounts = append(mounts, labels.Mount{Type: string(mount.TypeTmpfs), Destination: destination, RW: true, Skipped: skippedTmpfs})
 		}
 	}
 	slices.SortFunc(mounts, func(a, b labels.Mount) int { return strings.Compare(a.Destination, b.Destination) })
@@ -36,9 +36,9 @@ func (cr *Capturer) CaptureMounts(ctx context.Context, c container.InspectRespon
 
 // Why the content of a mount is not in a snapshot.
 const (
-	SkippedBind  = "bind mount: its content belongs to the host"
-	SkippedTmpfs = "tmpfs: its content is in memory"
-	SkippedOther = "mounts of this type are not captured"
+	skippedBind  = "bind mount: its content belongs to the host"
+	skippedTmpfs = "tmpfs: its content is in memory"
+	skippedOther = "mounts of this type are not captured"
 )
 
 func (cr *Capturer) captureMount(ctx context.Context, c container.InspectResponse, point container.MountPoint) (labels.Mount, error) {
@@ -47,11 +47,11 @@ func (cr *Capturer) captureMount(ctx context.Context, c container.InspectRespons
 	case mount.TypeVolume:
 		return cr.captureVolume(ctx, c, m)
 	case mount.TypeBind:
-		m.Source, m.Skipped = point.Source, SkippedBind
+		m.Source, m.Skipped = point.Source, skippedBind
 	case mount.TypeTmpfs:
-		m.Skipped = SkippedTmpfs
+		m.Skipped = skippedTmpfs
 	default:
-		m.Source, m.Skipped = point.Source, SkippedOther
+		m.Source, m.Skipped = point.Source, skippedOther
 	}
 	return m, nil
 }

@@ -36,7 +36,7 @@ func (r *volumeCapture) names() []string {
 
 // look finds out who can write now.
 func (r *volumeCapture) look(ctx context.Context) (writers, error) {
-	return r.engine.Writers(ctx, r.from, r.names(), r.pause, r.leave)
+	return r.engine.writers(ctx, r.from, r.names(), r.pause, r.leave)
 }
 
 // run reads everything while the writers run, then what changed since while they
@@ -51,7 +51,7 @@ func (r *volumeCapture) run(ctx context.Context, u *dockerop.Rollback) (imageID 
 		begin = r.engine.volumes.Begin
 	}
 	r.backup, err = begin(ctx, volumebackup.BackupOptions{
-		Container: r.from.Container.ID, Snapshot: string(r.Id), Freezes: r.before.Running, Volumes: r.volumes,
+		Container: r.from.Container.ID, Snapshot: string(r.ID), Freezes: r.before.running, Volumes: r.volumes,
 	}, archives.Progress(r.p))
 	if err != nil {
 		return "", err
@@ -91,7 +91,7 @@ func (r *volumeCapture) readLive(ctx context.Context) error {
 }
 
 func (r *volumeCapture) passLive(ctx context.Context) error {
-	if r.before.Idle || len(r.volumes) == 0 {
+	if r.before.idle || len(r.volumes) == 0 {
 		return nil
 	}
 	_, err := r.backup.Pass(ctx, volumebackup.Live)
@@ -137,7 +137,7 @@ func (r *volumeCapture) finish(ctx context.Context, u *dockerop.Rollback) (strin
 // readStill reads the volumes and commits the container, once nobody writes.
 func (r *volumeCapture) readStill(ctx context.Context, who writers) (imageID string, err error) {
 	mode := volumebackup.Frozen
-	if who.Idle || r.Quiesce != nil {
+	if who.idle || r.Quiesce != nil {
 		mode = volumebackup.Idle
 	}
 	var archives []volumebackup.Archive

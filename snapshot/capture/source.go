@@ -67,7 +67,7 @@ func (cr *Capturer) Observe(ctx context.Context, o Options, early dockerop.Early
 	if err := calls.Wait(); err != nil {
 		return Source{}, err
 	}
-	return s, s.Check()
+	return s, s.check()
 }
 
 // writableSize asks for the bytes in a container's writable layer. The engine has to
@@ -99,7 +99,7 @@ func (cr *Capturer) observeImages(ctx context.Context, s *Source, o Options) err
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.Mounts, err = cr.CaptureMounts(ctx, s.Container)
+		s.Mounts, err = cr.captureMounts(ctx, s.Container)
 		return err
 	})
 	if len(dockerop.MountedVolumes(s.Container)) > 0 {
@@ -155,7 +155,7 @@ func (cr *Capturer) baseImage(ctx context.Context, id string) (*image.InspectRes
 }
 
 // Check refuses containers that cannot be captured.
-func (s Source) Check() error {
+func (s Source) check() error {
 	name := dockerop.ContainerName(s.Container)
 	switch state := s.Container.State; {
 	case state.Dead || state.Status == "dead":

@@ -115,12 +115,12 @@ func (r *volumeCapture) readFrozen(ctx context.Context, who writers) (imageID st
 	}
 	watch := r.engine.docker.WatchThaws(ctx)
 	defer watch.Stop()
-	frozen, err := r.freeze(ctx, who.Running)
+	frozen, err := r.freeze(ctx, who.running)
 	if err == nil {
 		imageID, err = r.readStill(ctx, who)
 	}
-	thawErr := frozen.Thaw(ctx)
-	r.frozen += frozen.Lasted
+	thawErr := frozen.thaw(ctx)
+	r.frozen += frozen.lasted
 	if thawErr != nil {
 		r.stuck = true
 		return imageID, errors.Join(err, thawErr)
@@ -146,5 +146,5 @@ func (r *volumeCapture) freeze(ctx context.Context, running []string) (*frozen, 
 		}
 		r.p.Status("freeze", "freezing "+what)
 	}
-	return r.engine.Freeze(ctx, running)
+	return r.engine.freeze(ctx, running)
 }

@@ -30,7 +30,7 @@ type Created struct {
 // Request is what Create decides by itself, unless the snapshot is a part of
 // another operation.
 type Request struct {
-	Id      labels.ID
+	ID      labels.ID
 	created time.Time
 	// Begin opens a backup of the volumes; nil: in a worker of its own.
 	Begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (archives.Backup, error)
@@ -38,10 +38,11 @@ type Request struct {
 	Quiesce func(context.Context) error
 }
 
+// NewRequest is the request for a snapshot that is taken now. It has an ID of its own.
 func (cr *Capturer) NewRequest() (Request, error) {
 	created := cr.now().UTC()
 	id, err := labels.NewID(created, cr.random)
-	return Request{Id: id, created: created}, err
+	return Request{ID: id, created: created}, err
 }
 
 // TakeWithin takes a snapshot as a part of another operation.
@@ -59,7 +60,7 @@ func (cr *Capturer) Take(ctx context.Context, from Source, when Request, o Optio
 	if err := o.Volumes.check(from.Mounts); err != nil {
 		return Created{}, err
 	}
-	record := from.record(when.Id, o)
+	record := from.record(when.ID, o)
 	record.Created = when.created
 
 	u := dockerop.Rollback{Progress: p}
@@ -81,6 +82,7 @@ func (cr *Capturer) Take(ctx context.Context, from Source, when Request, o Optio
 	return Created{Snapshot: s, Frozen: a.frozen, Incomplete: a.lost, SweepDue: a.sweepDue}, nil
 }
 
+// Check refuses options that no snapshot can be taken with.
 func (o Options) Check() error {
 	if o.Container == "" {
 		return errors.New("container name cannot be empty")
@@ -125,7 +127,7 @@ func (a *taking) capture(ctx context.Context, o Options, u *dockerop.Rollback) (
 	if len(volumes) == 0 {
 		return a.commitOnly(ctx, o, u)
 	}
-	return a.run(ctx, volumes, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.Id)}, u)
+	return a.run(ctx, volumes, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.ID)}, u)
 }
 
 // limitLayers replaces an image that has too many layers with one that has one.
@@ -133,7 +135,7 @@ func (a *taking) limitLayers(ctx context.Context, imageID string, u *dockerop.Ro
 	if !a.tooDeep() {
 		return imageID, nil
 	}
-	flat, err := a.engine.flatten(ctx, imageID, a.Id, a.p)
+	flat, err := a.engine.flatten(ctx, imageID, a.ID, a.p)
 	if err != nil {
 		return "", fmt.Errorf("flatten image of container %s: %w", a.record.Container.Name, err)
 	}
@@ -156,7 +158,7 @@ func (a *taking) commitOnly(ctx context.Context, o Options, u *dockerop.Rollback
 	imageID, err := a.commitWatched(ctx, o, u)
 	if errors.Is(err, errThawed) && a.Begin == nil {
 		a.p.Status("commit", err.Error()+": committing the container again")
-		imageID, err = a.run(ctx, nil, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.Id)}, u)
+		imageID, err = a.run(ctx, nil, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.ID)}, u)
 	}
 	if err != nil {
 		return "", err
@@ -177,9 +179,9 @@ func (a *taking) commitWatched(ctx context.Context, o Options, u *dockerop.Rollb
 		return "", err
 	}
 	a.p.Status("commit", "committing "+name)
-	options := container.CommitOptions{Comment: catalog.CommitComment(a.Id), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
+	options := container.CommitOptions{Comment: catalog.CommitComment(a.ID), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
 	if !a.tooDeep() { // then there is nothing left to do to the image, and it can have its tag at once
-		options.Reference = catalog.TagOf(name, string(a.Id)).String()
+		options.Reference = catalog.TagOf(name, string(a.ID)).String()
 		// By its tag it is found even if the engine's answer is lost.
 		u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, options.Reference) })
 	}
@@ -252,5 +254,5 @@ func (a *taking) tooDeep() bool {
 	if a.from.image == nil {
 		return true // not known: flatten rather than hit the engine's limit
 	}
-	return len(a.from.image.RootFS.Layers)+1 > MaxLayers
+	return len(a.from.image.RootFS.Layers)+1 > maxLayers
 }

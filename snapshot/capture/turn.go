@@ -34,7 +34,7 @@ func (r *volumeCapture) waitTurn(ctx context.Context) (waited bool, err error) {
 	if dead := pending.Interrupted(workers, r.before.paused); len(dead) > 0 {
 		return false, &LeftFrozenError{Workers: dead}
 	}
-	ahead, err := e.pending.StartedBefore(ctx, volumebackup.LockName(c.ID), pending.FreezersOf(workers, r.before.Running, true))
+	ahead, err := e.pending.StartedBefore(ctx, volumebackup.LockName(c.ID), pending.FreezersOf(workers, r.before.running, true))
 	for _, w := range ahead {
 		r.p.Status("freeze", "waiting for another operation that freezes the same containers: "+w.Labels[volumebackup.LabelPurpose])
 		if err := e.volumes.Await(ctx, w.ID); err != nil {

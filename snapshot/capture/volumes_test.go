@@ -15,7 +15,7 @@ import (
 func volumeMounts() []labels.Mount {
 	return []labels.Mount{
 		{Type: "volume", Name: "data", Destination: "/a", RW: true},
-		{Type: "bind", Source: "/etc", Destination: "/b", Skipped: SkippedBind},
+		{Type: "bind", Source: "/etc", Destination: "/b", Skipped: skippedBind},
 		{Type: "volume", Name: "data", Destination: "/c", Subpath: "part"},
 		{Type: "volume", Name: strings.Repeat("0f", 32), Destination: "/d", RW: true, Anonymous: true},
 		{Type: "volume", Name: "gone", Destination: "/e", Skipped: "the volume is gone"},

@@ -13,20 +13,20 @@ import (
 
 // writers are the containers that can write to what is captured.
 type writers struct {
-	Running []string // IDs of those to freeze: the target, and every other that mounts one of the volumes to write
+	running []string // IDs of those to freeze: the target, and every other that mounts one of the volumes to write
 	paused  []string // IDs of those that the user has paused
-	Idle    bool     // no container, running or paused, can write: a paused one may hold dirty mapped pages
+	idle    bool     // no container, running or paused, can write: a paused one may hold dirty mapped pages
 }
 
-// Writers finds out who can write now. Those in leave are the user's to thaw. It is
+// writers finds out who can write now. Those in leave are the user's to thaw. It is
 // an [errMoved] if the target was found paused, and runs.
-func (cr *Capturer) Writers(ctx context.Context, from Source, volumes []string, pause Pause, leave []string) (writers, error) {
+func (cr *Capturer) writers(ctx context.Context, from Source, volumes []string, pause Pause, leave []string) (writers, error) {
 	var w writers
 	target := from.Container.ID
 	if pause != PauseNone {
 		switch dockerop.ContainerState(from.Container.State) {
 		case labels.StateRunning:
-			w.Running = append(w.Running, target)
+			w.running = append(w.running, target)
 		case labels.StatePaused:
 			w.paused = append(w.paused, target)
 		}
@@ -42,7 +42,7 @@ func (cr *Capturer) Writers(ctx context.Context, from Source, volumes []string, 
 	if err != nil {
 		return w, err
 	}
-	w.Idle = len(w.Running) == 0
+	w.idle = len(w.running) == 0
 	for _, c := range users {
 		if c.ID == target && c.State == container.StateRunning && slices.Contains(w.paused, target) {
 			return w, pending.ErrMoved
@@ -50,24 +50,24 @@ func (cr *Capturer) Writers(ctx context.Context, from Source, volumes []string, 
 		if !from.storage.Writes(c, volumes) {
 			continue
 		}
-		w.Idle = false
+		w.idle = false
 		runs := c.State == container.StateRunning || slices.Contains(held, c.ID)
 		switch {
 		case runs && !slices.Contains(leave, c.ID):
-			w.Running = append(w.Running, c.ID)
+			w.running = append(w.running, c.ID)
 		case c.State == container.StatePaused:
 			w.paused = append(w.paused, c.ID)
 		}
 	}
-	w.Running, w.paused = dockerop.Distinct(w.Running), dockerop.Distinct(w.paused)
+	w.running, w.paused = dockerop.Distinct(w.running), dockerop.Distinct(w.paused)
 	return w, nil
 }
 
 // joined tells whether somebody writes who did not before.
 func (w writers) joined(before writers) bool {
-	isNew := func(id string) bool { return !slices.Contains(before.Running, id) }
-	return slices.ContainsFunc(w.Running, isNew) || before.Idle && !w.Idle
+	isNew := func(id string) bool { return !slices.Contains(before.running, id) }
+	return slices.ContainsFunc(w.running, isNew) || before.idle && !w.idle
 }
 
 // all are those who must not run while the volumes are read.
-func (w writers) all() []string { return dockerop.Distinct(w.Running, w.paused) }
+func (w writers) all() []string { return dockerop.Distinct(w.running, w.paused) }

@@ -16,7 +16,6 @@ import (
 	testpoll "gotest.tools/v3/poll"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
@@ -60,7 +59,7 @@ func (c contractEngine) image(t *testing.T, tag string, changes ...string) strin
 	})
 	assert.NilError(t, err)
 	defer answer.Close()
-	id, err := capture.ImportedID(answer)
+	id, err := dockerop.LastStatus(answer)
 	assert.NilError(t, err)
 	c.cleanup(t, func(ctx context.Context) error { return c.forceRemoveImage(ctx, id) })
 	if tag != "" {

@@ -34,14 +34,14 @@ func (rp *Replacer) conclude(ctx context.Context, pending []pending.Operation, p
 type Leftovers map[string]bool
 
 // Untried are the pending operations without those leftovers.
-func (l Leftovers) Untried(pendingX []pending.Operation) []pending.Operation {
-	return slices.DeleteFunc(pendingX, func(r pending.Operation) bool { return l[r.Worker.ID] })
+func (l Leftovers) Untried(operations []pending.Operation) []pending.Operation {
+	return slices.DeleteFunc(operations, func(r pending.Operation) bool { return l[r.Worker.ID] })
 }
 
 // Conclude is [Engine.conclude], to which a leftover that cannot be cleared away is only
 // worth a warning.
-func (l Leftovers) Conclude(ctx context.Context, e *Replacer, pendingX []pending.Operation, p plan.Progress) error {
-	for _, r := range pendingX {
+func (l Leftovers) Conclude(ctx context.Context, e *Replacer, operations []pending.Operation, p plan.Progress) error {
+	for _, r := range operations {
 		err := e.conclude(ctx, []pending.Operation{r}, p)
 		if r.IsLeftover() && err != nil && ctx.Err() == nil {
 			l[r.Worker.ID] = true

@@ -122,7 +122,12 @@ func (b *rollback) putBack(ctx context.Context) (string, error) {
 	if old == nil {
 		return b.makeAgain(ctx)
 	}
-	err = b.engine.docker.ContainerRename(ctx, old.ID, b.journal.OldName)
+	return b.returnName(ctx, old)
+}
+
+// returnName gives the old container its name back, and what it was doing.
+func (b *rollback) returnName(ctx context.Context, old *container.InspectResponse) (string, error) {
+	err := b.engine.docker.ContainerRename(ctx, old.ID, b.journal.OldName)
 	if cerrdefs.IsNotFound(err) { // somebody has removed it since
 		return b.makeAgain(ctx)
 	}

@@ -108,8 +108,7 @@ func (b *rollback) makeAgain(ctx context.Context) (string, error) {
 	if err := b.engine.docker.RemoveVolumes(ctx, b.made); err != nil {
 		return "", err
 	}
-	switch {
-	case b.journal.Old == "":
+	if b.journal.Old == "" {
 		b.removeSafety(ctx)
 		return "nothing is left of the attempt: there is no container " + b.journal.Name + ", as before", nil
 	}

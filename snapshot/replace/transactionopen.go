@@ -21,7 +21,7 @@ func (t *transaction) open(ctx context.Context) (err error) {
 	if t.when, err = t.engine.capture.NewRequest(); err != nil {
 		return err
 	}
-	safety := t.when.Id
+	safety := t.when.ID
 	if t.options.NoSafety {
 		safety = ""
 	}
@@ -29,7 +29,7 @@ func (t *transaction) open(ctx context.Context) (err error) {
 	if t.options.StopTimeout != nil {
 		t.journal.Timeout = max(0, *t.options.StopTimeout)
 	}
-	t.journal.Worker = t.journal.WorkerName(t.when.Id)
+	t.journal.Worker = t.journal.WorkerName(t.when.ID)
 	missing := t.Plan.missingVolumes()
 	var workers errgroup.Group
 	workers.Go(func() error { return t.takeLock(ctx) })

@@ -1,4 +1,4 @@
-package snapshot
+package capture
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
-	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 )
@@ -29,32 +28,32 @@ func sharers(t *testing.T) *enginetest.Docker {
 
 func TestWritersAreThoseThatCanChangeWhatIsCaptured(t *testing.T) {
 	for name, test := range map[string]struct {
-		pause   capture.Pause
+		pause   Pause
 		target  string
 		volumes []string
 		want    []string
 		idle    bool
 	}{
-		"all":                      {capture.PauseAll, "web", []string{"data"}, []string{"web", "writer"}, false},
-		"all, of two volumes":      {capture.PauseAll, "web", []string{"data", "logs"}, []string{"web", "writer", "other"}, false},
-		"all, without volumes":     {capture.PauseAll, "web", nil, []string{"web"}, false},
-		"only the target":          {capture.PauseTarget, "web", []string{"data"}, []string{"web"}, false},
-		"none":                     {capture.PauseNone, "web", []string{"data"}, nil, false},
-		"a target that stopped":    {capture.PauseAll, "stopped", []string{"data"}, []string{"web", "writer"}, false},
-		"a target on its own":      {capture.PauseTarget, "paused", []string{"data"}, nil, false},
-		"nobody":                   {capture.PauseAll, "stopped", []string{"unused"}, nil, true},
-		"nobody but one who reads": {capture.PauseAll, "stopped", []string{"read"}, nil, true},
-		"one that the user paused": {capture.PauseAll, "stopped", []string{"kept"}, nil, false},
+		"all":                      {PauseAll, "web", []string{"data"}, []string{"web", "writer"}, false},
+		"all, of two volumes":      {PauseAll, "web", []string{"data", "logs"}, []string{"web", "writer", "other"}, false},
+		"all, without volumes":     {PauseAll, "web", nil, []string{"web"}, false},
+		"only the target":          {PauseTarget, "web", []string{"data"}, []string{"web"}, false},
+		"none":                     {PauseNone, "web", []string{"data"}, nil, false},
+		"a target that stopped":    {PauseAll, "stopped", []string{"data"}, []string{"web", "writer"}, false},
+		"a target on its own":      {PauseTarget, "paused", []string{"data"}, nil, false},
+		"nobody":                   {PauseAll, "stopped", []string{"unused"}, nil, true},
+		"nobody but one who reads": {PauseAll, "stopped", []string{"read"}, nil, true},
+		"one that the user paused": {PauseAll, "stopped", []string{"kept"}, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docker := sharers(t)
-			who, err := engineOf(docker).capture.Writers(t.Context(), capture.Source{Container: docker.FindContainer(test.target).Inspect(false)}, test.volumes, test.pause, nil)
+			who, err := capturerOf(docker).writers(t.Context(), Source{Container: docker.FindContainer(test.target).Inspect(false)}, test.volumes, test.pause, nil)
 			assert.NilError(t, err)
 			var got []string
-			for _, id := range who.Running {
+			for _, id := range who.running {
 				got = append(got, docker.FindContainer(id).Name)
 			}
-			assert.Equal(t, who.Idle, test.idle)
+			assert.Equal(t, who.idle, test.idle)
 			slices.Sort(got)
 			slices.Sort(test.want)
 			assert.DeepEqual(t, got, test.want)
@@ -67,11 +66,11 @@ func TestWritersAreThoseThatCanChangeWhatIsCaptured(t *testing.T) {
 // lost is looked after.
 func TestFrozenContainersAreThawedWhateverFails(t *testing.T) {
 	names := []string{"web", "writer", "other"}
-	operate := func(ctx context.Context, e *Engine) error {
-		f, err := e.capture.Freeze(ctx, names)
-		return errors.Join(err, f.Thaw(ctx), f.Thaw(ctx))
+	operate := func(ctx context.Context, docker *enginetest.Docker) error {
+		f, err := capturerOf(docker).freeze(ctx, names)
+		return errors.Join(err, f.thaw(ctx), f.thaw(ctx))
 	}
-	withEachFault(t, sharers, operate, func(t *testing.T, o enginetest.Outcome) {
+	enginetest.EachFault(t, sharers, operate, func(t *testing.T, o enginetest.Outcome) {
 		left := ""
 		for _, name := range names {
 			if o.Docker.FindContainer(name).State != "running" {
@@ -89,33 +88,32 @@ func TestFrozenContainersAreThawedWhateverFails(t *testing.T) {
 func TestFreezeTakesWhatNeedsNoFreezing(t *testing.T) {
 	docker := sharers(t)
 	before := docker.World()
-	frozen, err := engineOf(docker).capture.Freeze(t.Context(), []string{"web", "stopped", "gone"})
+	frozen, err := capturerOf(docker).freeze(t.Context(), []string{"web", "stopped", "gone"})
 	assert.NilError(t, err)
 	assert.Equal(t, docker.FindContainer("web").State, "paused")
-	assert.NilError(t, frozen.Thaw(t.Context()))
-	assert.Assert(t, frozen.Lasted > 0)
+	assert.NilError(t, frozen.thaw(t.Context()))
+	assert.Assert(t, frozen.lasted > 0)
 	assert.Equal(t, docker.World(), before)
-	assert.NilError(t, engineOf(docker).Thaw(t.Context(), []string{"web", "gone", "stopped"}))
 }
 
 func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 	docker := sharers(t)
 	var watched []string
-	engine := engineWatchedBy(docker, func(_ context.Context, w dockerop.Watched) (func(), error) {
+	capturer := capturerWatchedBy(docker, func(_ context.Context, w dockerop.Watched) (func(), error) {
 		watched = w.Frozen
 		assert.Equal(t, docker.FindContainer("web").State, "running")
 		return func() { watched = nil }, nil
 	})
-	frozen, err := engine.capture.Freeze(t.Context(), []string{"web"})
+	frozen, err := capturer.freeze(t.Context(), []string{"web"})
 	assert.NilError(t, err)
 	assert.DeepEqual(t, watched, []string{"web"})
 	docker.Fault = enginetest.Fault{At: len(docker.Calls) + 1, Kind: enginetest.FaultRefuse}
-	assert.ErrorContains(t, frozen.Thaw(t.Context()), "still paused")
+	assert.ErrorContains(t, frozen.thaw(t.Context()), "still paused")
 	assert.DeepEqual(t, watched, []string{"web"})
 
-	engine = engineWatchedBy(docker, func(context.Context, dockerop.Watched) (func(), error) { return nil, errors.New("no process") })
-	frozen, err = engine.capture.Freeze(t.Context(), []string{"writer"})
+	capturer = capturerWatchedBy(docker, func(context.Context, dockerop.Watched) (func(), error) { return nil, errors.New("no process") })
+	frozen, err = capturer.freeze(t.Context(), []string{"writer"})
 	assert.ErrorContains(t, err, "start the process that thaws the containers should this one be killed: no process")
-	assert.NilError(t, frozen.Thaw(t.Context()))
+	assert.NilError(t, frozen.thaw(t.Context()))
 	assert.Equal(t, docker.FindContainer("writer").State, "running")
 }
