@@ -11,10 +11,10 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// MaxWarnings is how many entries are named that could not be kept exactly.
-const MaxWarnings = 20
+// maxWarnings is how many entries are named that could not be kept exactly.
+const maxWarnings = 20
 
-// Progress passes on to p what a worker reports. After [MaxWarnings] warnings it only says that
+// Progress passes on to p what a worker reports. After maxWarnings warnings it only says that
 // there are more.
 func Progress(p plan.Progress) volumebackup.Progress {
 	warned := 0
@@ -26,9 +26,9 @@ func Progress(p plan.Progress) volumebackup.Progress {
 		case e.Warning != nil:
 			warned++
 			switch {
-			case warned <= MaxWarnings:
+			case warned <= maxWarnings:
 				p.Warn("volumes", describeWarning(*e.Warning))
-			case warned == MaxWarnings+1:
+			case warned == maxWarnings+1:
 				p.Warn("volumes", "there are more of these")
 			}
 		}

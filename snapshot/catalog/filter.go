@@ -121,7 +121,7 @@ func boolTerm(value string, get func(Snapshot) bool) (predicate, error) {
 }
 
 func ageTerm(value string, now time.Time, compare func(t, u time.Time) bool) predicate {
-	if limit, ok := ParseAge(value, now); ok {
+	if limit, ok := parseAge(value, now); ok {
 		return func(s Snapshot, _ []Snapshot) (bool, error) { return compare(s.Created, limit), nil }
 	}
 	return func(s Snapshot, all []Snapshot) (bool, error) {
@@ -133,8 +133,8 @@ func ageTerm(value string, now time.Time, compare func(t, u time.Time) bool) pre
 	}
 }
 
-// ParseAge reads an RFC 3339 time, or a duration before now. It returns false for anything else.
-func ParseAge(value string, now time.Time) (time.Time, bool) {
+// parseAge reads an RFC 3339 time, or a duration before now. It returns false for anything else.
+func parseAge(value string, now time.Time) (time.Time, bool) {
 	if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
 		return t, true
 	}

@@ -206,7 +206,7 @@ func (cat *Catalog) nothingOf(ctx context.Context, word string) error {
 
 // parsePast reads a duration before now, or a time. A time without a zone is in that of now.
 func parsePast(value string, now time.Time) (time.Time, bool) {
-	if limit, ok := ParseAge(value, now); ok {
+	if limit, ok := parseAge(value, now); ok {
 		return limit.In(now.Location()), true
 	}
 	value = strings.Replace(value, " ", "T", 1)

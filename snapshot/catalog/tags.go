@@ -15,7 +15,7 @@ import (
 // latest if it is the newest. latestBefore and named had these tags before. Steps that roll this
 // back go to rollback.
 func (cat *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, named Holder, rollback *dockerop.Rollback) error {
-	if !slices.Contains(s.Refs, s.Ref()) { // an engine may set it with the commit
+	if !slices.Contains(s.Refs, s.Ref()) { // the commit may have set it already
 		rollback.Add(func(ctx context.Context) error { return cat.docker.RemoveImage(ctx, s.Ref()) })
 		if err := cat.docker.Tag(ctx, s.ImageID, s.Ref()); err != nil {
 			return fmt.Errorf("tag image %s: %w", s.Ref(), err)

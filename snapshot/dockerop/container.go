@@ -104,11 +104,11 @@ type Inspector interface {
 	ContainerInspectWithRaw(ctx context.Context, id string, size bool) (container.InspectResponse, []byte, error)
 }
 
-// removalPoll is how often AwaitGone looks: a removal that is under way takes a few milliseconds.
+// removalPoll is the time between two looks of AwaitGone. A removal that is under way takes a few
+// milliseconds.
 const removalPoll = 10 * time.Millisecond
 
-// AwaitGone waits until a container is gone that the engine is removing. It fails after
-// [CleanupTimeout].
+// AwaitGone does what [Engine.AwaitGone] does, for callers without an [Engine].
 func AwaitGone(ctx context.Context, docker Inspector, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, CleanupTimeout)
 	defer cancel()

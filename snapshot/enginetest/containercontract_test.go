@@ -154,7 +154,7 @@ func runBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.Assert(t, !slices.Contains(first.Ran, id))
 			second, err := watch.UntilCommit(t.Context(), "second")
 			assert.NilError(t, err)
-			// Of the first commit, and of this thaw. Engine 20.10 may tell of one twice, for containerd tells it, too.
+			// One event of the first commit, and one of this thaw. Engine 20.10 may send one twice, because containerd reports it as well.
 			own := slices.DeleteFunc(second.Ran, func(ran string) bool { return ran != id })
 			assert.Assert(t, len(own) >= 2, "%v", own)
 		},

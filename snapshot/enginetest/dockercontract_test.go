@@ -19,8 +19,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// contractDocker is what the contract suite needs of an engine: what this
-// package calls, and what makes the surroundings.
+// contractDocker is the part of an engine that the contract suite needs: what this program calls,
+// and what prepares for that.
 type contractDocker interface {
 	dockerop.Docker
 	NetworkCreate(ctx context.Context, name string, options network.CreateOptions) (network.CreateResponse, error)
@@ -31,8 +31,8 @@ type contractDocker interface {
 // needs an image busybox, and nothing else.
 const contractPrefix = "contract-"
 
-// runContract checks that an engine behaves as this package relies on. Each
-// behaviour is one that a decision in this package follows from.
+// runContract checks that an engine behaves as this program relies on. A decision in the code
+// follows from each of these behaviours.
 func runContract(t *testing.T, newEngine func(t *testing.T) contractDocker) {
 	t.Helper()
 	for _, behaviours := range []map[string]func(*testing.T, contractEngine){
@@ -48,7 +48,7 @@ func TestFakeDockerKeepsTheContract(t *testing.T) {
 	runContract(t, func(*testing.T) contractDocker { return New() })
 }
 
-// contractEngine makes things that vanish with the test.
+// contractEngine makes things that are removed after the test.
 type contractEngine struct{ contractDocker }
 
 // image imports one with a single file; its configuration is what changes say.

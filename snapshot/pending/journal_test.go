@@ -11,7 +11,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// soundJournal is one with a value for everything.
+// soundJournal returns a journal with a value in every field.
 func soundJournal() Journal {
 	id := strings.Repeat("ab", 32)
 	j := Journal{
@@ -24,7 +24,7 @@ func soundJournal() Journal {
 	return j
 }
 
-// journalText is the journal as a worker bears it.
+// journalText returns a journal as the label of a worker holds it.
 func journalText(j Journal) string {
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -33,7 +33,7 @@ func journalText(j Journal) string {
 	return string(text)
 }
 
-// journalLabels are those of a worker with that journal.
+// journalLabels returns the labels of a worker with that journal.
 func journalLabels(text string) map[string]string {
 	journal := volumebackup.JournalLabels("v1")
 	journal[LabelJournal] = text
@@ -47,8 +47,8 @@ func TestJournalComesBackAsItWasWritten(t *testing.T) {
 	assert.DeepEqual(t, journalText(read), journalText(j))
 }
 
-// Who rolls back removes and renames what the journal names, so it may only name what a
-// restore in place can have made or touched.
+// Whoever rolls back removes and renames what the journal names. So it may only name what a restore
+// in place can have made or touched.
 func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
 	id := strings.Repeat("ef", 32)
 	for name, spoil := range map[string]func(*Journal){

@@ -13,7 +13,7 @@ import (
 	"gotest.tools/v3/assert"
 )
 
-// assertRulesKnow checks that somebody has thought of every field of a T.
+// assertRulesKnow checks that every field of a T is in one of the two lists.
 func assertRulesKnow[T any](t *testing.T, r rules[T]) {
 	t.Helper()
 	known := slices.Concat(r.harmless, slices.Collect(maps.Keys(r.judged)))
@@ -28,8 +28,8 @@ func assertRulesKnow[T any](t *testing.T, r rules[T]) {
 	assert.DeepEqual(t, known, fields)
 }
 
-// A field that a later version of the API adds fails here until it is in one of the
-// two lists. Until then it is asked for.
+// A field that a later version of the API adds makes this fail until it is in one of the two lists.
+// Until then the field asks for access.
 func TestEveryFieldIsJudged(t *testing.T) {
 	assertRulesKnow(t, configRules)
 	assertRulesKnow(t, hostRules)
@@ -96,8 +96,8 @@ func TestWhatIsAllowedCoversWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-// An engine on cgroup version 1 gives the host's cgroups to every container, and
-// reports that as if it had been asked for.
+// An engine with cgroup v1 gives the host's cgroups to every container, and reports that as if
+// somebody had asked for it.
 func TestHostCgroupsAreAPowerOnlyWhereTheyAreNotTheRule(t *testing.T) {
 	old := judge{info: system.Info{SecurityOptions: []string{"name=seccomp,profile=default"}}}
 	assert.Equal(t, len(old.cgroupns("host")), 0)
@@ -105,7 +105,7 @@ func TestHostCgroupsAreAPowerOnlyWhereTheyAreNotTheRule(t *testing.T) {
 	assert.DeepEqual(t, current.cgroupns("host"), []Access{{accessCgroupns, "host"}})
 }
 
-// What this engine does for every container gives nobody more.
+// The defaults of this engine give a container no more than others have.
 func TestTheEnginesOwnDefaultsAreHarmless(t *testing.T) {
 	j := judge{info: system.Info{DefaultRuntime: "kata", LoggingDriver: "journald"}}
 	assert.Equal(t, len(j.runtime("kata"))+len(j.runtime("runc")), 0)

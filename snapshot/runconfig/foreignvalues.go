@@ -185,7 +185,7 @@ func unusualSecurity(h container.HostConfig) []string {
 	return unusual
 }
 
-// What every engine hides from containers, and what it lets them only read.
+// Every engine hides the first paths from containers, and makes the second read-only.
 var (
 	alwaysMasked = []string{
 		"/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",

@@ -9,9 +9,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// FuzzDecodeSpec gives the decoder of captured configurations whatever an image
-// may hold. All that is worked out from it must not panic, and what is left must
-// be what the engine's create call can be told.
+// FuzzDecodeSpec decodes whatever an image may hold for a captured configuration. Nothing that
+// works with the result may panic, and the result must be something that the create call can
+// encode.
 func FuzzDecodeSpec(f *testing.F) {
 	for _, seed := range []string{
 		`{"Config":{},"HostConfig":{},"NetworkingConfig":{}}`,

@@ -52,7 +52,8 @@ func TestNetworkNamesBeginWithTheOneOfTheMode(t *testing.T) {
 	}
 }
 
-// connected is a configuration with that mode and endpoints; nil: it tells none.
+// connected returns a configuration with that network mode and endpoints. Nil endpoints are
+// unknown.
 func connected(mode string, names []string) Spec {
 	sp := Spec{Host: container.HostConfig{NetworkMode: container.NetworkMode(mode)}}
 	if names != nil {

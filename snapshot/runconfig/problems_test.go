@@ -10,8 +10,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// In place --volumes-from stays what it is, so that container must be there; or
-// the volumes are named themselves.
+// A restore in place leaves --volumes-from as it is, so that container must exist, unless the
+// volumes are named instead.
 func TestVolumesFromAContainerThatIsGone(t *testing.T) {
 	s := captured()
 	s.Mounts = []labels.Mount{{Type: "volume", Name: "data", Destination: "/data", Archive: &labels.Archive{Entries: 2}}}

@@ -58,7 +58,7 @@ func TestMissingFields(t *testing.T) {
 	}
 }
 
-// snapshotWith has that configuration.
+// snapshotWith returns a snapshot with that configuration.
 func snapshotWith(config, host, networking string) catalog.Snapshot {
 	s := captured()
 	s.Config = labels.Config{Config: []byte(config), HostConfig: []byte(host), NetworkingConfig: []byte(networking)}

@@ -15,7 +15,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// needy is a configuration that asks for one of everything.
+// needy returns a configuration that asks for one of everything.
 func needy() *Spec {
 	return &Spec{
 		Host: container.HostConfig{
@@ -37,8 +37,8 @@ func needy() *Spec {
 	}
 }
 
-// bare has nothing of what [needy] asks for, but the bridge and a container of
-// the name that the new one is to have.
+// bare returns surroundings without anything that [needy] asks for, but with the bridge network and
+// a container of the name that the new one is to have.
 func bare() Surroundings {
 	return Surroundings{
 		Networks:   []network.Summary{{Name: "bridge", ID: "1"}},

@@ -9,7 +9,7 @@ import (
 	"gotest.tools/v3/assert"
 )
 
-// bindVolume are the options of a volume that is a directory of the host.
+// bindVolume returns the options of a volume that is a directory of the host.
 func bindVolume(device string) map[string]string {
 	return map[string]string{"type": "none", "o": "bind", "device": device}
 }

@@ -1,4 +1,4 @@
-package snapshot
+package dockerop_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 )
 
-// While the engine cannot be reached nothing can be taken back, and nobody else would do it.
-func TestUndoWaitsForTheEngine(t *testing.T) {
+// While the engine cannot be reached nothing can be rolled back, and nobody else would do it.
+func TestRollbackWaitsForTheEngine(t *testing.T) {
 	failure := errors.New("failure")
 	for _, tc := range []struct {
 		name     string
@@ -30,9 +30,9 @@ func TestUndoWaitsForTheEngine(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var did []string
 				var got enginetest.Events
-				u := dockerop.Rollback{Progress: got.Progress}
-				u.Add(func(context.Context) error { did = append(did, "first"); return nil })
-				u.Add(func(context.Context) error {
+				rollback := dockerop.Rollback{Progress: got.Progress}
+				rollback.Add(func(context.Context) error { did = append(did, "first"); return nil })
+				rollback.Add(func(context.Context) error {
 					did = append(did, "second")
 					if len(did) <= tc.breaks {
 						return client.ErrorConnectionFailed("tcp://engine") //nolint:staticcheck // SA1019: there is no other way to make one
@@ -42,7 +42,7 @@ func TestUndoWaitsForTheEngine(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel() // Ctrl-C
 				err := failure
-				u.Unless(ctx, &err)
+				rollback.Unless(ctx, &err)
 				assert.ErrorIs(t, err, failure)
 				assert.Equal(t, client.IsErrConnectionFailed(err), !tc.complete)
 				if tc.complete {

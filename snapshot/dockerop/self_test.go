@@ -1,12 +1,10 @@
-package snapshot
+package dockerop
 
 import (
 	"strings"
 	"testing"
 
 	"gotest.tools/v3/assert"
-
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 func TestAProgramKnowsTheContainerThatItRunsIn(t *testing.T) {
@@ -15,7 +13,7 @@ func TestAProgramKnowsTheContainerThatItRunsIn(t *testing.T) {
 		"1053 1041 254:0 /var/lib/docker/containers/" + inside + "/hostname /etc/hostname rw,relatime - ext4 /dev/vda rw\n" +
 		"1054 1018 0:50 / /var/lib/docker/containers/" + outside + "/mounts/shm rw,nosuid - tmpfs shm rw,size=65536k\n" +
 		"1055 1041 254:0 /var/lib/docker/volumes/" + outside + "/_data /data rw,relatime - ext4 /dev/vda rw\n")
-	assert.Assert(t, dockerop.RunsIn(mounts, inside))
-	assert.Assert(t, !dockerop.RunsIn(mounts, outside))
-	assert.Assert(t, !dockerop.RunsIn(nil, inside))
+	assert.Assert(t, RunsIn(mounts, inside))
+	assert.Assert(t, !RunsIn(mounts, outside))
+	assert.Assert(t, !RunsIn(nil, inside))
 }
