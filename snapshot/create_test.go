@@ -88,7 +88,7 @@ func TestCreateRefuses(t *testing.T) {
 		"a name of 200 characters": {capture.Options{Container: "web", Name: strings.Repeat("n", 200)}, "invalid snapshot name"},
 		"the name latest":          {capture.Options{Container: "web", Name: "latest"}, "always means the newest"},
 		"an ID for a name":         {capture.Options{Container: "web", Name: "20260131-120001-000001"}, "reads like a snapshot ID"},
-		"reuse of no name":         {capture.Options{Container: "web", Reuse: true}, "nothing to reuse"},
+		"reuse of no name":         {capture.Options{Container: "web", Reuse: true}, "only a snapshot with a name can replace another one"},
 		"a bad meta key":           {capture.Options{Container: "web", Meta: map[string]string{"a b": "c"}}, "meta: invalid key"},
 		"a meta key without value": {capture.Options{Container: "web", Meta: map[string]string{"a": ""}}, "meta: a has no value"},
 		"an unknown trigger":       {capture.Options{Container: "web", Trigger: "whim"}, "cua.snapshot.trigger"},

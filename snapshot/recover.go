@@ -69,7 +69,7 @@ func (e *Engine) restingWorkers(ctx context.Context, about pending.Scope, p plan
 		if err != nil || at < 0 || e.now().After(deadline) {
 			return true, err
 		}
-		p.Status("check", "looking whether this goes on: "+workers[at].Labels[volumebackup.LabelPurpose])
+		p.Status("check", "checking whether this operation is still running: "+workers[at].Labels[volumebackup.LabelPurpose])
 		return false, nil
 	})
 	return workers, err

@@ -48,7 +48,7 @@ func (cr *Capturer) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	}
 	release, err := cr.guard(ctx, dockerop.Watched{Frozen: ids})
 	if err != nil {
-		return f, fmt.Errorf("start the process that thaws the containers should this one be killed: %w", err)
+		return f, fmt.Errorf("start the guard: %w", err)
 	}
 	f.release = release
 	f.since = cr.now()

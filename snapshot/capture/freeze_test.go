@@ -113,7 +113,7 @@ func TestTheGuardWatchesForAsLongAsThereIsSomethingFrozen(t *testing.T) {
 
 	capturer = capturerWatchedBy(docker, func(context.Context, dockerop.Watched) (func(), error) { return nil, errors.New("no process") })
 	frozen, err = capturer.freeze(t.Context(), []string{"writer"})
-	assert.ErrorContains(t, err, "start the process that thaws the containers should this one be killed: no process")
+	assert.ErrorContains(t, err, "start the guard: no process")
 	assert.NilError(t, frozen.thaw(t.Context()))
 	assert.Equal(t, docker.FindContainer("writer").State, "running")
 }

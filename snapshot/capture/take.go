@@ -93,7 +93,7 @@ func (o Options) Check() error {
 		}
 	}
 	if o.Reuse && o.Name == "" {
-		return errors.New("nothing to reuse: the snapshot has no name")
+		return errors.New("only a snapshot with a name can replace another one")
 	}
 	for key, value := range o.Meta {
 		if err := labels.CheckMetaKey(key); err != nil {

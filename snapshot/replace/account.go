@@ -91,11 +91,11 @@ func (b *rollback) account(ctx context.Context) string {
 	safety, err := b.findSafety(ctx)
 	switch {
 	case err != nil:
-		say("the snapshot %s should hold what there was, but the engine does not show it: %v", b.journal.Safety, err)
+		say("snapshot %s should hold what there was before, but the engine cannot show it: %v", b.journal.Safety, err)
 	case safety != nil:
-		say("the snapshot %s holds what there was", b.journal.Safety)
+		say("snapshot %s holds what there was before", b.journal.Safety)
 	default:
-		say("there is no snapshot of what there was")
+		say("there is no snapshot of what there was before")
 	}
 	return strings.Join(lines, "\n")
 }

@@ -70,7 +70,7 @@ func (rp *Replacer) finishSettled(ctx context.Context, r pending.Operation, p pl
 	if err := rp.discardRecorded(after, r.Worker.ID); err != nil {
 		return nil, err
 	}
-	return &Recovery{Container: r.Journal.Name, Text: fmt.Sprintf("what the restore of %s had left to do was done", r.Journal.Snapshot)}, nil
+	return &Recovery{Container: r.Journal.Name, Text: fmt.Sprintf("the rest of the restore of %s was done", r.Journal.Snapshot)}, nil
 }
 
 // concludeReplace does what a dead worker's journal calls for. It returns what there
@@ -92,7 +92,7 @@ func (rp *Replacer) concludeReplace(ctx context.Context, j pending.Journal, dead
 	if err := rp.markSettled(after, dead.ID); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("the restore of %s was finished: container %s (%s) has been at work since it was interrupted", j.Snapshot, j.Name, made[:dockerop.ShortID])
+	text := fmt.Sprintf("the restore of %s was completed: container %s (%s) has been at work since the interruption", j.Snapshot, j.Name, made[:dockerop.ShortID])
 	if j.Safety != "" {
 		text += fmt.Sprintf("; what was there before is in snapshot %s", j.Safety)
 	}

@@ -118,7 +118,7 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 	assert.Equal(t, stuck.State, "Nothing was deleted. What there is now:\n"+
 		"  - the container itself ("+j.Old[:dockerop.ShortID]+") is named web and is stopped\n"+
 		"  - container reader, which shares them, is named reader and is stopped\n"+
-		"  - the snapshot "+string(j.Safety)+" holds what there was")
+		"  - snapshot "+string(j.Safety)+" holds what there was before")
 	docker.StartError = nil
 	_, err = rollBack(t, docker, j)
 	assert.NilError(t, err)
@@ -135,7 +135,7 @@ func TestUndoThatFailsBeforeTheVolumesAreBackStartsNobody(t *testing.T) {
 	assert.Assert(t, ok, "%v", err)
 	assert.Assert(t, is.Contains(stuck.State, "named "+j.Aside+" and is stopped"))
 	assert.Assert(t, is.Contains(stuck.State, "its volumes may hold a mixture of what they held and of what was being restored: data"))
-	assert.Assert(t, is.Contains(stuck.State, "there is no snapshot of what there was"))
+	assert.Assert(t, is.Contains(stuck.State, "there is no snapshot of what there was before"))
 	assert.Equal(t, docker.FindContainer("reader").State, "exited")
 }
 

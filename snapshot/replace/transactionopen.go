@@ -121,5 +121,5 @@ func (t *transaction) openWorker(ctx context.Context) (archives.Worker, error) {
 // watchOver has somebody take everything back should this process be killed.
 func (t *transaction) watchOver(ctx context.Context) (err error) {
 	t.release, err = t.engine.guard(ctx, dockerop.Watched{Replaced: t.Plan.Name})
-	return dockerop.Describe(err, "start the process that rolls the restore back should this one be killed")
+	return dockerop.Describe(err, "start the guard")
 }

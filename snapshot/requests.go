@@ -3,10 +3,14 @@ package snapshot
 import (
 	"context"
 
-	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -101,4 +105,24 @@ func (e *Engine) Replace(ctx context.Context, o replace.Options, p plan.Progress
 // waits first for what is under way.
 func (e *Engine) Settle(ctx context.Context, name string, p plan.Progress) error {
 	return e.replace.Settle(ctx, name, p)
+}
+
+// List returns the snapshots that match, in one engine call, and beside it one look
+// for the store that holds what their volumes had.
+func (e *Engine) List(ctx context.Context, o catalog.ListOptions, p plan.Progress) ([]catalog.Snapshot, error) {
+	var found []catalog.Snapshot
+	var stores archives.KnownStores
+	calls, callsCtx := errgroup.WithContext(ctx)
+	calls.Go(func() (err error) {
+		found, err = e.catalog.List(callsCtx, o, p)
+		return err
+	})
+	calls.Go(func() (err error) {
+		stores, err = e.archives.OwnStore(callsCtx)
+		return err
+	})
+	if err := calls.Wait(); err != nil {
+		return nil, err
+	}
+	return found, e.archives.MarkGone(ctx, found, stores, p)
 }
