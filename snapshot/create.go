@@ -61,8 +61,8 @@ const createAttempts = 3
 // changed: mostly because a restore in place that it has waited for is over.
 const movedAttempts = 100
 
-// settleMoved tells whether a snapshot has to begin again because something about the
-// container has changed, and thaws what an interrupted operation has left.
+// settleMoved tells whether the snapshot has to begin again because the container changed, or
+// because an interrupted operation left containers frozen, which it thaws.
 func (e *Engine) settleMoved(ctx context.Context, failure error) (again bool, err error) {
 	if interrupted, ok := errors.AsType[*capture.LeftFrozenError](failure); ok {
 		return true, e.thawInterrupted(ctx, interrupted.Workers)
@@ -70,9 +70,9 @@ func (e *Engine) settleMoved(ctx context.Context, failure error) (again bool, er
 	return errors.Is(failure, pending.ErrMoved), nil
 }
 
-// observeSettled observes a container of which, and of whose volumes, no restore in
-// place is under way, or was interrupted. It looks for one while it observes: there
-// hardly ever is, and then it observes again.
+// observeSettled observes a container, after settling any pending restore in place that concerns it
+// or its volumes. It looks for one while it observes, because there hardly ever is one; if there
+// is, it observes again.
 func (e *Engine) observeSettled(ctx context.Context, o capture.Options, early dockerop.EarlyInfo, p plan.Progress) (capture.Source, error) {
 	tried, looked := replace.Leftovers{}, false
 	for {
@@ -86,7 +86,7 @@ func (e *Engine) observeSettled(ctx context.Context, o capture.Options, early do
 		})
 		calls.Go(func() error {
 			from, failed = e.capture.Observe(callsCtx, o, early)
-			return nil // what is pending may be the reason
+			return nil // a pending restore may be the reason
 		})
 		if err := calls.Wait(); err != nil {
 			return capture.Source{}, err
@@ -106,7 +106,7 @@ func (e *Engine) observeSettled(ctx context.Context, o capture.Options, early do
 			return capture.Source{}, err
 		}
 		if pending = tried.Untried(pending); len(pending) == 0 && !again {
-			if cerrdefs.IsNotFound(failed) && !looked { // it was set aside, by a restore that ended at that moment
+			if cerrdefs.IsNotFound(failed) && !looked { // a restore that ended this moment had renamed it
 				looked = true
 				continue
 			}
@@ -118,9 +118,9 @@ func (e *Engine) observeSettled(ctx context.Context, o capture.Options, early do
 	}
 }
 
-// settlePause finds out whether a container that was found paused is so because of
-// another snapshot: it waits for one that is being taken, and thaws what an interrupted
-// one has left. Then the container has to be observed again.
+// settlePause finds out whether a container is paused because of another snapshot. It waits for one
+// that is being taken, and thaws what an interrupted one left. Then the container has to be
+// observed again.
 func (e *Engine) settlePause(ctx context.Context, from capture.Source, workers []pending.Worker, p plan.Progress) (again bool, err error) {
 	if from.Container.ContainerJSONBase == nil || !from.Container.State.Paused {
 		return false, nil

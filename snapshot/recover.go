@@ -16,9 +16,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Recover puts right what interrupted operations left: of one container, or of
-// all if its name is empty. Operations that are under way are left alone. If nothing of them
-// is left, it sweeps the store of new snapshots; for all containers, all stores.
+// Recover recovers the interrupted operations of one container, or of all if name is empty. It
+// leaves alone those that are under way. If nothing failed, it sweeps the store of new snapshots
+// or, for all containers, every store.
 func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]replace.Recovery, error) {
 	about := pending.Scope{Words: []string{name}}
 	if c, err := e.docker.InspectIfThere(ctx, name); err != nil {
@@ -59,8 +59,8 @@ func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]r
 // notice, and so has the engine.
 const endingPatience = 3 * time.Second
 
-// restingWorkers lists the workers. Those that work for one of these containers may be
-// about to end, and are waited for, but not for long: they may as well be at work.
+// restingWorkers lists the workers. A worker of these containers may be about to end, so it is
+// waited for, but not for long: it may as well be at work.
 func (e *Engine) restingWorkers(ctx context.Context, about pending.Scope, p plan.Progress) (workers []pending.Worker, err error) {
 	deadline := e.now().Add(endingPatience)
 	err = dockerop.Poll(ctx, func() (bool, error) {
@@ -95,8 +95,8 @@ func (e *Engine) recoverUnfinished(ctx context.Context) ([]replace.Recovery, err
 	return done, err
 }
 
-// recoverWorker puts right what one dead worker stands for. It returns nil if
-// that is another container's business.
+// recoverWorker recovers the operation of a dead worker. It returns nil if that concerns another
+// container.
 func (e *Engine) recoverWorker(ctx context.Context, w pending.Worker, about pending.Scope, p plan.Progress) (*replace.Recovery, error) {
 	if _, isReplace := w.Labels[pending.LabelJournal]; !isReplace {
 		return e.recoverFrozen(ctx, w, about)
@@ -111,8 +111,8 @@ func (e *Engine) recoverWorker(ctx context.Context, w pending.Worker, about pend
 	return e.replace.Recover(ctx, pending.Operation{Worker: w, Journal: j}, p)
 }
 
-// recoverFrozen thaws what stood still for a snapshot that was not finished. A
-// worker for which nothing does is removed, whoever it worked for.
+// recoverFrozen thaws what an unfinished snapshot left frozen, and removes its dead worker. A dead
+// worker that froze nothing is removed whatever container it worked for.
 func (e *Engine) recoverFrozen(ctx context.Context, w pending.Worker, about pending.Scope) (*replace.Recovery, error) {
 	frozen, err := volumebackup.FrozenBy(w.Labels)
 	isMine := slices.ContainsFunc(about.Words, func(word string) bool {

@@ -33,8 +33,8 @@ type frozen struct {
 	err     error
 }
 
-// freeze pauses containers side by side. The caller must thaw what it returns,
-// also after an error.
+// freeze pauses containers concurrently. The caller must thaw what it returns, also after an
+// error.
 func (cr *Capturer) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	f := &frozen{engine: cr, release: func() {}}
 	if len(ids) == 0 {
@@ -73,9 +73,8 @@ func (cr *Capturer) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	return f, ctx.Err()
 }
 
-// thawTimeout bounds how long thawing is waited for. Engine 20.10 does not get to
-// it while a healthcheck hangs that began in the frozen container, which may take
-// as long as that has, by default 30 s.
+// thawTimeout bounds a thaw. Engine 20.10 does not thaw while a healthcheck hangs that began in
+// the frozen container, which takes up to the healthcheck's timeout, 30 s by default.
 const thawTimeout = 2 * time.Minute
 
 // thaw lets the containers run again; it works after Ctrl-C, too. Only the first

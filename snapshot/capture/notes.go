@@ -8,8 +8,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// noteCaptured says of the bind mounts of a container that a snapshot is taken of
-// that their content is not in it.
+// noteCaptured notes for each bind mount that its content is not in the snapshot.
 func noteCaptured(mounts []labels.Mount, containerLabels map[string]string, p plan.Progress) {
 	if runconfig.KnowsBinds(containerLabels) {
 		return

@@ -19,10 +19,10 @@ type volumeCapture struct {
 	volumes []volumebackup.Volume
 	pause   Pause
 	options container.CommitOptions
-	last    bool // who joins now is not waited for
+	last    bool // the last attempt: a writer that joins now is only a warning
 	backup  archives.Backup
 	before  writers  // when the reading began: whoever is frozen is in the journal
-	leave   []string // containers that turned out to be paused by their users
+	leave   []string // containers that their users paused: they are not thawed
 	stuck   bool     // containers could not be thawed
 }
 
@@ -34,13 +34,13 @@ func (r *volumeCapture) names() []string {
 	return names
 }
 
-// look finds out who can write now.
+// look finds the writers of this moment.
 func (r *volumeCapture) look(ctx context.Context) (writers, error) {
 	return r.engine.writers(ctx, r.from, r.names(), r.pause, r.leave)
 }
 
-// run reads everything while the writers run, then what changed since while they
-// are frozen. Nothing durable is waited for until they run again.
+// run reads everything while the writers run, freezes them, and reads what changed since. Nothing
+// is made durable before they run again.
 func (r *volumeCapture) run(ctx context.Context, u *dockerop.Rollback) (imageID string, err error) {
 	if r.before, err = r.look(ctx); err != nil {
 		return "", err
@@ -161,8 +161,8 @@ func (r *volumeCapture) readStill(ctx context.Context, who writers) (imageID str
 	return r.commitAlone(ctx, who)
 }
 
-// commitAlone commits the container, and looks meanwhile whether it was alone
-// while the last pass was reading. Without an image there is an error.
+// commitAlone commits the container, and concurrently checks that no new writer joined during
+// the last pass. It returns either an image or an error.
 func (r *volumeCapture) commitAlone(ctx context.Context, who writers) (imageID string, err error) {
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() error { return r.checkAlone(callsCtx, who) })
@@ -179,8 +179,8 @@ func (r *volumeCapture) commitAlone(ctx context.Context, who writers) (imageID s
 	return "", errors.Join(err, r.engine.docker.RemoveImage(after, imageID))
 }
 
-// checkAlone looks whether somebody who is not frozen began to write while the
-// last pass was reading.
+// checkAlone finds out whether a container that is not frozen began to write during the last
+// pass.
 func (r *volumeCapture) checkAlone(ctx context.Context, who writers) error {
 	now, err := r.look(ctx)
 	if err != nil || !now.joined(who) {

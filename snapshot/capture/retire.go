@@ -9,8 +9,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// retire removes the snapshot whose name the new one has taken over. The new
-// one is whole by now: that the old one stays is worth a warning, not a failure.
+// retire removes the snapshot whose name the new one took over. The new one is complete, so a
+// failure is only a warning.
 func (cr *Capturer) retire(ctx context.Context, old *catalog.Snapshot, engine dockerop.Info, p plan.Progress) {
 	if old == nil {
 		return

@@ -31,9 +31,8 @@ type Source struct {
 	named     catalog.Holder // of the tag that the new snapshot's name becomes
 }
 
-// Observe reads the container and everything around it. The calls that do not
-// build on each other are made side by side: the whole command should cost
-// little more than the commit.
+// Observe inspects the container and everything around it. Independent calls run concurrently:
+// the whole command should cost little more than the commit.
 func (cr *Capturer) Observe(ctx context.Context, o Options, early dockerop.EarlyInfo) (Source, error) {
 	var s Source
 	calls, callsCtx := errgroup.WithContext(ctx)
@@ -154,7 +153,7 @@ func (cr *Capturer) baseImage(ctx context.Context, id string) (*image.InspectRes
 	return &found, nil
 }
 
-// Check refuses containers that cannot be captured.
+// check refuses containers that cannot be captured.
 func (s Source) check() error {
 	name := dockerop.ContainerName(s.Container)
 	switch state := s.Container.State; {

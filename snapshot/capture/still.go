@@ -12,11 +12,11 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// errThawed means that somebody else has let a container run which had to stand still.
+// errThawed means that somebody else thawed a frozen container too early.
 var errThawed = errors.New("a frozen container was thawed by somebody else")
 
-// How often the containers are frozen again: because somebody else has thawed one, for
-// which all has been read in vain, and because somebody else had paused one.
+// How often the containers are frozen again: after somebody else thawed one, which makes the
+// whole pass useless, and after somebody else had paused one.
 const (
 	freezeAttempts = 6
 	pausedAttempts = 50
@@ -61,8 +61,8 @@ func (r *volumeCapture) readUndisturbed(ctx context.Context) (imageID string, er
 	}
 }
 
-// prepareAgain waits until the container runs that somebody else has paused, and reads
-// what has changed meanwhile.
+// prepareAgain waits until a container runs that somebody else paused, or reads what changed
+// meanwhile.
 func (r *volumeCapture) prepareAgain(ctx context.Context, paused *dockerop.PausedError) error {
 	if paused == nil {
 		r.p.Status("volumes", errThawed.Error()+": reading them again")
@@ -81,11 +81,11 @@ func (r *volumeCapture) prepareAgain(ctx context.Context, paused *dockerop.Pause
 	return nil
 }
 
-// otherPause is how long a container is waited for that somebody else has paused just
-// now: most likely an engine that commits it. One that stays paused is its user's.
+// otherPause is how long to wait for a container that somebody else paused: most likely the engine,
+// which is committing it. A container that stays paused was paused by its user.
 const otherPause = 10 * time.Second
 
-// awaitThaw waits for a container to run again; for so long, and tells whether it does.
+// awaitThaw waits up to otherPause for a container to run, and tells whether it does.
 func (cr *Capturer) awaitThaw(ctx context.Context, id string, p plan.Progress) (runs bool, err error) {
 	p.Status("freeze", fmt.Sprintf("waiting for container %s, which somebody else has paused", dockerop.Shorten(id)))
 	deadline := cr.now().Add(otherPause)

@@ -24,17 +24,17 @@ type Created struct {
 	catalog.Snapshot
 	Frozen     time.Duration // how long containers stood still for it, as far as this program froze them
 	Incomplete bool          // something that should be in it could not be kept
-	SweepDue   bool          // it is time for [Engine.Sweep], for which nobody has to wait
+	SweepDue   bool          // it is time to sweep; nobody has to wait for that
 }
 
-// Request is what Create decides by itself, unless the snapshot is a part of
-// another operation.
+// Request is what the caller of [Capturer.Take] decides: the identity of the snapshot and, if it is
+// a part of another operation, how volumes are read and who stops the writers.
 type Request struct {
 	ID      labels.ID
 	created time.Time
 	// Begin opens a backup of the volumes; nil: in a worker of its own.
 	Begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (archives.Backup, error)
-	// Quiesce ends all writing; nil: who writes is frozen, and thawed again.
+	// Quiesce ends all writing; nil: the writers are frozen, and thawed again.
 	Quiesce func(context.Context) error
 }
 
@@ -146,9 +146,9 @@ func (a *taking) limitLayers(ctx context.Context, imageID string, u *dockerop.Ro
 	return flat, nil
 }
 
-// commitOnly commits a container without volumes. The engine itself freezes it
-// meanwhile: a client that dies leaves nothing frozen. If somebody else has thawed it,
-// it is done again under a lock.
+// commitOnly commits a container without volumes. The engine itself freezes it meanwhile, so a
+// client that dies leaves nothing frozen. If somebody else thaws it, commitOnly commits again,
+// under a lock.
 func (a *taking) commitOnly(ctx context.Context, o Options, u *dockerop.Rollback) (string, error) {
 	if a.Quiesce != nil {
 		if err := a.Quiesce(ctx); err != nil {
@@ -182,7 +182,7 @@ func (a *taking) commitWatched(ctx context.Context, o Options, u *dockerop.Rollb
 	options := container.CommitOptions{Comment: catalog.CommitComment(a.ID), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
 	if !a.tooDeep() { // then there is nothing left to do to the image, and it can have its tag at once
 		options.Reference = catalog.TagOf(name, string(a.ID)).String()
-		// By its tag it is found even if the engine's answer is lost.
+		// The tag finds the image even if the engine's answer is lost.
 		u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, options.Reference) })
 	}
 	disturbed, stop := a.watchCommit(ctx, options)
@@ -202,9 +202,9 @@ func (a *taking) commitWatched(ctx context.Context, o Options, u *dockerop.Rollb
 	return imageID, nil
 }
 
-// watchCommit has the container watched until it is committed. The function that it
-// returns tells then what is wrong with the image: [errThawed] if the container has run
-// meanwhile, [errMoved] if it was found paused, and was not.
+// watchCommit watches the container until it is committed. The function that it returns tells what
+// is wrong with the image: [errThawed] if the container ran meanwhile, [pending.ErrMoved] if it was
+// found paused and ran.
 func (a *taking) watchCommit(ctx context.Context, o container.CommitOptions) (disturbed func() error, stop func()) {
 	state := dockerop.ContainerState(a.from.Container.State)
 	if !o.Pause || a.Quiesce != nil || state != labels.StateRunning && state != labels.StatePaused {

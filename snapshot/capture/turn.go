@@ -7,21 +7,21 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// LeftFrozenError means that workers have died which had frozen the writers of what is
-// captured. Who thaws them can begin again.
+// LeftFrozenError means that dead workers left writers frozen. The caller thaws them and begins
+// again.
 type LeftFrozenError struct{ Workers []pending.Worker }
 
 func (e *LeftFrozenError) Error() string {
 	return "an interrupted operation has left containers frozen"
 }
 
-// waitTurn checks, once the container's lock is held, that it is still what it was, that
-// no restore in place has to do with it or its volumes, and that nobody died who had
-// frozen its writers. Then it waits for the operations that freeze the same containers
-// and whose workers started earlier: two at once would thaw each other's.
+// waitTurn is called once the lock is held. It checks that the container is unchanged, that no
+// restore in place concerns it or its volumes, and that no dead worker left its writers frozen.
+// Then it waits for operations that freeze the same containers and whose workers started earlier:
+// two at once would thaw each other's containers.
 //
-// Nobody is missed. A worker is in the engine's list before it starts, and the list is
-// asked for afterwards: of two, the one that started later finds the other.
+// It misses nobody. A worker is in the engine's list before it starts, and the list is read
+// afterwards: of two workers, the one that started later finds the other.
 func (r *volumeCapture) waitTurn(ctx context.Context) (waited bool, err error) {
 	e, c := r.engine, r.from.Container
 	workers, err := e.pending.CheckUnmoved(ctx, c, r.from.storage.Aliases(r.names()), r.p)

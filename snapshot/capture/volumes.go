@@ -24,7 +24,7 @@ type VolumeChoice struct {
 	Exclude []string // volume names
 }
 
-// leftOut says why a volume is not captured, or nothing.
+// leftOut returns why a volume is not captured; empty if it is.
 func (c VolumeChoice) leftOut(name string) string {
 	switch {
 	case c.None:
@@ -46,8 +46,8 @@ func (c VolumeChoice) check(mounts []labels.Mount) error {
 	return nil
 }
 
-// chooseVolumes numbers the volumes to archive: one number for a volume, however
-// often it is mounted. Those that are left out get the reason why.
+// chooseVolumes numbers the volumes to archive, each once, however often it is mounted. Mounts that
+// are left out get the reason.
 func chooseVolumes(mounts []labels.Mount, choice VolumeChoice) []volumebackup.Volume {
 	var chosen []volumebackup.Volume
 	for i := range mounts {
@@ -66,7 +66,7 @@ func chooseVolumes(mounts []labels.Mount, choice VolumeChoice) []volumebackup.Vo
 	return chosen
 }
 
-// recordArchives notes at every mount where its content is.
+// recordArchives records for every mount where its content is.
 func recordArchives(mounts []labels.Mount, archives []volumebackup.Archive) {
 	for i := range mounts {
 		m := &mounts[i]
@@ -79,7 +79,7 @@ func recordArchives(mounts []labels.Mount, archives []volumebackup.Archive) {
 	}
 }
 
-// taking is a snapshot of a container with volumes, on its way.
+// taking is a snapshot that is being taken.
 type taking struct {
 	Request
 	engine   *Capturer
@@ -93,11 +93,10 @@ type taking struct {
 	ending   errgroup.Group // the worker goes while the image is tagged
 }
 
-// errJoined means that somebody began to write to the volumes after it had been
-// found out who does.
+// errJoined means that another container began to write after the writers were found.
 var errJoined = errors.New("another container began to use the volumes")
 
-// runAttempts is how often the volumes are read again because of that.
+// runAttempts is how often the volumes are read because of that.
 const runAttempts = 4
 
 // run archives the volumes and commits the container, both as they were at one

@@ -18,8 +18,8 @@ type writers struct {
 	idle    bool     // no container, running or paused, can write: a paused one may hold dirty mapped pages
 }
 
-// writers finds out who can write now. Those in leave are the user's to thaw. It is
-// an [errMoved] if the target was found paused, and runs.
+// writers finds the containers that can write now. Those in leave were paused by their users, and
+// are not frozen. It fails with [pending.ErrMoved] if the target was found paused and runs now.
 func (cr *Capturer) writers(ctx context.Context, from Source, volumes []string, pause Pause, leave []string) (writers, error) {
 	var w writers
 	target := from.Container.ID
@@ -63,11 +63,11 @@ func (cr *Capturer) writers(ctx context.Context, from Source, volumes []string, 
 	return w, nil
 }
 
-// joined tells whether somebody writes who did not before.
+// joined tells whether there is a writer that was not there before.
 func (w writers) joined(before writers) bool {
 	isNew := func(id string) bool { return !slices.Contains(before.running, id) }
 	return slices.ContainsFunc(w.running, isNew) || before.idle && !w.idle
 }
 
-// all are those who must not run while the volumes are read.
+// all returns the containers that must not run while the volumes are read.
 func (w writers) all() []string { return dockerop.Distinct(w.running, w.paused) }

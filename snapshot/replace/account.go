@@ -10,8 +10,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// dataState says what volumes hold after a restore in place that could not be
-// taken back to the end.
+// dataState says what the volumes hold while a restore in place is rolled back.
 type dataState string
 
 const (
@@ -19,8 +18,8 @@ const (
 	dataMixed dataState = "may hold a mixture of what they held and of what was being restored"
 )
 
-// UndoError is returned if a restore in place has failed and could not be taken
-// back to the end. Nothing is deleted then; [Engine.Recover] goes on with it.
+// UndoError means that a restore in place failed, and that rolling it back failed, too.
+// Nothing was deleted, and the journal stays: [Replacer.Recover] tries again.
 type UndoError struct {
 	Container string // its name, for Recover
 	State     string // what state everything is in, for people
@@ -31,9 +30,9 @@ func (e *UndoError) Error() string {
 	return fmt.Sprintf("container %s could not be put back: %v\n%s", e.Container, e.Err, e.State)
 }
 
-// PendingError is returned by a dry run if a restore in place of the same container, or
-// of one that shares a volume, is under way or was interrupted: then it is not known
-// what there will be. [Engine.Settle] waits for it, or rolls it back.
+// PendingError is returned by a dry run if a restore in place of the same container, or of
+// one that shares a volume, is under way or was interrupted. What the dry run would find
+// may change any moment then. [Replacer.Settle] waits for that restore, or rolls it back.
 type PendingError struct {
 	Container string // name of the one that is restored
 }
@@ -42,8 +41,8 @@ func (e *PendingError) Error() string {
 	return fmt.Sprintf("a restore in place of container %s is under way or was interrupted", e.Container)
 }
 
-// InUseError is returned if an interrupted restore in place cannot be rolled back, because
-// a container that it did not know has begun to use a volume.
+// InUseError means that an interrupted restore in place cannot be rolled back, because another
+// container has begun to use one of its volumes since.
 type InUseError struct {
 	Volume    string
 	User      string // name of the container that uses it
@@ -54,9 +53,9 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("volume %s is in use by container %s", e.Volume, e.User)
 }
 
-// NotStartedError is returned if a restore in place is over, one way or the other,
-// but a container that was stopped for it could not be started again. The journal
-// stays: [Engine.Recover] starts it when it can be started.
+// NotStartedError means that a restore in place is over, done or rolled back, but that a
+// container which was stopped for it did not start again. The journal stays:
+// [Replacer.Recover] tries again.
 type NotStartedError struct {
 	Container string // name of the one that was restored, for Recover
 	Err       error
@@ -70,8 +69,7 @@ func (e *NotStartedError) Unwrap() error { return e.Err }
 // Unwrap returns what stood in the way.
 func (e *UndoError) Unwrap() error { return e.Err }
 
-// account describes exactly what there is after undoing has failed, as it is
-// observed now.
+// account tells a user what there is after a failed rollback. It asks the engine now.
 func (b *rollback) account(ctx context.Context) string {
 	lines := []string{"Nothing was deleted. What there is now:"}
 	say := func(format string, args ...any) { lines = append(lines, "  - "+fmt.Sprintf(format, args...)) }
@@ -100,7 +98,7 @@ func (b *rollback) account(ctx context.Context) string {
 	return strings.Join(lines, "\n")
 }
 
-// situation says how a container is called now, and what it does.
+// situation tells the name and the state that a container has now.
 func (rp *Replacer) situation(ctx context.Context, id string) string {
 	c, err := rp.docker.InspectIfThere(ctx, id)
 	switch {

@@ -13,11 +13,10 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// stopAll stops the old container and those that share its volumes: afterwards
-// nobody writes to them.
+// stopAll stops the old container and the sharers of its volumes, so that nobody writes to them.
 //
-// Stopping is not cancelled midway: an engine goes on with it, and would stop
-// what was started again meanwhile.
+// A stop is not cancelled midway. The engine would go on with it, and stop a container that
+// was started again meanwhile.
 func (rp *Replacer) stopAll(ctx context.Context, j pending.Journal, timeout *int, p plan.Progress) error {
 	detached := context.WithoutCancel(ctx)
 	for _, o := range slices.Backward(j.Others) { // who depends on others goes first
@@ -44,7 +43,7 @@ func (rp *Replacer) stopAll(ctx context.Context, j pending.Journal, timeout *int
 	return context.Cause(ctx)
 }
 
-// stepAside gives the old container's name free.
+// stepAside renames the old container, so that the new one can have its name.
 func (rp *Replacer) stepAside(ctx context.Context, j pending.Journal) error {
 	switch {
 	case j.Old == "":
@@ -58,9 +57,9 @@ func (rp *Replacer) stepAside(ctx context.Context, j pending.Journal) error {
 	return context.Cause(ctx)
 }
 
-// startOthers lets those run again that were stopped for their volumes, and returns
-// why some do not. That is no reason to roll anything back, but the journal has to
-// stay until they run. One that somebody has removed is only told.
+// startOthers starts the sharers that were stopped, and returns why some do not start. A
+// failure does not roll anything back, but the journal stays until they run. A sharer that
+// somebody removed is only a warning.
 func (rp *Replacer) startOthers(ctx context.Context, others []pending.Other, p plan.Progress) error {
 	var failed error
 	for _, o := range others {

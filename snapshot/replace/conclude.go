@@ -8,7 +8,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// conclude waits for what is under way, and takes back what was interrupted.
+// conclude waits for operations that are under way, and recovers those that were interrupted.
 func (rp *Replacer) conclude(ctx context.Context, pending []pending.Operation, p plan.Progress) error {
 	for _, r := range pending {
 		if r.Worker.Alive {
@@ -28,18 +28,17 @@ func (rp *Replacer) conclude(ctx context.Context, pending []pending.Operation, p
 	return nil
 }
 
-// Leftovers are the settled operations of which a command has tried to do what was
-// left, by the IDs of their workers. Once is enough: if it fails, that does not keep
-// the command from its work.
+// Leftovers are settled operations that a command tried to finish in vain, by the IDs of their
+// workers. The command tries each once, and then goes on without it.
 type Leftovers map[string]bool
 
-// Untried are the pending operations without those leftovers.
+// Untried returns the pending operations that the command has not tried yet.
 func (l Leftovers) Untried(operations []pending.Operation) []pending.Operation {
 	return slices.DeleteFunc(operations, func(r pending.Operation) bool { return l[r.Worker.ID] })
 }
 
-// Conclude is [Engine.conclude], to which a leftover that cannot be cleared away is only
-// worth a warning.
+// Conclude waits for operations that are under way, and recovers those that were interrupted.
+// If a settled one cannot be finished, that is only a warning.
 func (l Leftovers) Conclude(ctx context.Context, e *Replacer, operations []pending.Operation, p plan.Progress) error {
 	for _, r := range operations {
 		err := e.conclude(ctx, []pending.Operation{r}, p)
@@ -55,8 +54,8 @@ func (l Leftovers) Conclude(ctx context.Context, e *Replacer, operations []pendi
 	return nil
 }
 
-// Settle puts right what was interrupted of restores in place of a container, and
-// waits first for what is under way.
+// Settle waits for restores in place of a container, and recovers those that were interrupted,
+// until none is pending.
 func (rp *Replacer) Settle(ctx context.Context, name string, p plan.Progress) error {
 	for {
 		pending, err := rp.pending.Replacements(ctx, pending.Scope{Words: []string{name}}, p)

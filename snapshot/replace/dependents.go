@@ -12,9 +12,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// dependents are containers that live in a namespace of the old one. They hold
-// on to its ID, and would be left with nothing when it goes. A list of containers
-// tells only of their networks, so they are inspected.
+// dependents finds containers that share a namespace of the old one. They refer to its ID, and
+// would lose the namespace when it goes. The engine's list shows only networks, so each
+// container is inspected.
 func (rp *Replacer) dependents(ctx context.Context, old *container.InspectResponse, around runconfig.Surroundings) ([]plan.Problem, error) {
 	if old == nil {
 		return nil, nil

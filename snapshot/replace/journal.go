@@ -12,14 +12,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// newJournal says how everything is now. An empty safety means that there will
-// be no safety snapshot.
+// newJournal describes the state before the restore. An empty safety means that no safety
+// snapshot will be taken.
 func newJournal(r replacement, safety labels.ID) pending.Journal {
 	j := pending.Journal{Name: r.Name, Snapshot: r.Snapshot.ID, Safety: safety, Others: r.Others}
 	for _, v := range r.Volumes {
 		switch {
-		case v.IsAnonymous(): // it comes and goes with the container
-		case !v.Exists && v.Elsewhere && v.Archive != nil: // it stays: with some drivers its storage would go with it
+		case v.IsAnonymous(): // the engine makes and removes it with the container
+		case !v.Exists && v.Elsewhere && v.Archive != nil: // a rollback keeps it: some drivers would delete its storage
 			j.Volumes, j.Found = append(j.Volumes, v.Create.Name), append(j.Found, v.Create.Name)
 		case !v.Exists:
 			j.Made = append(j.Made, v.Create.Name)
@@ -44,8 +44,8 @@ func newJournal(r replacement, safety labels.ID) pending.Journal {
 	return j
 }
 
-// lockOptions describe the lock of a restore in place, without its journal. It has the volumes
-// mounted: so the engine keeps those of a container that it removes when it stops.
+// lockOptions describes the lock of a restore in place, without its journal. The lock mounts the
+// volumes, so that the engine keeps those of a container that it removes on stop (--rm).
 func lockOptions(j pending.Journal) volumebackup.LockOptions {
 	present := slices.DeleteFunc(dockerop.Distinct(j.Holds, j.Volumes), func(name string) bool { return slices.Contains(j.Found, name) })
 	return volumebackup.LockOptions{
@@ -53,8 +53,8 @@ func lockOptions(j pending.Journal) volumebackup.LockOptions {
 	}
 }
 
-// lockWithJournal takes the lock of a restore in place, and has it bear and record the journal.
-// A lock that it returns beside an error is held, too.
+// lockWithJournal takes the lock of a restore in place with the journal on it, and records the
+// journal in the store. If it returns a lock together with an error, that lock is held.
 func (rp *Replacer) lockWithJournal(ctx context.Context, j pending.Journal, o volumebackup.LockOptions) (archives.Lock, error) {
 	text, err := j.Encode()
 	if err != nil {

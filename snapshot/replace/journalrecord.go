@@ -13,11 +13,11 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// UnknownJournalError means that a dead worker's journal is not one that this store has
-// recorded: it may be anybody's, so nothing of what it says is done.
+// UnknownJournalError means that the store has not recorded the journal of a dead worker.
+// Anybody may have written it, so nobody acts on it.
 type UnknownJournalError struct {
 	Worker    string // its container's name
-	Container string // the one that it is about
+	Container string // that the journal names
 }
 
 func (e *UnknownJournalError) Error() string {
@@ -27,9 +27,9 @@ func (e *UnknownJournalError) Error() string {
 // Unwrap gives the error its class.
 func (e *UnknownJournalError) Unwrap() error { return cerrdefs.ErrFailedPrecondition }
 
-// isRecorded tells whether the store has recorded a dead worker's journal. It fails if
-// the journal is not the recorded one, or if without a record something was changed: an
-// operation records its journal before it changes anything.
+// isRecorded tells whether the store has recorded a dead worker's journal. It fails if the
+// store recorded another one. It also fails if there is no record although something was
+// changed: an operation records its journal before it changes anything.
 func (rp *Replacer) isRecorded(ctx context.Context, r pending.Operation) (bool, error) {
 	unknown := &UnknownJournalError{Worker: dockerop.SummaryName(r.Worker.Summary), Container: r.Journal.Name}
 	err := rp.volumes.CheckJournal(ctx, r.Worker.ID, r.Worker.Labels[pending.LabelJournal])
@@ -52,8 +52,8 @@ func (rp *Replacer) isRecorded(ctx context.Context, r pending.Operation) (bool, 
 	return false, err
 }
 
-// isSettled tells whether the operation of a worker is settled, or its worker gone. The
-// record of its journal goes last, and that may have been since the worker was listed.
+// isSettled tells whether the operation of a worker is settled, or the worker is gone. An
+// operation drops its record last, possibly after the worker was listed.
 func (rp *Replacer) isSettled(ctx context.Context, worker string) (bool, error) {
 	now, err := rp.docker.InspectIfThere(ctx, worker)
 	if err != nil {
@@ -79,8 +79,7 @@ func (rp *Replacer) isUntouched(ctx context.Context, j pending.Journal) (bool, e
 	return dockerop.ContainerName(*old) == j.OldName && runs == j.Running && old.State.Paused == j.Paused, nil
 }
 
-// discardUnrecorded removes the workers of an operation that had not changed anything, or
-// of one that is over.
+// discardUnrecorded removes the workers of an operation that changed nothing, or is over.
 func (rp *Replacer) discardUnrecorded(ctx context.Context, r pending.Operation) error {
 	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()

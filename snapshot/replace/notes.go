@@ -7,8 +7,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// noteKept says the same of the bind mounts of a container that is restored in
-// place.
+// noteKept reports the bind mounts of a container that is restored in place: their content is
+// not restored.
 func (r *replacement) noteKept(p plan.Progress) {
 	if !r.foreign && runconfig.KnowsBinds(r.Spec.Config.Labels) {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
-// NotReadyError is returned if a container that was restored in place has not come up.
+// NotReadyError means that a container that was restored in place did not come up.
 type NotReadyError struct {
 	Container string
 	Reason    string   // what it did, or did not do
@@ -36,14 +36,14 @@ const (
 	maxLogRead      = 1 << 20
 )
 
-// notReady says why a container has not come up, with what it wrote last. It is still there.
+// notReady explains why a container did not come up, with the end of its log.
 func (rp *Replacer) notReady(ctx context.Context, c container.InspectResponse, name, reason string) error {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	return &NotReadyError{Container: name, Reason: reason, Log: rp.lastLines(ctx, c)}
 }
 
-// lastLines are the last lines that a container wrote. Where its log driver cannot be read there are none.
+// lastLines returns the last lines of a container's log; none if its log driver cannot be read.
 func (rp *Replacer) lastLines(ctx context.Context, c container.InspectResponse) []string {
 	logs, err := rp.docker.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(shownLines)})
 	if err != nil {
@@ -67,7 +67,7 @@ func (rp *Replacer) lastLines(ctx context.Context, c container.InspectResponse) 
 	return lines[max(0, len(lines)-shownLines):]
 }
 
-// cut shortens a line that nobody wants to read to its end.
+// cut shortens a long line.
 func cut(line string) string {
 	if len(line) > shownLineLength {
 		line = strings.ToValidUTF8(line[:shownLineLength], "") + " …"
@@ -75,7 +75,7 @@ func cut(line string) string {
 	return line
 }
 
-// lastCheck is what the healthcheck said last, or how it ended.
+// lastCheck returns the last output of the healthcheck, or how it ended.
 func lastCheck(h *container.Health) string {
 	if h == nil || len(h.Log) == 0 {
 		return ""

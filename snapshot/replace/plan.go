@@ -18,7 +18,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 )
 
-// replacement is a restore in place that was thought through.
+// replacement is the plan of a restore in place, and what was observed for it.
 type replacement struct {
 	Snapshot catalog.Snapshot
 	Name     string                     // of the container, before and after
@@ -67,7 +67,7 @@ func (rp *Replacer) planReplace(ctx context.Context, s catalog.Snapshot, old *co
 	switch {
 	case r.Name == "":
 		r.Name = s.Container.Name
-	case old != nil && r.Name == old.ID: // it was meant, it is not to be called so
+	case old != nil && r.Name == old.ID: // the user named it by its ID: it keeps its real name
 		r.Name = dockerop.ContainerName(*old)
 	}
 	r.Pause = o.Start == runconfig.StartAsCaptured && s.Container.State == labels.StatePaused
@@ -97,9 +97,8 @@ func (rp *Replacer) planReplace(ctx context.Context, s catalog.Snapshot, old *co
 	return r, rp.lookAtOthers(ctx, &r)
 }
 
-// lookAtOthers completes what is known of those that are going to be stopped,
-// and finds those that stopping would destroy. They are put in the order in
-// which they can be started: one after those that it depends on.
+// lookAtOthers inspects the sharers that will be stopped, and finds those that stopping would
+// destroy. It sorts them in the order in which they can be started again.
 func (rp *Replacer) lookAtOthers(ctx context.Context, r *replacement) error {
 	peers := make(map[string][]string, len(r.Others))
 	var others []pending.Other
@@ -131,15 +130,15 @@ func inOrder(others []pending.Other, peers map[string][]string) []pending.Other 
 		at := slices.IndexFunc(others, func(o pending.Other) bool {
 			return !slices.ContainsFunc(others, func(p pending.Other) bool { return p.IsOneOf(peers[o.ID]) })
 		})
-		at = max(at, 0) // a circle cannot be, and would be no reason to hang
+		at = max(at, 0) // there can be no cycle; if there is, do not hang
 		sorted = append(sorted, others[at])
 		others = slices.Delete(slices.Clone(others), at, at+1)
 	}
 	return sorted
 }
 
-// renamed finds out whether the captured container has another name by now, while
-// another container has its old one. Which of the two is meant the user has to say.
+// renamed finds out whether the captured container was renamed and another one has its name
+// now. Then the user has to say which of the two is meant.
 func (rp *Replacer) renamed(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, asked string) ([]plan.Problem, error) {
 	if asked != "" || old == nil || old.ID == s.Container.ID {
 		return nil, nil
@@ -154,8 +153,8 @@ func (rp *Replacer) renamed(ctx context.Context, s catalog.Snapshot, old *contai
 	}}, nil
 }
 
-// findProblems finds everything that stands against the replacement, and what the
-// user has to know of it. others are the problems that are known already.
+// findProblems collects every problem and every note. others are problems that are known
+// already.
 func (r *replacement) findProblems(around runconfig.Surroundings, others []plan.Problem, o Options, reserved []string) {
 	if old := r.Old; old != nil && dockerop.ContainerName(*old) != r.Name {
 		r.notes = append(r.notes, plan.Step{Op: plan.OpRenameContainer, Target: dockerop.ContainerName(*old), Reason: "it becomes " + r.Name + ", as it was captured"})
@@ -191,8 +190,8 @@ func (r *replacement) findProblems(around runconfig.Surroundings, others []plan.
 	r.problems = problems
 }
 
-// dead finds out whether the engine could not remove the old container to the end. Then it
-// can do nothing any more but be removed, so there is nothing to go back to.
+// dead finds out whether the engine failed to remove the old container. Such a container can
+// only be removed, so there would be nothing to roll back to.
 func (r *replacement) dead() []plan.Problem {
 	if r.Old == nil || !r.Old.State.Dead {
 		return nil
@@ -212,7 +211,7 @@ func (r *replacement) kept() plan.Plan {
 	return steps
 }
 
-// without is what will be there once the old container has stepped aside.
+// without returns the containers other than the old one.
 func without(containers []container.Summary, old *container.InspectResponse) []container.Summary {
 	return slices.DeleteFunc(slices.Clone(containers), func(c container.Summary) bool {
 		return old != nil && c.ID == old.ID
@@ -230,8 +229,7 @@ func (r *replacement) missingVolumes() []volume.CreateOptions {
 	return missing
 }
 
-// holders finds the running containers that see the content of a volume which is going
-// to be written.
+// holders finds the running containers that mount what will be written.
 func (r *replacement) holders(around runconfig.Surroundings, stopThem bool) []plan.Problem {
 	var problems []plan.Problem
 	written := r.written()
@@ -254,8 +252,8 @@ func (r *replacement) holders(around runconfig.Surroundings, stopThem bool) []pl
 	return problems
 }
 
-// peers are those of the others that have to run before the container can start,
-// and what they themselves need.
+// peers returns the sharers that must run before the container can start, and those that they
+// need themselves.
 func (r *replacement) peers() []pending.Other {
 	words := r.Spec.Peers()
 	for i, o := range slices.Backward(r.Others) {
@@ -266,8 +264,8 @@ func (r *replacement) peers() []pending.Other {
 	return nil
 }
 
-// unsaved finds what a safety snapshot would not hold, or what could not be put
-// back without one.
+// unsaved finds what the safety snapshot would not hold and, without one, what could not be
+// rolled back.
 func (r *replacement) unsaved(o Options) []plan.Problem {
 	if r.Old == nil {
 		return nil
@@ -294,8 +292,7 @@ func (r *replacement) unsaved(o Options) []plan.Problem {
 	return problems
 }
 
-// peerProblems finds containers that the new one needs to start, and that do not
-// run.
+// peerProblems finds containers that the new one needs in order to start, and that do not run.
 func (r *replacement) peerProblems(around runconfig.Surroundings) []plan.Problem {
 	var problems []plan.Problem
 	for _, peer := range r.Spec.Peers() {

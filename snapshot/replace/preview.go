@@ -11,8 +11,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// preview says what a restore in place would do, or everything that stands
-// against it. It makes nothing but a worker that may only read.
+// preview returns what a restore in place would do, or every problem with it. It makes only a
+// worker that cannot write.
 func (t *transaction) preview(ctx context.Context) (Result, error) {
 	problems, err := t.previewVolumes(ctx)
 	if problems = append(t.Plan.problems, problems...); len(problems) > 0 {
@@ -28,8 +28,7 @@ func (t *transaction) preview(ctx context.Context) (Result, error) {
 	return result, nil
 }
 
-// previewVolumes checks the archives, and compares with them what is in the
-// volumes now.
+// previewVolumes checks the archives, and compares the volumes with them.
 func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Problem, err error) {
 	var targets, present []volumebackup.Target
 	var names []string
@@ -73,7 +72,7 @@ func (r *replacement) exists(volume string) bool {
 	return slices.ContainsFunc(r.Volumes, func(v runconfig.PlacedVolume) bool { return v.Create.Name == volume && v.Exists })
 }
 
-// changes says what a restore did to each volume, or would do.
+// changes lists what a restore did, or would do, to each volume.
 func (r *replacement) changes(targets []volumebackup.Target, results []volumebackup.RestoreResult) []VolumeChange {
 	var changes []VolumeChange
 	for _, v := range r.Volumes {
@@ -93,7 +92,7 @@ func (r *replacement) changes(targets []volumebackup.Target, results []volumebac
 	return changes
 }
 
-// madeVolume says that a volume is made.
+// madeVolume is the change of a volume that is made.
 func madeVolume(v runconfig.PlacedVolume) VolumeChange {
 	c := VolumeChange{Volume: v.Create.Name, Made: true}
 	if v.Archive != nil {

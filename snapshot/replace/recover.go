@@ -20,8 +20,8 @@ type Recovery struct {
 	Text      string
 }
 
-// Recover takes an interrupted restore in place back, or finishes it if its
-// container has been at work since. It returns nil if somebody else was faster.
+// Recover rolls an interrupted restore in place back, or finishes it if its new container has
+// been at work for long. It returns nil if another process recovered it first.
 func (rp *Replacer) Recover(ctx context.Context, r pending.Operation, p plan.Progress) (*Recovery, error) {
 	rp = rp.inStore(rp.archives.AtWorker(r.Worker.Summary))
 	recorded, err := rp.isRecorded(ctx, r)
@@ -54,13 +54,13 @@ func (rp *Replacer) Recover(ctx context.Context, r pending.Operation, p plan.Pro
 	return &Recovery{Container: r.Journal.Name, Text: text}, errors.Join(err, lock.Close())
 }
 
-// markSettled has a dead worker's journal say that its operation is settled.
+// markSettled marks the journal of a dead worker as settled.
 func (rp *Replacer) markSettled(ctx context.Context, worker string) error {
 	err := rp.docker.ContainerRename(ctx, worker, volumebackup.SettledName(worker))
 	return dockerop.Describe(err, "rename worker")
 }
 
-// finishSettled does what is left of a settled restore in place.
+// finishSettled finishes a settled restore in place.
 func (rp *Replacer) finishSettled(ctx context.Context, r pending.Operation, p plan.Progress) (*Recovery, error) {
 	if err := rp.finishReplace(ctx, r.Journal, p); err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func (rp *Replacer) finishSettled(ctx context.Context, r pending.Operation, p pl
 	return &Recovery{Container: r.Journal.Name, Text: fmt.Sprintf("the rest of the restore of %s was done", r.Journal.Snapshot)}, nil
 }
 
-// concludeReplace does what a dead worker's journal calls for. It returns what there
-// is now, unless that failed; an error beside it is a [NotStartedError].
+// concludeReplace rolls back or finishes the operation of a dead worker. It returns what there is
+// now, for people; nothing if it failed. An error beside a text is a [NotStartedError].
 func (rp *Replacer) concludeReplace(ctx context.Context, j pending.Journal, dead container.InspectResponse, p plan.Progress) (string, error) {
 	made, err := rp.goneOn(ctx, j, dead)
 	if err != nil {
@@ -99,12 +99,12 @@ func (rp *Replacer) concludeReplace(ctx context.Context, j pending.Journal, dead
 	return text, rp.finishReplace(after, j, p)
 }
 
-// goneOnFor is how long a new container may have run on after its restore was
-// interrupted for the restore to be taken back.
+// goneOnFor is the longest time that the new container may have run after the interruption for
+// the restore to be rolled back.
 const goneOnFor = 2 * time.Minute
 
-// goneOn returns the ID of the new container if it was running for long after the
-// restore that made it was interrupted: what it has written since is not to be lost.
+// goneOn returns the ID of the new container if it ran for long after the interruption. A
+// rollback would lose what it has written since.
 func (rp *Replacer) goneOn(ctx context.Context, j pending.Journal, dead container.InspectResponse) (string, error) {
 	made, err := rp.findMade(ctx, j.Name, j.Snapshot, j.Old)
 	if err != nil || made == nil {

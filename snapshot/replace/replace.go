@@ -34,7 +34,7 @@ func (rp *Replacer) tryReplace(ctx context.Context, o Options, watch *plan.Stopw
 	if err != nil {
 		return Result{}, err
 	}
-	// In this order: what is looked at first is not of an operation that shows afterwards.
+	// Inspect before listing journals, or an operation that starts in between would be missed.
 	old, err := rp.findReplaced(ctx, s, o.Name)
 	if err != nil {
 		return Result{}, err
@@ -76,9 +76,8 @@ func (rp *Replacer) inStore(volumes archives.Service) *Replacer {
 	return &other
 }
 
-// makeWay waits for a restore in place of the same container, or of one that
-// shares a volume, and takes back one that was interrupted. A dry run changes
-// nothing, so there it is an error.
+// makeWay waits for restores in place of the same container, or of a sharer of its volumes, and
+// recovers those that were interrupted. A dry run changes nothing, so there they are an error.
 func (rp *Replacer) makeWay(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o Options, tried Leftovers, p plan.Progress) error {
 	about := pending.Scope{Words: []string{o.Name}, Volumes: pending.VolumesOf(s.Mounts)}
 	if o.Name == "" {
@@ -104,8 +103,8 @@ func (rp *Replacer) makeWay(ctx context.Context, s catalog.Snapshot, old *contai
 	return pending.ErrMoved
 }
 
-// saves tells whether there will be a safety snapshot: of a container that is
-// gone only if it has left volumes.
+// saves tells whether a safety snapshot will be taken. If the container is gone, that depends on
+// whether it left volumes.
 func (r *replacement) saves(o Options) bool {
 	if o.NoSafety || r.Old != nil {
 		return !o.NoSafety

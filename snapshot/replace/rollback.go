@@ -61,8 +61,8 @@ func (b *rollback) runAfterStop(ctx context.Context) (string, error) {
 }
 
 // run rolls back; it works after Ctrl-C. It returns what was put back, for people. What
-// could not be put back is told in an [UndoError]; if that is only that another container
-// does not start again, in a [NotStartedError] beside the text.
+// could not be put back is an [UndoError]. If everything is back but a sharer that does not start
+// again, a [NotStartedError] comes with the text.
 func (b *rollback) run(ctx context.Context) (string, error) {
 	ctx = context.WithoutCancel(ctx)
 	text, err := b.putBack(ctx)
@@ -137,9 +137,8 @@ func (b *rollback) returnName(ctx context.Context, old *container.InspectRespons
 	return b.standUp(ctx, old.ID)
 }
 
-// isOver says what there is if nothing is left to take back, or nothing: the old
-// container is gone, and was made again by another attempt to take it back; or
-// there is nothing to make it of. Somebody must have removed it, for we remove it
+// isOver returns a text if nothing can be rolled back: the old container is gone, and there is no
+// safety snapshot to make it from again. Somebody must have removed it, because we remove it
 // last of all.
 func (b *rollback) isOver(ctx context.Context, old, made *container.InspectResponse) (string, error) {
 	if old != nil || b.journal.Old == "" || made == nil {
@@ -169,9 +168,8 @@ func (b *rollback) findSafety(ctx context.Context) (*catalog.Snapshot, error) {
 	return &safety, nil
 }
 
-// finishReplace does what is left when a restore in place is settled, one way or
-// the other: the others are started, and the old container is removed, unless it is
-// back under its name.
+// finishReplace finishes a settled restore in place, done or rolled back: it starts the sharers,
+// and removes the old container unless that is back under its name.
 func (rp *Replacer) finishReplace(ctx context.Context, j pending.Journal, p plan.Progress) error {
 	err := rp.startOthers(ctx, j.Others, p)
 	if err != nil {
@@ -201,8 +199,8 @@ func (rp *Replacer) removeReplaced(ctx context.Context, j pending.Journal, p pla
 	return nil
 }
 
-// findOld finds the container that was to be replaced. One that the engine is
-// about to remove, because it was made with --rm and has ended, is gone.
+// findOld finds the old container. If it was made with --rm and has ended, findOld waits until
+// the engine has removed it.
 func (b *rollback) findOld(ctx context.Context) (*container.InspectResponse, error) {
 	old, err := b.engine.docker.InspectIfThere(ctx, b.journal.Old)
 	if err != nil || old == nil || !b.journal.OneShot || old.State.Running {
@@ -211,8 +209,8 @@ func (b *rollback) findOld(ctx context.Context) (*container.InspectResponse, err
 	return nil, b.engine.docker.AwaitGone(ctx, b.journal.Old)
 }
 
-// findMade finds the container of that name if it was made from that snapshot,
-// and is not the old one.
+// findMade finds the container of that name, if it was made from that snapshot and is not the
+// old one.
 func (rp *Replacer) findMade(ctx context.Context, name string, from labels.ID, old string) (*container.InspectResponse, error) {
 	found, err := rp.docker.InspectIfThere(ctx, name)
 	if err != nil || found == nil || found.ID == old || found.Config.Labels[labels.KeyRestoredFrom] != string(from) {
@@ -221,13 +219,11 @@ func (rp *Replacer) findMade(ctx context.Context, name string, from labels.ID, o
 	return found, nil
 }
 
-// errMixed means that there is nothing to put volumes back from.
+// errMixed means that the volumes cannot be put back, because there is no safety snapshot.
 var errMixed = errors.New("there is no safety snapshot")
 
-// putVolumesBack makes the volumes what the safety snapshot says. Whoever could
-// write to them is stopped: a restart of the engine may have started them. A
-// container that came in while they were being written has a mixture, so it gets
-// what was there; what one has written long after that is not overwritten.
+// putVolumesBack restores the volumes from the safety snapshot. It first stops the containers
+// that were stopped before, because a restart of the engine may have started them.
 func (b *rollback) putVolumesBack(ctx context.Context, old *container.InspectResponse) error {
 	if old != nil && old.State.Running {
 		if err := b.engine.docker.Stop(ctx, old.ID, old.State.Paused, nil); err != nil {
@@ -262,7 +258,7 @@ func (b *rollback) putVolumesBack(ctx context.Context, old *container.InspectRes
 	return errors.Join(err, volumes.Close())
 }
 
-// archivesOf are the archives that a snapshot holds of some volumes, one for each.
+// archivesOf returns the archives of some volumes in a snapshot, one for each.
 func archivesOf(s catalog.Snapshot, volumes []string) []volumebackup.Target {
 	var targets []volumebackup.Target
 	for _, m := range s.Mounts {
@@ -274,9 +270,9 @@ func archivesOf(s catalog.Snapshot, volumes []string) []volumebackup.Target {
 	return targets
 }
 
-// abandon ends the worker that holds the lock, but leaves its container: the
-// journal. It waits until that can be seen, or who comes next would take the
-// operation to be under way.
+// abandon ends the worker that holds the lock, and leaves its container with the journal. It
+// waits until the engine shows that, or the next command would think that the operation is
+// still under way.
 func (rp *Replacer) abandon(ctx context.Context, lock archives.Lock) {
 	_ = lock.Abandon()
 	ctx, cancel := dockerop.Cleanup(ctx)
@@ -287,8 +283,8 @@ func (rp *Replacer) abandon(ctx context.Context, lock archives.Lock) {
 	})
 }
 
-// checkFree finds whoever has begun to use a volume that is about to be put back
-// after an interruption. It is not stopped: nobody has asked for that.
+// checkFree finds containers that began to use a volume after the interruption. They are not
+// stopped, because nobody asked for that.
 func (b *rollback) checkFree(ctx context.Context) error {
 	if b.data == dataSafe {
 		return nil

@@ -11,17 +11,16 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// stopSafely stops everything, and captures what is there, so that it can be put
-// back: by this transaction, or by the user later. Most is read before the stop;
-// but what is captured is what is there after it, so that nothing is lost that
-// was written in between.
+// stopSafely stops the container and its sharers, and takes the safety snapshot. Most of the
+// volumes is read before the stop, but the snapshot holds what is there after it, so that
+// nothing is lost that was written in between.
 func (t *transaction) stopSafely(ctx context.Context) error {
 	quiesce := func(ctx context.Context) error {
 		t.watch.Lap("safety")
 		defer t.watch.Lap("stop")
 		t.stage = quiescing
 		err := t.engine.stopAll(ctx, t.journal, t.options.StopTimeout, t.p)
-		t.stopping = err != nil && !errors.Is(err, context.Cause(ctx)) // a stop that was not answered goes on
+		t.stopping = err != nil && !errors.Is(err, context.Cause(ctx)) // the engine goes on with a stop whose answer was lost
 		return err
 	}
 	if t.options.NoSafety {
@@ -49,7 +48,7 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 		o.Container = t.Plan.Old.ID
 	} else {
 		if len(t.journal.Volumes) == 0 {
-			return nil // nothing is there that could be lost
+			return nil // there is nothing to lose
 		}
 		standIn, err := t.engine.docker.CreateContainer(ctx, &t.Plan.Spec.Config, t.Plan.Spec.WithoutCopy(), nil, t.Plan.Name)
 		if err != nil {

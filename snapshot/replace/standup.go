@@ -17,8 +17,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// standUp gives the old container back what it was doing. What stands in the way
-// of one thing does not keep it from the others.
+// standUp brings the old container back to the state that it had. It tries every step, even if
+// one fails.
 func (b *rollback) standUp(ctx context.Context, id string) (string, error) {
 	err := errors.Join(b.engine.docker.RemoveVolumes(ctx, b.made), b.restorePolicy(ctx, id), b.resume(ctx, id))
 	if err != nil {
@@ -59,9 +59,8 @@ func (b *rollback) restorePolicy(ctx context.Context, id string) error {
 	})
 }
 
-// removeSafety removes a safety snapshot that says what is there again: nobody
-// needs it, and it would be the latest. It may be there only if the very same
-// container is back, or none was.
+// removeSafety removes the safety snapshot of a restore that was rolled back: it would be the
+// latest, and nobody needs it. It must stay if the container was made again from it.
 func (b *rollback) removeSafety(ctx context.Context) {
 	if b.journal.Safety == "" {
 		return
@@ -101,9 +100,8 @@ func otherNames(others []pending.Other) []string {
 	return names
 }
 
-// makeAgain makes the container anew that is gone, as the safety snapshot says:
-// the engine removed it when it stopped (--rm), or somebody did. Its ID is
-// another one, and its image is the safety snapshot's, which therefore stays.
+// makeAgain makes the old container from the safety snapshot: the engine removed it when it
+// stopped (--rm), or a user did. It has a new ID, and the safety snapshot stays as its image.
 func (b *rollback) makeAgain(ctx context.Context) (string, error) {
 	if err := b.engine.docker.RemoveVolumes(ctx, b.made); err != nil {
 		return "", err

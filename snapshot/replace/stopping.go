@@ -12,13 +12,12 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// AwaitStop waits until the engine is done with stopping one of the containers of
-// a restore in place. It goes on with that when its client has died, and would
-// kill at the end what was taken to be running, or was started again.
+// awaitStop waits until the engine is no longer stopping a container for a client that died. The
+// engine goes on with such a stop, and would kill the container after it was started again.
 //
-// They are stopped one after the other, so it can only be the first that still
-// runs, and only if all after it do. Whether it is being stopped cannot be seen,
-// so it is given the time that it has.
+// The containers are stopped one after the other. So only the first that still runs can be in the
+// middle of a stop, and only if all after it run, too. The engine does not show whether it is
+// stopping one, so awaitStop waits for as long as that may take.
 func (b *rollback) awaitStop(ctx context.Context) error {
 	var suspect *pending.Other // the first that runs after the last that does not
 	for _, o := range b.journal.Stopped() {
@@ -46,8 +45,8 @@ func (b *rollback) awaitStop(ctx context.Context) error {
 	})
 }
 
-// mayBeStopping tells whether the old container may have been told to stop: its
-// restart policy is switched off before, and it steps aside afterwards.
+// mayBeStopping tells whether the old container may be in the middle of a stop. Before it, its
+// restart policy was switched off; after it, the container was renamed.
 func mayBeStopping(old container.InspectResponse, j pending.Journal) bool {
 	if dockerop.ContainerName(old) != j.OldName {
 		return false

@@ -20,7 +20,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// transaction is a restore in place on its way.
+// transaction is a restore in place that is under way.
 type transaction struct {
 	engine  *Replacer
 	Plan    replacement
@@ -29,9 +29,9 @@ type transaction struct {
 	watch   *plan.Stopwatch
 
 	journal pending.Journal
-	lock    archives.Lock     // with the journal
+	lock    archives.Lock     // bears the journal
 	worker  archives.Worker   // reads and writes the volumes
-	release func()            // tells who watches over this process that all is done
+	release func()            // tells the guard that nothing is left to do
 	when    capture.Request   // of the safety snapshot
 	safety  *catalog.Snapshot // once it is taken
 
@@ -41,11 +41,11 @@ type transaction struct {
 	newID     string
 	changes   []VolumeChange
 	lost      bool           // something of the volumes could not be brought back, or another container does not run again
-	unsettled bool           // something is left to do, so the journal stays and the guard goes on
-	ending    errgroup.Group // what is not waited for
+	unsettled bool           // something is left to do: the journal stays, and the guard acts on it
+	ending    errgroup.Group // workers that are being removed
 }
 
-// stage is how far a transaction has come. Each has all that is before it behind it.
+// stage is how far a transaction has come. The stages follow one another.
 type stage int
 
 const (
@@ -91,7 +91,7 @@ func (t *transaction) endWorker() {
 	})
 }
 
-// run does everything, or takes everything back.
+// run does everything, or rolls everything back.
 func (t *transaction) run(ctx context.Context) (Result, error) {
 	for _, note := range t.Plan.notes {
 		t.p.Warn("check", note.String())
@@ -125,7 +125,7 @@ func (t *transaction) Summary() Result {
 	return r
 }
 
-// replace is the part that is taken back if it fails.
+// replace is the part that is rolled back if it fails.
 func (t *transaction) replace(ctx context.Context) error {
 	if err := t.check(ctx); err != nil {
 		return err
@@ -242,8 +242,8 @@ func (t *transaction) fillAnonymous(ctx context.Context) error {
 	return errors.Join(err, t.ending.Wait())
 }
 
-// commit is the end of the transaction. What fails afterwards is told, but
-// nothing is taken back: a crash from here on is rolled forward.
+// commit passes the point of no return. What fails afterwards is only reported, and after a
+// crash the restore is finished, not rolled back.
 func (t *transaction) commit(ctx context.Context) error {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
@@ -273,7 +273,7 @@ func (t *transaction) leavePending(ctx context.Context) {
 	t.lock = nil
 }
 
-// takeBack puts everything back, and reports what failed first, then what was undone.
+// takeBack rolls back. Its error says what failed, and then what was put back.
 func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	t.endWorker()
 	_ = t.ending.Wait()
@@ -327,9 +327,8 @@ func (t *transaction) rollback() *rollback {
 	return b
 }
 
-// regain takes the lock again if it was lost: the worker that held it was killed.
-// Another command may then have put everything back, or is doing so; it has if
-// neither the journal nor the old container is there.
+// regain takes the lock again if the worker that held it was killed. Meanwhile another command may
+// have rolled back: it has if neither the journal nor the old container is there.
 func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if !errors.Is(t.lock.Held(ctx), volumebackup.ErrLost) {

@@ -11,8 +11,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// check looks again, now that nobody else can change the container, and at what
-// only a worker can see.
+// check repeats the checks that may have changed before the lock was taken, and checks the
+// archives, which only a worker can read.
 func (t *transaction) check(ctx context.Context) error {
 	if err := t.waitForRivals(ctx); err != nil {
 		return err
@@ -31,9 +31,8 @@ func (t *transaction) check(ctx context.Context) error {
 	return err
 }
 
-// waitForRivals waits for who works on the same volumes, and begins again if there
-// is another restore in place about the same. Of two that meet, the one whose lock
-// sorts last gives way.
+// waitForRivals waits for operations on the same volumes. If one of them is a restore in place,
+// everything begins again. Of two that meet, the one whose lock sorts last gives way.
 func (t *transaction) waitForRivals(ctx context.Context) error {
 	e, j := t.engine, t.journal
 	about := pending.Scope{Words: []string{t.Plan.Name}, Volumes: t.Plan.storage.Aliases(dockerop.Distinct(j.Volumes, j.Made))}
@@ -64,8 +63,8 @@ func (t *transaction) waitForRivals(ctx context.Context) error {
 	return nil
 }
 
-// checkArchives finds archives that are not there or not sound, and volumes that
-// have no room for them.
+// checkArchives finds archives that are missing or damaged, and volumes that have no room for
+// them.
 func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]plan.Problem, error) {
 	var problems []plan.Problem
 	for _, target := range targets {
@@ -90,8 +89,7 @@ func (t *transaction) targets() []volumebackup.Target {
 	return targets
 }
 
-// checkUnused finds containers that were started meanwhile and mount a volume
-// which is about to be written.
+// checkUnused finds containers that were started meanwhile and mount what will be written.
 func (t *transaction) checkUnused(ctx context.Context) error {
 	running, err := t.engine.build.UsersOf(ctx, t.Plan.storage, t.journal.Volumes)
 	if err != nil {

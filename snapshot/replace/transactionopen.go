@@ -15,8 +15,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// open takes the lock and writes the journal: from here on a crash is repaired by
-// the next command. The worker is started beside it.
+// open takes the lock with the journal: from here on the next command recovers after a crash. It
+// starts the worker at the same time.
 func (t *transaction) open(ctx context.Context) (err error) {
 	if t.when, err = t.engine.capture.NewRequest(); err != nil {
 		return err
@@ -62,16 +62,16 @@ func (t *transaction) takeLock(ctx context.Context) (err error) {
 	return err
 }
 
-// forget drops the record of the journal, of which nothing is left to do. If it cannot,
-// the store itself drops it one day.
+// forget drops the record of the journal once nothing is left to do. If that fails, the store
+// drops it later.
 func (t *transaction) forget(ctx context.Context) {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
 	_ = t.lock.ForgetJournal(ctx)
 }
 
-// makeVolumes creates the volumes that are gone. One that has come meanwhile is
-// somebody else's: then everything is looked at again.
+// makeVolumes creates the volumes that are gone. If somebody made one of them meanwhile,
+// everything begins again.
 func (t *transaction) makeVolumes(ctx context.Context, missing []volume.CreateOptions) error {
 	for _, create := range missing {
 		_, err := t.engine.docker.VolumeInspect(ctx, create.Name)
@@ -118,7 +118,7 @@ func (t *transaction) openWorker(ctx context.Context) (archives.Worker, error) {
 	}, archives.Progress(t.p))
 }
 
-// watchOver has somebody take everything back should this process be killed.
+// watchOver has the guard roll back should this process be killed.
 func (t *transaction) watchOver(ctx context.Context) (err error) {
 	t.release, err = t.engine.guard(ctx, dockerop.Watched{Replaced: t.Plan.Name})
 	return dockerop.Describe(err, "start the guard")

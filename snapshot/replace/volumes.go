@@ -11,8 +11,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// mountAnonymous has the engine make those anonymous volumes anew that are gone, together
-// with the container.
+// mountAnonymous has the engine make the anonymous volumes that are gone together with the
+// container.
 func (r *replacement) mountAnonymous() {
 	mounts := r.Snapshot.Mounts
 	for i := range r.Volumes {

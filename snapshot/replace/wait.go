@@ -11,8 +11,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// waitReady waits until a container that was started is healthy; without a
-// healthcheck, until it has run for a while. One whose command has ended well is done.
+// waitReady waits until a container is healthy or, without a healthcheck, has run for a while. A
+// container whose command ended with status 0 is ready.
 func (rp *Replacer) waitReady(ctx context.Context, id, name string, o Options, p plan.Progress) error {
 	if !o.Wait {
 		return nil
@@ -40,8 +40,8 @@ func (rp *Replacer) waitReady(ctx context.Context, id, name string, o Options, p
 	})
 }
 
-// assess tells whether a container is up, or done, or why it will not be. When its time is
-// over it is one or the other.
+// assess tells whether a container is ready, or why it never will be. When its time is over it
+// always tells one of the two.
 func assess(c container.InspectResponse, limit time.Duration, over bool) (ready bool, reason string) {
 	if !c.State.Running && !c.State.Restarting && c.RestartCount == 0 && c.State.ExitCode == 0 {
 		return true, ""
@@ -64,14 +64,14 @@ func assess(c container.InspectResponse, limit time.Duration, over bool) (ready 
 	return false, ""
 }
 
-// What an engine takes for what a healthcheck does not say.
+// The engine's defaults for a healthcheck.
 const (
 	defaultProbeTime    = 30 * time.Second // between two probes, and for each
 	defaultProbeRetries = 3
 )
 
-// healthTimeout is how long a container may take to become healthy: what the user
-// says, or as long as its healthcheck may take to know.
+// healthTimeout is how long a container may take to become healthy: what the user asked for, or
+// the longest time that its healthcheck may need.
 func healthTimeout(check *container.HealthConfig, asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked
