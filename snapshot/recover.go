@@ -75,12 +75,11 @@ func (e *Engine) restingWorkers(ctx context.Context, about pending.Scope, p plan
 	return workers, err
 }
 
-// thawInterrupted thaws what dead workers have left frozen.
+// thawInterrupted thaws what dead workers left frozen, and removes the workers.
 func (e *Engine) thawInterrupted(ctx context.Context, dead []pending.Worker) error {
 	var failed error
 	for _, w := range dead {
-		_, err := e.recoverFrozen(ctx, w, pending.Scope{Words: []string{""}})
-		failed = errors.Join(failed, err)
+		failed = errors.Join(failed, e.copies.Clear(ctx, w))
 	}
 	return failed
 }
@@ -128,10 +127,7 @@ func (e *Engine) recoverFrozen(ctx context.Context, w pending.Worker, about pend
 		return nil, nil
 	}
 	name := e.lockedName(ctx, w)
-	if err := e.pending.Clear(ctx, w); err != nil {
-		return nil, err
-	}
-	if err := e.copies.RemoveMade(ctx, w.Summary); err != nil {
+	if err := e.copies.Clear(ctx, w); err != nil {
 		return nil, err
 	}
 	if !isMine {

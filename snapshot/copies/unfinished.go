@@ -82,7 +82,7 @@ func (cp *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
 	err := calls.Wait()
 	for _, w := range workers {
 		if !w.Alive {
-			err = errors.Join(err, cp.clearMade(ctx, w))
+			err = errors.Join(err, cp.Clear(ctx, w))
 		}
 	}
 	if err != nil && ctx.Err() == nil {
@@ -90,17 +90,17 @@ func (cp *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
 	}
 }
 
-// clearMade removes a dead worker, and what its restore has made.
-func (cp *Copier) clearMade(ctx context.Context, w pending.Worker) error {
+// Clear thaws what a dead worker left frozen, and removes the worker and what its restore made.
+func (cp *Copier) Clear(ctx context.Context, w pending.Worker) error {
 	if err := cp.pending.Clear(ctx, w); err != nil {
 		return err
 	}
-	return cp.RemoveMade(ctx, w.Summary)
+	return cp.removeMade(ctx, w.Summary)
 }
 
-// RemoveMade removes what a dead worker's label says that its restore has made, unless the restore
+// removeMade removes what a dead worker's label says that its restore has made, unless the restore
 // was over.
-func (cp *Copier) RemoveMade(ctx context.Context, worker container.Summary) error {
+func (cp *Copier) removeMade(ctx context.Context, worker container.Summary) error {
 	text, ok := worker.Labels[pending.LabelMade]
 	if !ok || volumebackup.IsSettled(dockerop.SummaryName(worker)) {
 		return nil
