@@ -82,7 +82,7 @@ func withStatus(err error) error {
 
 // usageError reports wrong options as docker does: with the usage, and 125.
 func usageError(cmd *cobra.Command, err error) error {
-	return cmd.FlagErrorFunc()(cmd, err)
+	return flagError(cmd, err)
 }
 
 // repeatGrace is how long after the first signal further ones are taken for the

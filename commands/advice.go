@@ -6,19 +6,31 @@ import (
 	"fmt"
 	"strings"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runs"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // explain is the text of an error as users see it: what is wrong, and what they
 // can do about it. The engine's errors know no flags; all advice is here.
 func explain(err error) string {
+	if told, ok := err.(reported); ok { //nolint:errorlint // what it wraps may be several
+		err = told.error
+	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var lines []string
 		for _, one := range joined.Unwrap() {
@@ -44,6 +56,18 @@ func advice(err error) string {
 	if _, ok := errors.AsType[*catalog.NotFoundError](err); ok {
 		return "'docker snapshot ls' lists the snapshots there are"
 	}
+	if state, ok := errors.AsType[*catalog.StateError](err); ok {
+		return fmt.Sprintf("Write out what is attached to it: docker snapshot cat %s NAME", state.ID)
+	}
+	if taken, ok := errors.AsType[*catalog.LineError](err); ok {
+		if taken.IsLine {
+			return "Rename the container, or remove the states of the line"
+		}
+		return "Use another line"
+	}
+	if _, ok := errors.AsType[*diff.GoneError](err); ok {
+		return "Name a second snapshot to compare with, or another container"
+	}
 	if _, ok := errors.AsType[*catalog.AmbiguousError](err); ok {
 		return "Use one of these, or more of the ID"
 	}
@@ -59,6 +83,11 @@ func advice(err error) string {
 		}
 		return "Use --force to remove it anyway"
 	}
+	return containerAdvice(err)
+}
+
+// containerAdvice is the next step for an error about what a container does, or what an operation on one left.
+func containerAdvice(err error) string {
 	if unknown, ok := errors.AsType[*replace.UnknownJournalError](err); ok {
 		return "If you know of no operation that it belongs to, remove it: docker rm " + unknown.Worker
 	}
@@ -77,8 +106,27 @@ func advice(err error) string {
 		}
 		return "Run it elsewhere, or use --pause=none; what is captured may then be torn"
 	}
+	return adviceOnUse(err)
+}
+
+// adviceOnUse is the next step for an error about what somebody uses.
+func adviceOnUse(err error) string {
+	if used, ok := errors.AsType[*copies.InUseError](err); ok {
+		if len(used.Volumes) > 0 {
+			return "Remove what mounts the volumes first, or use --force to keep these and remove the rest"
+		}
+		return "Stop them first, or use --force to remove them anyway"
+	}
 	if used, ok := errors.AsType[*replace.InUseError](err); ok {
 		return "Stop container " + used.User + ", then type: docker snapshot recover " + used.Container
+	}
+	return storeAdvice(err)
+}
+
+// storeAdvice is the next step for an error about what a store holds, or should hold.
+func storeAdvice(err error) string {
+	if none, ok := errors.AsType[*archives.NoAttachmentError](err); ok {
+		return fmt.Sprintf("It has those that this lists: docker snapshot inspect --format '{{json .Attachments}}' %s", none.Snapshot)
 	}
 	if _, ok := errors.AsType[*volumebackup.FullError](err); ok {
 		return "Free space with docker snapshot rm"
@@ -91,6 +139,51 @@ func advice(err error) string {
 	}
 	if other, ok := errors.AsType[*volumebackup.JournalVersionError](err); ok {
 		return fmt.Sprintf("docker snapshot %s wrote it: recover with that version, or with a newer one", cmp.Or(plainVersion(other.Plugin), "of another version"))
+	}
+	return adviceOnTheMoment(err)
+}
+
+// adviceOnTheMoment is the next step for an error that is about what else happens on the engine, or about what is there.
+func adviceOnTheMoment(err error) string {
+	if held, ok := errors.AsType[*volumebackup.LockedError](err); ok {
+		if held.Paused {
+			return "Let it go on: docker unpause " + held.Holder
+		}
+		return "Wait for it, or wait longer with --lock-timeout"
+	}
+	if stopped, ok := errors.AsType[*volumebackup.PausedError](err); ok {
+		return "Let it go on: docker unpause " + stopped.Worker
+	}
+	if down, ok := errors.AsType[*build.NotReadyError](err); ok {
+		if down.Copy {
+			return "Leave out --wait to keep it and see what is wrong; --health-timeout gives it longer"
+		}
+		return "Restore without --replace to see what is wrong; --health-timeout gives it longer"
+	}
+	switch {
+	case typed[*capture.HookError](err):
+		return "Correct the hook, or let the container have the label cua.snapshot.policy.on-error=continue"
+	case typed[*capture.LeftFrozenError](err):
+		return "Put that right first: docker snapshot recover"
+	case typed[*dockerop.PausedError](err), errors.Is(err, pending.ErrMoved), errors.Is(err, volumebackup.ErrLost):
+		return "Try again"
+	case typed[*dockerop.NoContainerError](err):
+		return "'docker ps --all' lists the containers there are"
+	case typed[*dockerop.FullError](err):
+		return "Free space with docker snapshot rm, or elsewhere on the engine's disk"
+	case typed[*labels.FieldError](err), cerrdefs.IsDataLoss(err):
+		return "Use another snapshot: 'docker snapshot ls' lists them"
+	}
+	return adviceOnRuns(err)
+}
+
+// adviceOnRuns is the next step for an error about a run.
+func adviceOnRuns(err error) string {
+	if _, ok := errors.AsType[*catalog.RunNotFoundError](err); ok {
+		return "'docker snapshot runs' lists the runs there are"
+	}
+	if other, ok := errors.AsType[*runs.OtherContainerError](err); ok {
+		return "Use another --run-id than " + other.RunID
 	}
 	return ""
 }
@@ -137,6 +230,7 @@ var solutions = map[plan.ProblemKind]string{
 	plan.ProblemNotHeld:      "leave it out of --volume",
 	plan.ProblemRenamed:      "use --name to say which of the two to replace",
 	plan.ProblemDead:         "remove it with docker rm, then try again",
+	plan.ProblemContents:     "use snapshots that were taken together",
 	plan.ProblemHostAccess:   "if you trust it, use --allow", // and what it is
 }
 
@@ -146,14 +240,19 @@ func explainProblems(e *plan.ProblemsError) string {
 	b.WriteString("cannot restore:")
 	for _, p := range e.Problems {
 		fmt.Fprintf(&b, "\n  - %s", oneLine(plain(p.Text)))
-		if solution, ok := solutions[p.Kind]; ok {
+		if solution := solution(p); solution != "" {
 			fmt.Fprintf(&b, ": %s", solution)
-		}
-		if p.Kind == plan.ProblemHostAccess {
-			b.WriteString(" " + allowWord(p.Subject))
 		}
 	}
 	return b.String()
+}
+
+// solution is the flag that solves a problem.
+func solution(p plan.Problem) string {
+	if p.Kind == plan.ProblemHostAccess {
+		return solutions[p.Kind] + " " + allowWord(p.Subject)
+	}
+	return solutions[p.Kind]
 }
 
 // advised adds to the text of an event what users can do about it.

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/client"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -28,6 +29,10 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		{
 			"not found", &catalog.NotFoundError{Word: "x"},
 			"no such snapshot: x\n'docker snapshot ls' lists the snapshots there are",
+		},
+		{
+			"no attachment", &archives.NoAttachmentError{Snapshot: firstID, Name: "x"}, "snapshot " + string(firstID) + " has no attachment \"x\"\n" +
+				"It has those that this lists: docker snapshot inspect --format '{{json .Attachments}}' " + string(firstID),
 		},
 		{
 			"ambiguous", &catalog.AmbiguousError{Word: "2026", Candidates: []string{"web:a", "db:b"}},
@@ -69,13 +74,13 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 			"start worker: there is no store mine\nWas volume mine removed (docker volume prune)? Use the --store that holds this snapshot",
 		},
 		{
-			"a journal of another version", fmt.Errorf("check: %w", &volumebackup.JournalVersionError{Version: "2", Plugin: "v9.1.0"}),
-			"check: read journal: it is of version \"2\", and this plugin understands only version 1\n" +
+			"a journal of another version", fmt.Errorf("check: %w", &volumebackup.JournalVersionError{Version: "3", Plugin: "v9.1.0"}),
+			"check: read journal: it is of version \"3\", and this plugin understands only version 2\n" +
 				"docker snapshot v9.1.0 wrote it: recover with that version, or with a newer one",
 		},
 		{
 			"a journal of nobody knows what", &volumebackup.JournalVersionError{Plugin: "\x1b[2J"},
-			"read journal: it is of version \"\", and this plugin understands only version 1\n" +
+			"read journal: it is of version \"\", and this plugin understands only version 2\n" +
 				"docker snapshot of another version wrote it: recover with that version, or with a newer one",
 		},
 		{

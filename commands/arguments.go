@@ -14,7 +14,7 @@ const suggestDistance = 2
 // status of wrong options.
 func checkArguments(root *cobra.Command) {
 	root.SuggestionsMinimumDistance = suggestDistance
-	for _, cmd := range append(root.Commands(), root) {
+	for _, cmd := range commandsOf(root) {
 		check := cmd.Args
 		if check == nil { // the guard takes any
 			check = cobra.ArbitraryArgs
@@ -27,6 +27,15 @@ func checkArguments(root *cobra.Command) {
 			return cli.StatusError{Cause: err, Status: safeText(err.Error() + suggestion(cmd, args)), StatusCode: statusUsage}
 		}
 	}
+}
+
+// commandsOf are a command and all below it.
+func commandsOf(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, below := range cmd.Commands() {
+		all = append(all, commandsOf(below)...)
+	}
+	return all
 }
 
 // suggestion names the commands that may have been meant.

@@ -45,6 +45,8 @@ func writeList(c formatter.Context, list []catalog.Snapshot, now time.Time) erro
 
 var headers = formatter.SubHeaderContext{
 	"ID":               "SNAPSHOT ID",
+	"Kind":             "KIND",
+	"Line":             "LINE",
 	"Name":             formatter.NameHeader,
 	"Ref":              "REFERENCE",
 	"Container":        "CONTAINER",
@@ -54,6 +56,9 @@ var headers = formatter.SubHeaderContext{
 	"ContainerImageID": "CONTAINER IMAGE ID",
 	"ImageID":          "IMAGE ID",
 	"Created":          formatter.CreatedAtHeader,
+	"Number":           "NUMBER",
+	"Usage":            "USAGE",
+	"Updated":          "UPDATED AT",
 	"CreatedSince":     formatter.CreatedSinceHeader,
 	"Description":      formatter.DescriptionHeader,
 	"Tags":             "TAGS",
@@ -63,6 +68,7 @@ var headers = formatter.SubHeaderContext{
 	"StepID":           "STEP ID",
 	"Group":            "GROUP",
 	"Parent":           "PARENT",
+	"SafetyFor":        "SAFETY FOR",
 	"Expires":          "EXPIRES",
 	"ExpiresIn":        "EXPIRES",
 	"Pinned":           "PINNED",
@@ -137,7 +143,7 @@ func (r *row) Label(name string) string { return r.Labels[name] }
 // fit makes every text fit the line of a table, and shortens long ones if it is asked to.
 func (r *row) fit(shorten bool) {
 	for _, text := range []*string{
-		&r.Name, &r.Container, &r.ContainerImage, &r.Description, &r.RunID, &r.StepID, &r.Group, &r.Platform,
+		&r.Line, &r.Name, &r.Container, &r.ContainerImage, &r.Description, &r.RunID, &r.StepID, &r.Group, &r.Platform,
 	} {
 		*text = oneLine(*text)
 	}

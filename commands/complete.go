@@ -11,6 +11,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/session"
 )
 
 // completion lists what there is to choose from; args are the arguments before the word.
@@ -86,6 +87,31 @@ func completeSnapshots(d deps, limit int) cobra.CompletionFunc {
 	return upTo(limit, complete)
 }
 
+// completeRun completes the container of a run, and leaves the command to the shell.
+func completeRun(d deps) cobra.CompletionFunc {
+	containers := completeContainers(d)
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return containers(cmd, args, prefix)
+		}
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+}
+
+// completeRuns completes up to limit runs, or any number for 0.
+func completeRuns(d deps, limit int) cobra.CompletionFunc {
+	complete := completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
+		all, err := eng.Sessions(ctx)
+		return convert(all, func(s session.Session) catalog.Candidate {
+			return catalog.Candidate{Word: s.RunID, About: string(s.Status) + " run of " + s.Container}
+		}), err
+	}).complete(d)
+	if limit == 0 {
+		return complete
+	}
+	return upTo(limit, complete)
+}
+
 // completeVolumes completes a volume of the container that was named already.
 func completeVolumes(d deps) cobra.CompletionFunc {
 	return completion(func(ctx context.Context, eng engine, args []string, _ string) ([]catalog.Candidate, error) {
@@ -93,12 +119,21 @@ func completeVolumes(d deps) cobra.CompletionFunc {
 	}).complete(d)
 }
 
+// completeStores completes a volume that was made to be a store.
+func completeStores(d deps) cobra.CompletionFunc {
+	return completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
+		return eng.Stores(ctx)
+	}).complete(d)
+}
+
 // about says what the keys of filters, and the triggers, stand for.
 var about = map[string]string{
 	"before": "older than a snapshot, a time or an age", "since": "newer than a snapshot, a time or an age",
 	"container": "of this container", "expired": "whether their time is over", "group": "of this --group", "label": "of a container with this label",
+	"kind": "states only", "line": "of this line of states",
 	"meta.": "with this --meta", "name": "whose name matches this", "pinned": "whether they are protected", "run": "of this --run-id", "step": "of this --step-id",
 	"tag": "with this --tag", "trigger": "taken for this reason",
+	"larger": "that added more than this, as in 1GB", "smaller": "that added less than this, as in 1GB", "store": "with volumes in this store",
 
 	string(labels.TriggerManual): "by hand", string(labels.TriggerRunStart): "when a run began", string(labels.TriggerRunEnd): "when a run ended",
 	string(labels.TriggerBeforeAction): "before an action", string(labels.TriggerAfterAction): "after an action",
@@ -137,8 +172,12 @@ func completeFilter(d deps) cobra.CompletionFunc {
 			values, directive = completeTriggers(cmd, nil, value)
 		case "pinned", "expired":
 			values = []string{"true", "false"}
+		case "kind":
+			values = []string{string(labels.KindState)}
 		case "container":
 			values, directive = completeContainers(d)(cmd, nil, value)
+		case "store":
+			values, directive = completeStores(d)(cmd, nil, value)
 		case "before", "since":
 			values, directive = completeSnapshots(d, 1)(cmd, nil, value)
 		}
@@ -151,33 +190,48 @@ func completeFilter(d deps) cobra.CompletionFunc {
 }
 
 // completeFlags gives a completion to every option that takes a value. Otherwise shells
-// would offer file names, which no option of ours takes.
+// would offer file names, which few options of ours take.
 func completeFlags(root *cobra.Command, d deps) {
 	known := map[string]cobra.CompletionFunc{
 		"filter":  completeFilter(d),
 		"trigger": completeTriggers,
-		"store": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
-			return eng.Stores(ctx)
-		}).complete(d),
+		"store":   completeStores(d),
 		"network": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
 			return eng.NetworkNames(ctx)
 		}).complete(d),
-		"sort":     sortOrders.complete,
-		"progress": progressModes.complete,
-		"pause":    pauseChoices.complete,
-		"volumes":  volumeChoices.complete,
-		"binds":    bindChoices.complete,
-		"allow":    completeAllow,
+		"container": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
+			return eng.Containers(ctx)
+		}).complete(d),
+		"sort":          sortOrders.complete,
+		"progress":      progressModes.complete,
+		"pause":         pauseChoices.complete,
+		"hook-on-error": hookErrors.complete,
+		"volumes":       volumeChoices.complete,
+		"binds":         bindChoices.complete,
+		"allow":         completeAllow,
+		"attach": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault // files
+		},
+		"attachments": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		"run-id":       completeRuns(d, 1),
+		"interval":     intervalChoices.complete,
+		"auto-cleanup": choices{"true", "false"}.complete,
+		"when":         whenChoices.complete,
+		"on":           completeEvents,
 	}
-	for _, cmd := range root.Commands() {
+	for _, cmd := range commandsOf(root) {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 			if flag.Value.Type() == "bool" {
 				return
 			}
 			complete, found := known[flag.Name]
 			switch {
-			case flag.Name == "format" && cmd.Name() == "ls":
+			case flag.Name == "format" && cmd.Name() == "ls": // also of runs
 				complete = choices{formatter.TableFormatKey, formatter.JSONFormatKey}.complete
+			case flag.Name == "format" && cmd.Name() == "watch":
+				complete = logFormats.complete
 			case flag.Name == "format":
 				complete = choices{formatter.JSONFormatKey}.complete
 			case cmd.Name() == "create" && (flag.Name == "volume" || flag.Name == "exclude-volume"):

@@ -14,7 +14,9 @@ import (
 
 func TestCompletion(t *testing.T) {
 	for _, tc := range []struct{ name, args, want string }{
-		{"commands", "snapshot c|", "create"},
+		{"commands", "snapshot c|", "cat create"},
+		{"snapshots with attachments", "snapshot cat web:|", "web:before web:latest"},
+		{"one attachment only", "snapshot cat before log |", ""},
 		{"containers", "snapshot create |", "web db"},
 		{"no completion for names", "snapshot create web |", ""},
 		{"container of a list", "snapshot ls |", "web db"},
@@ -40,6 +42,13 @@ func TestCompletion(t *testing.T) {
 			assert.Equal(t, strings.Join(complete(t, newFixture(), tc.args), " "), tc.want)
 		})
 	}
+}
+
+func TestAttachmentsComplete(t *testing.T) {
+	f := newFixture()
+	f.engine.list = append(f.engine.list, firstSnapshot())
+	assert.DeepEqual(t, complete(t, f, "snapshot cat before |"), []string{"log"})
+	assert.Equal(t, len(complete(t, newFixture(), "snapshot cat before |")), 0, "of a snapshot that is not there")
 }
 
 func TestCompletionDescribes(t *testing.T) {

@@ -13,46 +13,102 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 type createOptions struct {
 	engine   capture.Options
+	attach   attachOptions
+	state    stateOptions
+	usage    usageOptions
 	volumes  volumeOptions
 	progress progressOptions
 	printer  printer
 }
 
-func newCreateCommand(d deps) *cobra.Command {
-	var o createOptions
-	cmd := &cobra.Command{
-		Use:   "create [OPTIONS] CONTAINER [NAME]",
-		Short: "Take a snapshot of a container",
-		Long: `Take a snapshot of a container and print its ID.
+// createLong is what the help says.
+const createLong = `Take a snapshot of a container and print its ID.
 
 The container may be running, paused or stopped, and stays so. NAME is 1 to 128
 letters, digits, '_', '.' and '-', and is unique among the snapshots of the
 container. CONTAINER may be a service of the Compose project in the current
-directory, if the service has one container.
+directory, if the service has one container. Within docker snapshot run, CONTAINER and
+--run-id are those of the run unless others are given.
 
 The content of a bind mount belongs to the host: the snapshot has only its path. A
 line says so for each bind mount, unless -q is given or the container has the label
-cua.snapshot.policy.binds=known.`,
+cua.snapshot.policy.binds=known.
+
+--exclude and --exclude-glob leave out a part of the volumes: a directory that is
+excluded is not read. --exclude names it: node_modules is anything of that name,
+src/build a path that ends so, /data a path from the root of the volume, and tmp/ only
+directories. --force-include takes the same words, and beats the others. The label
+cua.snapshot.policy.exclude of the container has words for both options, with commas
+between them. A restore in place leaves alone what was excluded. The root filesystem is
+always captured whole: exclusions cannot apply to it.
+
+Commands may run in the container before and after it is frozen: see --pre-exec,
+or the labels cua.snapshot.policy.pre and .post of the container.
+
+--attach stores files of yours with the snapshot, such as the state of an agent. What
+has a name that ends in .json has to be JSON. 'docker snapshot cat' writes one out.
+
+--state-only takes a state: a light snapshot of what is attached, without a container
+or files of one. It is the next one of its --line, which references mean as they mean
+a container, and the only argument is its NAME. Of automatic states, with another
+trigger than manual, the line keeps the last ones: see --keep.
+
+--if-usage is for hosts that call create after every step, with the part of something
+that is used, such as the context of a model. A snapshot is taken when usage has
+reached a --threshold that the last such snapshot, of the run if one is named, had
+not reached, or once more after it had fallen below that. Otherwise nothing is taken,
+and the exit status is 0. The trigger is threshold.`
+
+func newCreateCommand(d deps) *cobra.Command {
+	var o createOptions
+	cmd := &cobra.Command{
+		Use:   "create [OPTIONS] [CONTAINER] [NAME]",
+		Short: "Take a snapshot of a container",
+		Long:  createLong,
 		Example: `  docker snapshot create web
   docker snapshot create web before-upgrade -m "before the upgrade to 2.0"
-  docker snapshot create --trigger before_action --run-id 42 --expires 2w web`,
-		Args:                  cli.RequiresRangeArgs(1, 2),
+  docker snapshot create --trigger before_action --run-id 42 --expires 2w web
+  docker snapshot create --exclude node_modules --exclude-glob '*.log' dev
+  docker snapshot create --pre-exec 'redis-cli save' cache
+  docker snapshot create --attach chat.json=chat.json --attach log=/tmp/agent.log web
+  docker snapshot create --state-only --line chat --attach chat.json=chat.json
+  docker snapshot create --if-usage 0.91 --threshold 0.85 --threshold 0.95 web`,
+		Args:                  func(cmd *cobra.Command, args []string) error { return o.checkArgs(d, cmd, args) },
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeContainers(d),
 		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			if err := o.parse(args); err != nil {
+			args = o.withinRun(d, args)
+			if err := o.parse(cmd.Flags(), args); err != nil {
 				return usageError(cmd, err)
 			}
-			return o.printer.failed(d.out, runCreate(ctx, d, o, args))
+			attachments, discard, err := o.attach.open(d.in)
+			if err != nil {
+				return usageError(cmd, err)
+			}
+			defer discard()
+			o.engine.Attachments = attachments
+			return runCreate(ctx, d, o, args)
 		}),
 	}
 	o.addFlags(cmd.Flags(), d.clock)
 	return cmd
+}
+
+// checkArgs refuses a wrong number of arguments.
+func (o *createOptions) checkArgs(d deps, cmd *cobra.Command, args []string) error {
+	if o.state.only {
+		return cli.RequiresMaxArgs(1)(cmd, args)
+	}
+	if container, _ := d.runDefaults(); container != "" && len(args) == 0 {
+		return nil
+	}
+	return cli.RequiresRangeArgs(1, 2)(cmd, args) //nolint:mnd // the container, and a name
 }
 
 func (o *createOptions) addFlags(flags *pflag.FlagSet, clock clock) {
@@ -61,7 +117,8 @@ func (o *createOptions) addFlags(flags *pflag.FlagSet, clock clock) {
 	flags.Var(keyed(&o.engine.Meta, parseMeta), "meta", "Add a key=value pair of your own")
 	flags.Var(checked(&o.engine.Trigger, choicesOf(labels.Triggers()...).check), "trigger", "Say why it is taken (default manual)")
 	flags.StringVar(&o.engine.RunID, "run-id", "", "Name the run that it belongs to")
-	flags.StringVar(&o.engine.StepID, "step-id", "", "Name the step of the run")
+	flags.StringVar(&o.engine.IdempotencyKey, "idempotency-key", "", "Take one snapshot for this key, however often it is asked for")
+	flags.StringVar(&o.engine.StepID, "step-id", "", "Name the step of the run (default: the number of the snapshot in the run)")
 	flags.StringVar(&o.engine.Group, "group", "", "Name the group of snapshots that it belongs to")
 	flags.Var(parsed(&o.engine.Expires, "string", func(text string) (time.Time, error) { return parseExpiry(text, clock.now()) }),
 		"expires", "Let it expire after a duration (36h, 2w) or at a time (RFC 3339, or a date)")
@@ -72,13 +129,59 @@ func (o *createOptions) addFlags(flags *pflag.FlagSet, clock clock) {
 	flags.BoolVar(&o.engine.Volumes.None, "no-volumes", false, "Leave out the content of all volumes")
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Only, nil), "volume", "Capture the content of this volume only")
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Exclude, nil), "exclude-volume", "Leave out the content of this volume")
+	o.addExcludeFlags(flags)
+	o.addHookFlags(flags)
+	o.addStateFlags(flags)
+	o.addUsageFlags(flags)
+	flags.Var(repeated(o.attach.add), "attach", "Store a file with the snapshot: NAME=FILE; FILE may be - for stdin")
 	o.volumes.addMakingFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
 }
 
+func (o *createOptions) addExcludeFlags(flags *pflag.FlagSet) {
+	e := &o.engine.Exclude
+	flags.Var(opts.NewListOptsRef(&e.Patterns, checkWord(labels.CheckExclude)), "exclude", "Leave out what has this name in a volume, or this path, as in src/build")
+	flags.Var(opts.NewListOptsRef(&e.Globs, checkWord(labels.CheckExcludeGlob)), "exclude-glob", "Leave out what has such a name in a volume, as *.log")
+	flags.Var(opts.NewListOptsRef(&e.Included, checkWord(labels.CheckExclude)), "force-include", "Capture what has this name or path, whatever else is said")
+	flags.BoolVar(&e.Gitignore, "use-gitignore", false, "Leave out what .gitignore files in the volumes say")
+}
+
+// checkWord is a validator of an option that takes a word as it is.
+func checkWord(check func(word string) error) opts.ValidatorFctType {
+	return func(word string) (string, error) { return word, check(word) }
+}
+
+func (o *createOptions) addHookFlags(flags *pflag.FlagSet) {
+	flags.Var(parsed(&o.engine.Hooks.Pre, "command", parseHook), "pre-exec", "Run this in the container before it is frozen; '' for no hook")
+	flags.Var(parsed(&o.engine.Hooks.Post, "command", parseHook), "post-exec", "Run this in the container once it is thawed, whatever happens; '' for no hook")
+	flags.Var(parsed(&o.engine.Hooks.Timeout, "duration", parseHookTimeout), "hook-timeout", "End a hook that takes longer (default 30s)")
+	flags.Var(checked(&o.engine.Hooks.OnError, hookErrors.check), "hook-on-error", "Take no snapshot if the first hook fails ('fail'), or 'continue' (default fail)")
+}
+
+// withinRun adds what the run around this command has named, and the user has not.
+func (o *createOptions) withinRun(d deps, args []string) []string {
+	container, runID := d.runDefaults()
+	if o.engine.RunID == "" {
+		o.engine.RunID = runID
+	}
+	switch {
+	case o.state.only: // the only argument is the name
+		return append([]string{""}, args...)
+	case len(args) == 0:
+		return []string{container}
+	}
+	return args
+}
+
 // parse takes the arguments, and checks what the options say together.
-func (o *createOptions) parse(args []string) error {
+func (o *createOptions) parse(flags *pflag.FlagSet, args []string) error {
+	if err := o.state.check(flags, o.engine.Line); err != nil {
+		return err
+	}
+	if err := o.usage.into(flags, &o.engine); err != nil {
+		return err
+	}
 	o.engine.Container = args[0]
 	if len(args) > 1 {
 		o.engine.Name = args[1]
@@ -93,31 +196,43 @@ func (o *createOptions) parse(args []string) error {
 }
 
 func runCreate(ctx context.Context, d deps, o createOptions, args []string) error {
-	if err := checkContainer(args[0]); err != nil {
-		return err
+	if !o.state.only {
+		if err := checkContainer(o.engine.Container); err != nil {
+			return err
+		}
 	}
 	if len(args) > 1 {
 		if err := labels.CheckName(args[1]); err != nil {
-			return err
+			return wrongArgument{err}
 		}
 	}
 	var warned warningList
 	s, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (capture.Created, error) {
-		return withService(ctx, d, eng, o.engine.Container, func(container string) (capture.Created, error) {
-			o.engine.Container = container
-			return eng.Create(ctx, o.engine, d.advised(warned.from(p)))
-		})
+		created, err := o.take(ctx, d, eng, warned.from(p))
+		if created.Skipped != "" {
+			p.Note("usage", "no snapshot was taken: "+created.Skipped)
+			return created, err
+		}
+		if err == nil && created.Layers == nil && o.printer.formats() { // in a run they are known
+			created.Layers = layersOf(ctx, eng, created.Snapshot)
+		}
+		return created, err
 	})
 	if err != nil {
 		return err
 	}
+	if s.Skipped != "" {
+		return o.printSkipped(d, s.Skipped)
+	}
 	r := createResult{
-		outcome: newOutcome(s.Snapshot, statusCreated, s.Created), Incomplete: s.Incomplete, FrozenMS: s.Frozen.Milliseconds(),
+		outcome: newOutcome(s.Snapshot, statusCreated, s.Created), Root: s.Root(), ExcludedEntries: countExcluded(s.Mounts), Incomplete: s.Incomplete, FrozenMS: s.Frozen.Milliseconds(),
 		Warnings: newWords(warned.list),
 	}
 	if err := o.printer.print(d.out, string(s.ID), r); err != nil {
 		return err
 	}
+	o.tidyLine(ctx, d, s.Snapshot)
+	d.tidyAfter(ctx, s.Trigger)
 	if s.SweepDue { // only now that the result is out, for nobody waits for that
 		_, _ = call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (struct{}, error) {
 			eng.Sweep(ctx, p)
@@ -128,4 +243,14 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 		return fmt.Errorf("snapshot %s is %w: see the warnings", s.ID, errIncomplete)
 	}
 	return nil
+}
+
+// layersOf asks for the layers of a new snapshot, which the engine works out while it commits. Its root
+// depends on them, and only who asks for a format is told that.
+func layersOf(ctx context.Context, eng engine, made catalog.Snapshot) []string {
+	found, err := eng.Resolve(ctx, made.Container.Name+":"+string(made.ID))
+	if err != nil {
+		return nil // the snapshot is made, and what else is known of it is printed
+	}
+	return found.Layers
 }

@@ -106,7 +106,7 @@ func TestWrongOptionsShowTheUsage(t *testing.T) {
 	assert.Equal(t, f.run(t, "create", "--nope", "web"), 125)
 	assert.Equal(t, f.stderr.String(), `unknown flag: --nope
 
-Usage:  docker snapshot create [OPTIONS] CONTAINER [NAME]
+Usage:  docker snapshot create [OPTIONS] [CONTAINER] [NAME]
 
 Run 'docker snapshot create --help' for more information
 `)
@@ -116,7 +116,7 @@ func TestCreateByTemplate(t *testing.T) {
 	f := newFixture()
 	f.engine.created = capture.Created{Snapshot: firstSnapshot(), Frozen: 120 * time.Millisecond}
 	assert.Equal(t, f.run(t, "create", "--format", "{{.Container}} {{.Status}} {{.Size}} {{json .Size}} {{.FrozenMS}} {{.Volumes}}", "web"), 0)
-	assert.Equal(t, f.stdout.String(), "web created 4.235MB 4234567 120 data\n")
+	assert.Equal(t, f.stdout.String(), "web created 4.235MB 4234574 120 data\n")
 }
 
 func TestAnIncompleteSnapshotIsPrintedAndTold(t *testing.T) {
@@ -144,10 +144,10 @@ func TestFailuresAreJSONToo(t *testing.T) {
 	for _, args := range [][]string{{"create", "web"}, {"restore", "web"}} {
 		t.Run(args[0], func(t *testing.T) {
 			f := newFixture()
-			f.engine.err = errors.New("commit container web: no <space> left")
+			f.engine.err = errors.New("commit container web: no <such> driver")
 			assert.Equal(t, f.run(t, append(args, "--format", "json")...), 1)
-			assert.Equal(t, f.stdout.String(), `{"status":"error","error":"commit container web: no <space> left"}`+"\n")
-			assert.Equal(t, f.stderr.String(), "commit container web: no <space> left\n")
+			assert.Equal(t, f.stdout.String(), `{"status":"error","code":"internal","error":"commit container web: no <such> driver","problems":[]}`+"\n")
+			assert.Equal(t, f.stderr.String(), "commit container web: no <such> driver\n")
 		})
 	}
 }

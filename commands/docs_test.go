@@ -22,7 +22,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 	docker := newFixture().docker()
 	pages := map[string]bool{}
 	for _, cmd := range visible(docker) {
-		name := cmd.Name() + ".md"
+		name := pageName(cmd)
 		pages[name] = true
 		golden.Assert(t, page(cmd), filepath.Join(reference, name))
 	}
@@ -31,6 +31,14 @@ func TestReferenceIsUpToDate(t *testing.T) {
 	for _, file := range files {
 		assert.Assert(t, pages[file.Name()], "%s describes no command", file.Name())
 	}
+}
+
+// pageName is the file that describes a command.
+func pageName(cmd *cobra.Command) string {
+	if path := pathBelow(cmd); path != "" {
+		return strings.ReplaceAll(path, " ", "-") + ".md"
+	}
+	return cmd.Name() + ".md"
 }
 
 // page is the reference of one command in Markdown.
@@ -48,7 +56,7 @@ func page(cmd *cobra.Command) string {
 		b.WriteString("\n## Commands\n\n| Command | Does |\n|---|---|\n")
 		for _, sub := range cmd.Commands() {
 			if sub.IsAvailableCommand() {
-				fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", sub.Name(), sub.Name(), sub.Short)
+				fmt.Fprintf(&b, "| [%s](%s) | %s |\n", sub.Name(), pageName(sub), sub.Short)
 			}
 		}
 	}

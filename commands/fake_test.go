@@ -16,12 +16,16 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/cli/cli"
 	"github.com/docker/cli/cli/streams"
+	"github.com/docker/docker/api/types/container"
 	"github.com/spf13/cobra"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/history"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -29,24 +33,33 @@ import (
 
 // fakeEngine records what it is asked for and answers with what it is given.
 type fakeEngine struct {
-	engine // panics on what a test does not expect
+	diff    diff.Options
+	changes []diff.Change
+	engine  // panics on what a test does not expect
 
 	created  capture.Created
 	restored build.Restored
 	list     []catalog.Snapshot
+	restores []catalog.Restore
+	running  []container.Summary
 	events   []plan.Event // told before the answer
 	err      error
 
-	create  capture.Options
-	restore runconfig.RestoreOptions
-	listed  catalog.ListOptions
-	removed []string
+	create    capture.Options
+	annotated capture.Annotation
+	attached  []string // names and contents of its attachments
+	restore   runconfig.RestoreOptions
+	listed    catalog.ListOptions
+	removed   []string
 	// containers are those that create finds; nil: any.
 	containers []string
 	services   []catalog.Service
 	swept      string // what was on stdout when that was asked for
 	stdout     func() string
 	calls      int
+	before     int // the snapshots that a container has
+	prunes     []removal.PruneOptions
+	pruned     removal.Pruned
 }
 
 func (f *fakeEngine) called(p plan.Progress) error {
@@ -59,6 +72,14 @@ func (f *fakeEngine) called(p plan.Progress) error {
 
 func (f *fakeEngine) Create(_ context.Context, o capture.Options, p plan.Progress) (capture.Created, error) {
 	f.create = o
+	f.attached = nil
+	for _, a := range o.Attachments {
+		content, err := io.ReadAll(a.Content)
+		if err != nil {
+			return capture.Created{}, err
+		}
+		f.attached = append(f.attached, a.Name+"="+string(content))
+	}
 	if f.containers != nil && !slices.Contains(f.containers, o.Container) {
 		return capture.Created{}, fmt.Errorf("no such container: %s: %w", o.Container, cerrdefs.ErrNotFound)
 	}
@@ -76,11 +97,44 @@ func (f *fakeEngine) List(_ context.Context, o catalog.ListOptions, p plan.Progr
 }
 
 func (f *fakeEngine) Resolve(_ context.Context, word string) (catalog.Snapshot, error) {
-	i := slices.IndexFunc(f.list, func(s catalog.Snapshot) bool { return word == string(s.ID) || word == s.Name })
+	i := slices.IndexFunc(f.list, func(s catalog.Snapshot) bool {
+		return word == string(s.ID) || word == s.Name || word == s.Container.Name+":"+string(s.ID)
+	})
 	if i < 0 {
 		return catalog.Snapshot{}, &catalog.NotFoundError{Word: word}
 	}
 	return f.list[i], nil
+}
+
+func (f *fakeEngine) RestoresOf(context.Context, catalog.Snapshot) ([]catalog.Restore, error) {
+	return f.restores, nil
+}
+
+func (f *fakeEngine) History(_ context.Context, o catalog.ListOptions, p plan.Progress) (history.History, error) {
+	f.listed = o
+	return history.Of(f.list, f.restores, f.running), f.called(p)
+}
+
+func (f *fakeEngine) Diff(_ context.Context, o diff.Options, p plan.Progress, visit func(diff.Change)) error {
+	f.diff = o
+	for _, c := range f.changes {
+		visit(c)
+	}
+	return f.called(p)
+}
+
+func (f *fakeEngine) Annotate(ctx context.Context, a capture.Annotation, p plan.Progress) (catalog.Snapshot, error) {
+	f.annotated = a
+	s, err := f.Resolve(ctx, a.Snapshot)
+	return s, errors.Join(err, f.called(p))
+}
+
+func (f *fakeEngine) Attachment(_ context.Context, s catalog.Snapshot, name string, out io.Writer) error {
+	if _, known := s.Attachment(name); !known {
+		return &archives.NoAttachmentError{Snapshot: s.ID, Name: name}
+	}
+	_, err := io.WriteString(out, "a\xff\n")
+	return errors.Join(err, f.err)
 }
 
 func (f *fakeEngine) Remove(ctx context.Context, words []string, o removal.Options, _ plan.Progress) []removal.Removal {
@@ -124,6 +178,13 @@ func (f *fakeEngine) References(_ context.Context, prefix string) ([]catalog.Can
 }
 
 func (f *fakeEngine) Sweep(context.Context, plan.Progress) { f.swept = f.stdout() }
+
+func (f *fakeEngine) Count(context.Context, string) (int, error) { return f.before, nil }
+
+func (f *fakeEngine) Prune(_ context.Context, o removal.PruneOptions, p plan.Progress) (removal.Pruned, error) {
+	f.prunes = append(f.prunes, o)
+	return f.pruned, f.called(p)
+}
 
 func (f *fakeEngine) Services(_ context.Context, name string) ([]catalog.Service, error) {
 	return slices.DeleteFunc(slices.Clone(f.services), func(s catalog.Service) bool { return name != "" && s.Name != name }), f.err
@@ -201,6 +262,9 @@ type fixture struct {
 	config      map[string]string
 	clock       *fakeClock
 	stdin       string
+	arguments   []string
+
+	tidied []bool // the tidies that were started: whether only for what has expired
 
 	stdout, stderr bytes.Buffer
 }
@@ -228,7 +292,9 @@ func (f *fixture) deps() deps {
 			config:      func(key string) (string, bool) { value, ok := f.config[key]; return value, ok },
 			configFile:  func() string { return "/home/me/.docker/config.json" },
 		},
+		arguments: f.arguments,
 		directory: "/src/shop",
+		tidy:      func(_ context.Context, onlyExpired bool) { f.tidied = append(f.tidied, onlyExpired) },
 		clock:     f.clock.clock(),
 		version:   "v1.2.3",
 	}
@@ -248,6 +314,7 @@ func (f *fixture) docker() *cobra.Command {
 // plugin package, it prints the error.
 func (f *fixture) run(t *testing.T, args ...string) int {
 	t.Helper()
+	f.arguments = append([]string{Name}, args...)
 	docker := f.docker()
 	docker.SetArgs(append([]string{Name}, args...))
 	err := docker.ExecuteContext(t.Context())
@@ -286,7 +353,10 @@ func firstSnapshot() catalog.Snapshot {
 			Mounts: []labels.Mount{
 				{
 					Type: "volume", Name: "data", Destination: "/data", Driver: "local", RW: true,
-					Archive: &labels.Archive{Root: strings.Repeat("1f", 32), Entries: 12, Bytes: 5_000_000, Stored: 3_000_000},
+					Archive: &labels.Archive{
+						Root: strings.Repeat("1f", 32), Entries: 12, Bytes: 5_000_000, Stored: 3_000_000,
+						Excluded: &labels.Exclusions{Patterns: []string{"node_modules"}, Globs: []string{"*.log"}, Included: []string{"keep.log"}, Gitignore: true, Entries: 4},
+					},
 				},
 				{Type: "bind", Source: "/srv", Destination: "/srv", Skipped: "bind mount"},
 			},

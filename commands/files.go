@@ -17,7 +17,7 @@ import (
 // runFiles lists the entries of a snapshot's volumes, or of one of them.
 func runFiles(ctx context.Context, d deps, o inspectOptions, args []string) error {
 	if len(args) > 2 {
-		return errors.New("--files takes one snapshot, and at most one volume")
+		return wrongArgument{errors.New("--files takes one snapshot, and at most one volume")}
 	}
 	if err := checkSnapshot(args[0]); err != nil {
 		return err
@@ -41,7 +41,7 @@ func runFiles(ctx context.Context, d deps, o inspectOptions, args []string) erro
 		}
 	}
 	if len(listed) == 0 {
-		return fmt.Errorf("snapshot %s holds the content of no such volume", s.ID)
+		return missing{fmt.Errorf("snapshot %s holds the content of no such volume: docker snapshot inspect lists those that it holds", s.ID)}
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package commands
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,20 +34,21 @@ const socketVariable = "DOCKER_CLI_PLUGIN_SOCKET"
 // killed. global are docker's own options, with which the guard reaches the same engine.
 func newGuard(global []string) dockerop.Guard {
 	return func(ctx context.Context, w dockerop.Watched) (release func(), err error) {
-		program, err := os.Executable()
+		guard, err := detached(ctx, slices.Concat(global, []string{Name, guardName}, guardArgs(w)))
 		if err != nil {
-			return nil, fmt.Errorf("find this program: %w", err)
+			return nil, err
 		}
-		args := slices.Concat(global, []string{Name, guardName}, guardArgs(w))
-		guard := exec.CommandContext(context.WithoutCancel(ctx), program, args...)
-		guard.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, socketVariable+"=") })
-		guard.SysProcAttr = ownSession()
 		input, err := guard.StdinPipe()
 		if err != nil {
 			return nil, fmt.Errorf("open its input: %w", err)
 		}
 		if err := guard.Start(); err != nil {
 			return nil, fmt.Errorf("start it: %w", err)
+		}
+		if w.Hook != nil { // not as an argument: everybody on this host can read those
+			if err := json.NewEncoder(input).Encode(w.Hook); err != nil {
+				return nil, fmt.Errorf("tell it what to do: %w", err)
+			}
 		}
 		return func() {
 			_, _ = io.WriteString(input, allDone+"\n") // one that has died guards nothing
@@ -55,17 +58,33 @@ func newGuard(global []string) dockerop.Guard {
 	}
 }
 
-func guardArgs(w dockerop.Watched) []string {
-	if w.Replaced == "" {
-		return w.Frozen
+// detached is another process of this program, in a session of its own, so that it survives this one.
+func detached(ctx context.Context, args []string) (*exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	// The user's --lock-timeout is not for the guard: it has to outlast the orphaned worker.
-	return []string{"--replaced", w.Replaced}
+	other := exec.CommandContext(context.WithoutCancel(ctx), program, args...)
+	other.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, socketVariable+"=") })
+	other.SysProcAttr = ownSession()
+	return other, nil
+}
+
+func guardArgs(w dockerop.Watched) []string {
+	switch {
+	case w.Hook != nil:
+		return []string{"--hook"}
+	case w.Replaced != "":
+		// The user's --lock-timeout is not for the guard: it has to outlast the orphaned worker.
+		return []string{"--replaced", w.Replaced}
+	}
+	return w.Frozen
 }
 
 type guardOptions struct {
 	volumes  volumeOptions
 	replaced string
+	hook     bool
 }
 
 func newGuardCommand(d deps) *cobra.Command {
@@ -73,7 +92,7 @@ func newGuardCommand(d deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   guardName + " [OPTIONS] [CONTAINER…]",
 		Short:                 "Put right what a killed client leaves, when the standard input ends",
-		Long:                  "Put right what a killed client leaves, when the standard input ends: thaw containers, or roll a restore back. For the plugin's own use.",
+		Long:                  "Put right what a killed client leaves, when the standard input ends: thaw containers, roll a restore back, or run a post hook. For the plugin's own use.",
 		Example:               "  docker snapshot guard web < pipe",
 		Hidden:                true,
 		DisableFlagsInUseLine: true,
@@ -83,12 +102,21 @@ func newGuardCommand(d deps) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.replaced, "replaced", "", "Roll a restore in place of this container back")
+	cmd.Flags().BoolVar(&o.hook, "hook", false, "Run the post hook that the first line of the input describes")
 	o.volumes.addLockFlag(cmd.Flags())
 	return cmd
 }
 
 func runGuard(ctx context.Context, d deps, input io.Reader, o guardOptions, containers []string) error {
-	told, err := bufio.NewReader(input).ReadString('\n')
+	lines := bufio.NewReader(input)
+	var hook dockerop.Exec
+	if o.hook {
+		line, err := lines.ReadBytes('\n')
+		if err := errors.Join(err, json.Unmarshal(line, &hook)); err != nil {
+			return fmt.Errorf("read the hook: %w", err) // the client died before any hook ran
+		}
+	}
+	told, err := lines.ReadString('\n')
 	if err == nil && strings.TrimSpace(told) == allDone {
 		return nil
 	}
@@ -97,7 +125,10 @@ func runGuard(ctx context.Context, d deps, input io.Reader, o guardOptions, cont
 		if err != nil {
 			return err
 		}
-		if o.replaced != "" {
+		switch {
+		case o.hook:
+			return eng.EndHook(ctx, hook)
+		case o.replaced != "":
 			return eng.Settle(ctx, o.replaced, nil)
 		}
 		return eng.Thaw(ctx, containers)
@@ -121,8 +152,6 @@ func (d deps) untilDone(try func() error) error {
 		if err == nil || d.clock.now().Add(pause).After(deadline) {
 			return err
 		}
-		over := make(chan struct{})
-		d.clock.after(pause, func() { close(over) })
-		<-over
+		d.wait(pause)
 	}
 }

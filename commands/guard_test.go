@@ -18,6 +18,7 @@ type guardedEngine struct {
 	engine
 	thawed  []string
 	settled string
+	hook    dockerop.Exec
 	away    int // it is out of reach for so many tries
 }
 
@@ -36,6 +37,11 @@ func (e *guardedEngine) Settle(_ context.Context, container string, _ plan.Progr
 		return errAway
 	}
 	e.settled = container
+	return nil
+}
+
+func (e *guardedEngine) EndHook(_ context.Context, x dockerop.Exec) error {
+	e.hook = x
 	return nil
 }
 
@@ -67,6 +73,28 @@ func TestGuardActsUnlessItIsToldThatAllIsDone(t *testing.T) {
 			assert.NilError(t, runGuard(t.Context(), d, strings.NewReader(tc.input), guardOptions{replaced: tc.replaced}, []string{"a", "b"}))
 			assert.DeepEqual(t, eng.thawed, tc.thawed)
 			assert.Equal(t, eng.settled, tc.settled)
+		})
+	}
+}
+
+func TestGuardRunsThePostHook(t *testing.T) {
+	const line = `{"Container":"c","Command":["unlock"],"Timeout":5000000000,"Mark":"m"}` + "\n"
+	hook := dockerop.Exec{Container: "c", Command: []string{"unlock"}, Timeout: 5 * time.Second, Mark: "m"}
+	for _, tc := range []struct {
+		name, input string
+		ran         dockerop.Exec
+		fails       string
+	}{
+		{"the client died", line, hook, ""},
+		{"the client is done", line + allDone + "\n", dockerop.Exec{}, ""},
+		{"the client died before it ran any", line[:20], dockerop.Exec{}, "read the hook"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			eng := &guardedEngine{}
+			d := deps{engine: func(volumeOptions) (engine, error) { return eng, nil }, clock: clock{now: time.Now}}
+			err := runGuard(t.Context(), d, strings.NewReader(tc.input), guardOptions{hook: true}, nil)
+			assert.Equal(t, err != nil, tc.fails != "", "%v", err)
+			assert.DeepEqual(t, eng.hook, tc.ran)
 		})
 	}
 }
@@ -106,15 +134,15 @@ func TestGuardGoesOnUntilItIsDone(t *testing.T) {
 }
 
 func TestGuardIsToldWhatToWatch(t *testing.T) {
-	root := newRoot(newFixture().deps())
-	for _, w := range []dockerop.Watched{{Frozen: []string{"a", "b"}}, {Replaced: "web"}} {
-		args := guardArgs(w)
+	for _, w := range []dockerop.Watched{{Frozen: []string{"a", "b"}}, {Hook: &dockerop.Exec{}}, {Replaced: "web"}} {
+		root, args := newRoot(newFixture().deps()), guardArgs(w)
 		cmd, rest, err := root.Find(append([]string{guardName}, args...))
 		assert.NilError(t, err)
 		assert.NilError(t, cmd.ValidateArgs(w.Frozen))
 		assert.NilError(t, cmd.ParseFlags(rest))
 		assert.DeepEqual(t, cmd.Flags().Args(), append([]string{}, w.Frozen...))
 		assert.Equal(t, cmd.Flag("replaced").Value.String(), w.Replaced)
+		assert.Equal(t, cmd.Flag("hook").Changed, w.Hook != nil)
 		assert.Equal(t, cmd.Flag("lock-timeout").Value.String(), time.Minute.String())
 	}
 }

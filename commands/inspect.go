@@ -28,8 +28,9 @@ func newInspectCommand(d deps) *cobra.Command {
 		Use:   "inspect [OPTIONS] SNAPSHOT [SNAPSHOT...]",
 		Short: "Display everything about one or more snapshots",
 		Long: `Display everything about one or more snapshots as JSON: the container's whole
-run configuration, and for each mount whether its data is in the snapshot, or
-why not.
+run configuration, for each mount whether its data is in the snapshot, or why
+not, and when it was restored: into which container, and with which safety
+snapshot.
 
 With --files it lists the files in the volumes of one snapshot. A second argument
 names one VOLUME, by its name or by where it is mounted, to list only that. With
@@ -42,7 +43,7 @@ names one VOLUME, by its name or by where it is mounted, to list only that. With
 		ValidArgsFunction:     completeSnapshots(d, 0),
 		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			if o.files {
-				return o.printer.failed(d.out, runFiles(ctx, d, o, args))
+				return runFiles(ctx, d, o, args)
 			}
 			return runInspect(ctx, d, o, args)
 		}),
@@ -62,7 +63,7 @@ func runInspect(ctx context.Context, d deps, o inspectOptions, words []string) e
 	inspector := o.printer.inspector(d.out)
 	var failures []error
 	for _, word := range words {
-		failures = append(failures, inspectOne(ctx, d, eng, inspector, word))
+		failures = append(failures, o.printer.failed(d.out, inspectOne(ctx, d, eng, inspector, word)))
 	}
 	if err := inspector.Flush(); err != nil {
 		return fmt.Errorf("write result: %w", err)
@@ -70,16 +71,25 @@ func runInspect(ctx context.Context, d deps, o inspectOptions, words []string) e
 	return errors.Join(failures...)
 }
 
-// inspector prints as docker inspect does: all that it was given in one list.
+// inspector prints as docker inspect does: all that it was given in one list. As JSON it prints one object per line.
 func (p printer) inspector(out io.Writer) inspect.Inspector {
 	switch {
 	case p.template != nil:
 		return inspect.NewTemplateInspector(out, p.template)
 	case p.formats():
-		return inspect.NewJSONInspector(out)
+		return lineInspector{out}
 	}
 	return inspect.NewIndentedInspector(out)
 }
+
+// lineInspector prints each object on a line of its own, at once.
+type lineInspector struct{ out io.Writer }
+
+// Inspect prints one object.
+func (l lineInspector) Inspect(object any, _ []byte) error { return writeJSON(l.out, object) }
+
+// Flush has nothing to do.
+func (l lineInspector) Flush() error { return nil }
 
 func inspectOne(ctx context.Context, d deps, eng engine, inspector inspect.Inspector, word string) error {
 	if err := checkSnapshot(word); err != nil {
@@ -89,7 +99,10 @@ func inspectOne(ctx context.Context, d deps, eng engine, inspector inspect.Inspe
 	if err != nil {
 		return err
 	}
-	whole := newDetails(s)
+	whole, err := detailsOf(ctx, eng, s)
+	if err != nil {
+		return err
+	}
 	raw, err := json.Marshal(whole)
 	if err != nil {
 		return fmt.Errorf("encode snapshot %s: %w", s.ID, err)
@@ -106,12 +119,14 @@ func (d deps) resolve(ctx context.Context, eng engine, word string) (catalog.Sna
 // further than to JSON, so that nothing is lost that this program does not know.
 type details struct {
 	summary
+	Root             string              `json:"root"` // of the state in it
 	Refs             words               `json:"refs"`
 	EngineID         string              `json:"engine_id"`
 	Store            string              `json:"store"`
 	LayerSize        byteSize            `json:"layer_size"`
 	Mounts           []mountDetails      `json:"mounts"`
 	Attachments      []attachmentDetails `json:"attachments"`
+	Restores         []restoreDetails    `json:"restores"`
 	Config           any                 `json:"config"`
 	HostConfig       any                 `json:"host_config"`
 	NetworkingConfig any                 `json:"networking_config"`
@@ -134,13 +149,23 @@ type mountDetails struct {
 }
 
 type archiveDetails struct {
-	Root       string   `json:"root"`
-	Entries    int64    `json:"entries"`
-	Size       byteSize `json:"size"`
-	StoredSize byteSize `json:"stored_size"`
-	Index      int      `json:"index"`
-	Devices    bool     `json:"devices"`
-	Trusted    bool     `json:"trusted"`
+	Root       string            `json:"root"`
+	Entries    int64             `json:"entries"`
+	Size       byteSize          `json:"size"`
+	StoredSize byteSize          `json:"stored_size"`
+	Index      int               `json:"index"`
+	Devices    bool              `json:"devices"`
+	Trusted    bool              `json:"trusted"`
+	Excluded   *exclusionDetails `json:"excluded"`
+}
+
+// exclusionDetails says what of a volume is not in its archive.
+type exclusionDetails struct {
+	Patterns  words `json:"patterns"`
+	Globs     words `json:"globs"`
+	Included  words `json:"included"`
+	Gitignore bool  `json:"gitignore"`
+	Entries   int64 `json:"entries"`
 }
 
 type attachmentDetails struct {
@@ -150,15 +175,39 @@ type attachmentDetails struct {
 	MediaType string   `json:"media_type"`
 }
 
-func newDetails(s catalog.Snapshot) details {
+// restoreDetails is a restore of a snapshot.
+type restoreDetails struct {
+	At          string `json:"at"`
+	Container   string `json:"container"`
+	ContainerID string `json:"container_id"`
+	InPlace     bool   `json:"in_place"`
+	Safety      string `json:"safety"`
+	RunID       string `json:"run_id"`
+}
+
+func newRestoreDetails(r catalog.Restore) restoreDetails {
+	return restoreDetails{
+		At: rfc3339(r.At), Container: r.Container, ContainerID: r.ContainerID, InPlace: r.InPlace, Safety: string(r.Safety), RunID: r.RunID,
+	}
+}
+
+// detailsOf is a snapshot with what became of it.
+func detailsOf(ctx context.Context, eng engine, s catalog.Snapshot) (details, error) {
+	restores, err := eng.RestoresOf(ctx, s)
+	return newDetails(s, restores), err
+}
+
+func newDetails(s catalog.Snapshot, restores []catalog.Restore) details {
 	return details{
 		summary:          newSummary(s),
+		Root:             s.Root(),
 		Refs:             newWords(s.Refs),
 		EngineID:         s.EngineID,
 		Store:            s.Store,
 		LayerSize:        byteSize(s.Size),
 		Mounts:           convert(s.Mounts, newMountDetails),
 		Attachments:      convert(s.Attachments, newAttachmentDetails),
+		Restores:         convert(restores, newRestoreDetails),
 		Config:           decoded(s.Config.Config),
 		HostConfig:       decoded(s.Config.HostConfig),
 		NetworkingConfig: decoded(s.Config.NetworkingConfig),
@@ -176,8 +225,26 @@ func newMountDetails(m labels.Mount) mountDetails {
 			Root: a.Root, Entries: a.Entries, Size: byteSize(a.Bytes), StoredSize: byteSize(a.Stored),
 			Index: a.Index, Devices: a.Devices, Trusted: a.Trusted,
 		}
+		if e := a.Excluded; e != nil {
+			detail.Archive.Excluded = &exclusionDetails{
+				Patterns: newWords(e.Patterns), Globs: newWords(e.Globs), Included: newWords(e.Included), Gitignore: e.Gitignore, Entries: e.Entries,
+			}
+		}
 	}
 	return detail
+}
+
+// countExcluded is how many entries of volumes were left out; of a volume that is mounted twice, once.
+func countExcluded(mounts []labels.Mount) int64 {
+	var count int64
+	counted := map[int]bool{}
+	for _, m := range mounts {
+		if m.Archive != nil && m.Archive.Excluded != nil && !counted[m.Archive.Index] {
+			counted[m.Archive.Index] = true
+			count += m.Archive.Excluded.Entries
+		}
+	}
+	return count
 }
 
 func newAttachmentDetails(a labels.Attachment) attachmentDetails {

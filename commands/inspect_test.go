@@ -39,7 +39,7 @@ func TestInspectByTemplate(t *testing.T) {
 			assert.Equal(t, f.run(t, "inspect", "--format", tc.format, "before"), 0, f.stderr.String())
 			if tc.format == "json" {
 				assert.Assert(t, json.Valid(f.stdout.Bytes()))
-				assert.Assert(t, is.Contains(f.stdout.String(), `[{"id":"`))
+				assert.Assert(t, is.Contains(f.stdout.String(), `{"id":"`))
 				return
 			}
 			assert.Equal(t, f.stdout.String(), tc.want+"\n")

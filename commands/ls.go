@@ -34,10 +34,10 @@ func newListCommand(d deps) *cobra.Command {
 		Short:   "List snapshots",
 		Long: `List the snapshots on the engine, or those of one container, newest first.
 
-The columns PINNED, EXPIRES and DESCRIPTION appear if a snapshot in the list has a
-value for them. On a terminal that is too narrow, columns disappear in this order:
-DESCRIPTION, TRIGGER, VOLUMES, SIZE, EXPIRES, PINNED, CONTAINER, CREATED, NAME.
---no-trunc shows all.
+The columns KIND, LINE, PINNED, EXPIRES and DESCRIPTION appear if a snapshot in the
+list has a value for them. On a terminal that is too narrow, columns disappear in
+this order: KIND, LINE, DESCRIPTION, TRIGGER, VOLUMES, SIZE, EXPIRES, PINNED,
+CONTAINER, CREATED, NAME. --no-trunc shows all.
 
 SIZE is what taking the snapshot added on the engine: its writable layer, and what
 its volumes added to the store. What it shares with an earlier snapshot is counted
@@ -46,10 +46,13 @@ there.
 Filters are key=value. Those with the same key are alternatives; every key that
 occurs must match. The keys:
   container, tag, trigger, run, step, group    what create recorded
+  kind, line      kind=state, and the line of a state
   name            a part of the snapshot's name, or a regular expression that
                   matches one, as in docker ps: name=^nightly-
   label           a label of the container: KEY or KEY=VALUE
   meta.KEY        what --meta recorded
+  larger, smaller a size, such as 1GB
+  store           the volume that holds what its volumes had
   before, since   a snapshot, a time (RFC 3339) or an age (36h, 2w)
   expired, pinned true or false`,
 		Example: `  docker snapshot ls web

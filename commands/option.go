@@ -96,6 +96,9 @@ func (c choices) check(word string) error {
 	return errors.New("use one of " + strings.Join(c, ", "))
 }
 
+// words lists the choices for a help text.
+func (c choices) words() string { return "'" + strings.Join(c, "', '") + "'" }
+
 func (c choices) complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return c, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

@@ -117,7 +117,7 @@ func parseStopTimeout(text string) (*int, error) {
 // checkContainer refuses a word that cannot be a container, before the engine is asked.
 func checkContainer(word string) error {
 	if word == "" {
-		return errors.New("container name cannot be empty")
+		return wrongArgument{errors.New("container name cannot be empty")}
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func checkContainer(word string) error {
 // checkSnapshot refuses a word that cannot be a snapshot.
 func checkSnapshot(word string) error {
 	if word == "" {
-		return errors.New("snapshot name cannot be empty")
+		return wrongArgument{errors.New("snapshot name cannot be empty")}
 	}
 	return nil
 }

@@ -8,6 +8,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
+// describe is the text of the error that ends a command, or of one item of it.
+func describe(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return interruption(err)
+	}
+	return explain(err)
+}
+
 // interruption is the text of the error of a command that a signal ended. It leaves out
 // the errors that only say that something was cancelled: an operation rolls back what it
 // changed, and an error of its own says what it has put back, or could not.

@@ -30,7 +30,7 @@ type purgePlan struct {
 // and their volumes.
 func runPurge(ctx context.Context, d deps, o recoverOptions) error {
 	if !o.force && !d.in.IsTerminal() {
-		return errors.New("--purge asks for confirmation; without a terminal, add --force")
+		return wrongArgument{errors.New("--purge asks for confirmation; without a terminal, add --force")}
 	}
 	found, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (found purgePlan, err error) {
 		found.all, found.kept, err = eng.FindPurgeable(ctx, p)
@@ -67,6 +67,7 @@ func runPurge(ctx context.Context, d deps, o recoverOptions) error {
 // purgeWords are the words that people have for each kind.
 var purgeWords = map[removal.PurgeKind]struct{ one, many string }{
 	removal.PurgeSnapshot:    {"snapshot", "snapshots"},
+	removal.PurgeRun:         {"run", "records of runs"},
 	removal.PurgeTag:         {"tag", "tags of images that were snapshots"},
 	removal.PurgeWorker:      {"worker", "containers of workers"},
 	removal.PurgeStore:       {"store", "stores"},
@@ -98,7 +99,7 @@ func describePurge(all []removal.Purgeable) string {
 		}
 		lines = append(lines, "  - "+line)
 	}
-	for _, kind := range []removal.PurgeKind{removal.PurgeTag, removal.PurgeStore, removal.PurgeWorker, removal.PurgeWorkerImage} {
+	for _, kind := range []removal.PurgeKind{removal.PurgeRun, removal.PurgeTag, removal.PurgeStore, removal.PurgeWorker, removal.PurgeWorkerImage} {
 		if n := len(names[kind]); n > 0 {
 			words := purgeWords[kind]
 			if kind == removal.PurgeStore {

@@ -52,11 +52,11 @@ under way, or was interrupted.`,
 			case o.purge && len(args) > 0:
 				return usageError(cmd, errors.New("--purge is for the whole engine: it takes no container"))
 			case o.purge:
-				return o.printer.failed(d.out, runPurge(ctx, d, o))
+				return runPurge(ctx, d, o)
 			case o.force:
 				return usageError(cmd, errors.New("--force goes with --purge only"))
 			}
-			return o.printer.failed(d.out, runRecover(ctx, d, o, args))
+			return runRecover(ctx, d, o, args)
 		}),
 	}
 	cmd.Flags().BoolVar(&o.purge, "purge", false, "Remove everything that this plugin has made on the engine, except containers and their volumes")

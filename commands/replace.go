@@ -25,13 +25,12 @@ func (o *restoreOptions) addReplaceFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.engine.StopOthers, "stop-others", false, "With --replace: stop other containers that hold the volumes, and start them again")
 	flags.Var(opts.NewListOptsRef(&o.engine.ReadOnly, nil), "volume", "With --replace: restore this volume, too, although the container only reads it")
 	flags.Var(parsed(&o.engine.StopTimeout, "int", parseStopTimeout), "timeout", "With --replace: seconds until a container that does not stop is killed (default: the container's own)")
-	flags.BoolVar(&o.engine.Wait, "wait", true, "With --replace: wait until the container is healthy, has run for --settle, or has ended with 0; else put everything back")
-	flags.DurationVar(&o.engine.Settle, "settle", replace.DefaultSettle, "With --replace: how long a container without healthcheck has to run")
-	flags.DurationVar(&o.engine.HealthTimeout, "health-timeout", 0, "With --replace: how long it may take to become healthy (default: as long as its healthcheck needs, at least "+replace.DefaultHealthTimeout.String()+")")
+	flags.BoolVar(&o.engine.Wait, "wait", false, "Wait until the container is healthy, has run for --settle, or has ended with 0; else put everything back, or remove the copy (default with --replace)")
+	addWaitingFlags(flags, &o.engine.Waiting)
 }
 
 // replaceOnly are the flags that mean nothing without --replace.
-var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "wait", "settle", "health-timeout"}
+var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout"}
 
 // copyOnly are the flags that mean nothing with --replace.
 var copyOnly = []string{"volumes", "binds"}
@@ -44,6 +43,7 @@ func (o *restoreOptions) checkTogether(flags *pflag.FlagSet) error {
 				return fmt.Errorf("conflicting options: --replace and --%s", name)
 			}
 		}
+		o.engine.Wait = o.engine.Wait || !flags.Changed("wait")
 		return nil
 	}
 	for _, name := range replaceOnly {
@@ -51,7 +51,7 @@ func (o *restoreOptions) checkTogether(flags *pflag.FlagSet) error {
 			return fmt.Errorf("--%s goes with --replace", name)
 		}
 	}
-	return nil
+	return checkWaiting(flags, o.engine.Wait, o.noStart)
 }
 
 func runReplace(ctx context.Context, d deps, o restoreOptions) error {
@@ -76,19 +76,16 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 	if err != nil {
 		return d.withRecovery(withGuard(err))
 	}
+	if replaced.Safety != nil {
+		defer d.tidyAfter(ctx, replaced.Safety.Trigger)
+	}
 	return o.printReplaced(d, replaced, warned.list)
 }
 
 // printReplaced writes the container's ID, and on stderr how to take it back; or
 // the plan of a dry run.
 func (o *restoreOptions) printReplaced(d deps, replaced replace.Result, warnings []string) error {
-	r := newRestored(d, replaced.Restored, warnings)
-	r.VolumeChanges = convert(replaced.Volumes, newVolumeChange)
-	r.ConfigChanges = convert(replaced.Config, func(c runconfig.ConfigChange) configChange { return configChange(c) })
-	if replaced.Safety != nil {
-		r.Safety = string(replaced.Safety.ID)
-		r.Undo = o.undoCommand(d, replaced)
-	}
+	r := o.newReplaced(d, replaced, warnings)
 	if !o.engine.DryRun {
 		if r.Undo != "" {
 			if err := writeLine(d.err, "To take it back: "+r.Undo); err != nil {
@@ -111,6 +108,18 @@ func (o *restoreOptions) printReplaced(d deps, replaced replace.Result, warnings
 		}
 	}
 	return nil
+}
+
+// newReplaced describes a restore in place.
+func (o *restoreOptions) newReplaced(d deps, replaced replace.Result, warnings []string) restoreResult {
+	r := newRestored(d, replaced.Restored, warnings)
+	r.VolumeChanges = convert(replaced.Volumes, newVolumeChange)
+	r.ConfigChanges = convert(replaced.Config, func(c runconfig.ConfigChange) configChange { return configChange(c) })
+	if replaced.Safety != nil {
+		r.Safety = string(replaced.Safety.ID)
+		r.Undo = o.undoCommand(d, replaced)
+	}
+	return r
 }
 
 func newVolumeChange(v replace.VolumeChange) volumeChange {

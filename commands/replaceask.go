@@ -17,7 +17,7 @@ import (
 // returns what it found out. Without a terminal it fails at once: nobody could answer.
 func (o *restoreOptions) askToReplace(ctx context.Context, d deps) (replace.Result, error) {
 	if !d.in.IsTerminal() {
-		return replace.Result{}, errors.New("--replace asks for confirmation; without a terminal, add --force")
+		return replace.Result{}, wrongArgument{errors.New("--replace asks for confirmation; without a terminal, add --force")}
 	}
 	options := o.engine
 	options.DryRun = true

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/docker/cli/cli"
-	"github.com/docker/cli/opts"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -18,13 +17,13 @@ import (
 )
 
 type restoreOptions struct {
-	engine         replace.Options // a copy only needs the RestoreOptions in it
-	replace        bool
-	force          bool // without it, a restore in place asks
-	start, noStart bool
-	volumes        volumeOptions
-	progress       progressOptions
-	printer        printer
+	engine  replace.Options // a copy only needs the RestoreOptions in it
+	replace bool
+	force   bool // without it, a restore in place asks
+	starting
+	volumes  volumeOptions
+	progress progressOptions
+	printer  printer
 }
 
 func newRestoreCommand(d deps) *cobra.Command {
@@ -39,7 +38,9 @@ whole configuration, except for what only one of the two can have: addresses,
 network aliases, a hostname that other containers find it by, captured host
 ports that are taken. It is started if the original was running. Bind mounts
 belong to the host: their content is not in the snapshot, and the new container
-may only read it, unless --binds says otherwise.
+may only read it, unless --binds says otherwise. With --wait the command ends when
+the new container is healthy or, without a healthcheck, has run for --settle. One
+that does not come up is removed, and the error has the last lines of its log.
 
 With --replace the container itself becomes what it was, and so do its volumes.
 Everything is checked before anything is touched, and a snapshot is taken first.
@@ -51,6 +52,7 @@ beginning of one, or a name that only one snapshot has. The container may be nam
 by its service in the Compose project of the current directory.`,
 		Example: `  docker snapshot restore web:before-upgrade
   docker snapshot restore --name web-copy -p 8081:80 web:latest
+  docker snapshot restore --wait web:before-upgrade
   docker snapshot restore --dry-run 20260314-092653
   docker snapshot restore --replace web:before-upgrade
   docker snapshot restore --replace db@5m`,
@@ -61,7 +63,7 @@ by its service in the Compose project of the current directory.`,
 			if err := errors.Join(o.parse(args), o.checkTogether(cmd.Flags())); err != nil {
 				return usageError(cmd, err)
 			}
-			return o.printer.failed(d.out, runRestore(ctx, d, o))
+			return runRestore(ctx, d, o)
 		}),
 	}
 	o.addFlags(cmd.Flags())
@@ -70,21 +72,10 @@ by its service in the Compose project of the current directory.`,
 
 func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.engine.Name, "name", "", "Name the new container (default: that of the original and 6 hex digits)")
-	flags.BoolVar(&o.start, "start", false, "Start it, also if the original was not running")
-	flags.BoolVar(&o.noStart, "no-start", false, "Do not start it")
 	flags.VarP(repeated(func(spec string) error { return addPort(&o.engine.Publish, spec) }), "publish", "p", "Publish a port as docker run does, instead of as captured")
-	flags.BoolVarP(&o.engine.PublishAll, "publish-all", "P", false, "Publish every exposed port to a free host port")
-	flags.VarP(opts.NewListOptsRef(&o.engine.Env, opts.ValidateEnv), "env", "e", "Set an environment variable")
-	flags.VarP(keyed(&o.engine.Labels, parseLabel), "label", "l", "Set a label")
-	flags.Var(opts.NewListOptsRef(&o.engine.Networks, nil), "network", "Join this network, instead of those that were captured")
-	flags.VarP(parsed(&o.engine.Memory, "bytes", parseMemory), "memory", "m", "Memory limit; 0: none")
-	flags.Var(parsed(&o.engine.NanoCPUs, "decimal", parseCPUs), "cpus", "Number of CPUs; 0: all")
-	flags.Var(checked(&o.engine.Volumes, volumeChoices.check), "volumes", "Give it 'new' volumes with the captured content, the original's 'shared' ones, or empty ones: 'none' (default new)")
-	flags.Var(checked(&o.engine.Binds, bindChoices.check), "binds", "Give it the original's bind mounts read-only ('ro'), as they were ('shared'), or 'none' of them (default ro)")
-	flags.Var(allowed{&o.engine.Allow}, "allow", "Let a snapshot that is not from this engine have what it asks for, such as bind=/srv or privileged")
-	flags.BoolVar(&o.engine.AllowHostAccess, "allow-host-access", false, "Let a snapshot that is not from this engine have everything that it asks for")
-	flags.BoolVar(&o.engine.SkipMissing, "skip-missing", false, "Leave out networks, bind mounts, devices and runtimes that the engine does not have")
+	addCopyFlags(flags, &o.engine.RestoreOptions, &o.starting)
 	flags.BoolVar(&o.engine.DryRun, "dry-run", false, "Show what would be done, and do nothing")
+	flags.StringVar(&o.engine.Attachments, "attachments", "", "Write its attachments to this directory, which must be empty or not there")
 	o.addReplaceFlags(flags)
 	o.volumes.addFindingFlags(flags)
 	o.printer.addFlag(flags)
@@ -98,15 +89,7 @@ var volumeChoices = choicesOf(runconfig.VolumesNew, runconfig.VolumesShared, run
 // parse takes the argument, and checks what the options say together.
 func (o *restoreOptions) parse(args []string) error {
 	o.engine.Snapshot = args[0]
-	switch {
-	case o.start && o.noStart:
-		return errors.New("conflicting options: --start and --no-start")
-	case o.start:
-		o.engine.Start = runconfig.StartAlways
-	case o.noStart:
-		o.engine.Start = runconfig.StartNever
-	}
-	return checkNetworks(o.engine.Networks)
+	return o.apply(&o.engine.RestoreOptions)
 }
 
 func runRestore(ctx context.Context, d deps, o restoreOptions) error {

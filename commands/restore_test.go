@@ -52,6 +52,11 @@ func TestRestoreOptions(t *testing.T) {
 				"80/tcp": {{HostPort: "8080"}}, "53/udp": {{HostPort: "8053"}}, "81/tcp": {{}},
 			}},
 		},
+		{
+			"waiting",
+			[]string{"--wait", "--settle", "5s", "--health-timeout", "1m", "x"},
+			runconfig.RestoreOptions{Snapshot: "x", Waiting: runconfig.Waiting{Wait: true, Settle: 5 * time.Second, HealthTimeout: time.Minute}},
+		},
 		{"no limits", []string{"--memory", "0", "--cpus", "0", "x"}, runconfig.RestoreOptions{Snapshot: "x", Memory: new(int64), NanoCPUs: new(int64)}},
 		{
 			"environment and labels",
@@ -77,6 +82,7 @@ func TestRestoreOptions(t *testing.T) {
 			f.engine.restored = restoredCopy()
 			assert.Equal(t, f.run(t, append([]string{"restore"}, tc.args...)...), 0, f.stderr.String())
 			got := f.engine.restore
+			tc.want.Settle = max(tc.want.Settle, runconfig.DefaultSettle)
 			if len(got.Publish) == 0 {
 				got.Publish = nil
 			}
@@ -116,6 +122,9 @@ func TestRestoreRefusesWithoutAskingTheEngine(t *testing.T) {
 		{"volumes", "use one of new, shared, none", []string{"--volumes", "all", "a"}, 125},
 		{"bind mounts", "use one of ro, shared, none", []string{"--binds", "rw", "a"}, 125},
 		{"bind mounts in place", "--replace and --binds", []string{"--replace", "--binds", "ro", "a"}, 125},
+		{"waiting for what does not run", "--wait and --no-start", []string{"--wait", "--no-start", "a"}, 125},
+		{"how long, without waiting", "--settle goes with --wait", []string{"--settle", "1s", "a"}, 125},
+		{"for health, without waiting", "--health-timeout goes with --wait", []string{"--health-timeout", "1s", "a"}, 125},
 		{"memory", "--memory", []string{"-m", "much", "a"}, 125},
 		{"cpus", "--cpus", []string{"--cpus", "many", "a"}, 125},
 	} {
@@ -158,7 +167,7 @@ func TestRestorePrintsJSON(t *testing.T) {
 			assert.Equal(t, got["id"], string(firstID))
 			assert.Equal(t, got["status"], tc.status)
 			assert.Equal(t, got["timestamp"], "2026-03-14T12:00:00Z")
-			assert.Equal(t, got["size"], 4_234_567.0)
+			assert.Equal(t, got["size"], 4_234_574.0)
 			assert.Equal(t, got["container"], "web")
 			assert.Equal(t, got["restored_container"], "web-58979a")
 			assert.Equal(t, got["restored_container_id"], containerID)

@@ -1,9 +1,7 @@
 package commands
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -32,7 +30,12 @@ const (
 	statusRestored  = "restored"
 	statusPlanned   = "planned"
 	statusRemoved   = "removed"
+	statusKept      = "kept"
+	statusPruned    = "pruned"
+	statusAnnotated = "annotated"
 	statusRecovered = "recovered"
+	statusMissing   = "not_found"
+	statusSkipped   = "skipped"
 	statusFailed    = "error"
 )
 
@@ -43,9 +46,11 @@ func newOutcome(s catalog.Snapshot, status string, when time.Time) outcome {
 // createResult is what create prints.
 type createResult struct {
 	outcome
-	Incomplete bool  `json:"incomplete"`
-	FrozenMS   int64 `json:"frozen_ms"` // the sum of all attempts
-	Warnings   words `json:"warnings"`
+	Root            string `json:"root"`             // of the state in it
+	ExcludedEntries int64  `json:"excluded_entries"` // of volumes; a directory counts once
+	Incomplete      bool   `json:"incomplete"`
+	FrozenMS        int64  `json:"frozen_ms"` // the sum of all attempts
+	Warnings        words  `json:"warnings"`
 }
 
 // restoreResult is what restore prints.
@@ -67,10 +72,13 @@ type restoreResult struct {
 // removeResult is what rm prints.
 type removeResult struct{ outcome }
 
-// failure is what is printed for an error.
-type failure struct {
+// annotateResult is what annotate prints.
+type annotateResult struct{ outcome }
+
+// missingResult is what rm --force prints for a word that means no snapshot.
+type missingResult struct {
 	Status string `json:"status"`
-	Error  string `json:"error"`
+	Word   string `json:"word"`
 }
 
 // planStep is one thing that a restore does.
@@ -172,19 +180,6 @@ func (p printer) print(out io.Writer, word string, result any) error {
 		return writeJSON(out, result)
 	}
 	return writeLine(out, word)
-}
-
-// failed writes an error for readers of JSON, and returns it. It does not write that a
-// result is incomplete: the result was printed, and says so itself.
-func (p printer) failed(out io.Writer, err error) error {
-	if err == nil || errors.Is(err, errIncomplete) || p.format != formatter.JSONFormatKey {
-		return err
-	}
-	text := explain(err)
-	if errors.Is(err, context.Canceled) {
-		text = interruption(err)
-	}
-	return errors.Join(err, writeJSON(out, failure{Status: statusFailed, Error: text}))
 }
 
 func writeJSON(out io.Writer, v any) error {

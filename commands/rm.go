@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/docker/cli/cli"
+	"github.com/docker/cli/cli/command/formatter"
 	"github.com/spf13/cobra"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -13,6 +14,7 @@ import (
 
 type removeOptions struct {
 	volumes  volumeOptions
+	copies   bool // their copies, and not the snapshots
 	force    bool
 	progress progressOptions
 	printer  printer
@@ -28,8 +30,16 @@ func newRemoveCommand(d deps) *cobra.Command {
 
 A pinned snapshot is only removed with --force. Containers that were made from a
 snapshot, or restored in place, stay as they are. They keep the layers that they
-use; the engine frees these when the last such container is removed.`,
+use; the engine frees these when the last such container is removed.
+
+With --copies it is the other way round: the containers and volumes that restores
+have made of the snapshots are removed, and the snapshots stay. The names of what
+was removed are printed. Containers that were restored in place are no copies.
+If a copy runs, or another container mounts a volume of one, nothing of that
+snapshot is removed. With --force copies that run are removed, too, and a volume
+that another container mounts stays.`,
 		Example: `  docker snapshot rm web:before-upgrade
+  docker snapshot rm --copies --force web:before-upgrade
   docker snapshot ls -q --filter expired=true | xargs -r docker snapshot rm`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.force { // rm -f $(docker snapshot ls -q …) may find nothing to remove
@@ -40,11 +50,15 @@ use; the engine frees these when the last such container is removed.`,
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeSnapshots(d, 0),
 		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			if o.copies {
+				return runRemoveCopies(ctx, d, o, args)
+			}
 			return runRemove(ctx, d, o, args)
 		}),
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&o.force, "force", "f", false, "Remove pinned ones too, and do not fail if one is gone, or if none is named")
+	flags.BoolVarP(&o.force, "force", "f", false, "Remove pinned ones too, and with --copies those that run; do not fail if one is gone, or if none is named")
+	flags.BoolVar(&o.copies, "copies", false, "Remove the containers and volumes that restores have made of the snapshots, and keep these")
 	o.volumes.addFindingFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
@@ -58,18 +72,18 @@ func runRemove(ctx context.Context, d deps, o removeOptions, words []string) err
 	}
 	show, err := d.progress(o.progress)
 	if err != nil {
-		return o.printer.failed(d.out, err)
+		return err
 	}
 	defer show.close()
 	eng, err := d.engine(o.volumes)
 	if err != nil {
-		return o.printer.failed(d.out, err)
+		return err
 	}
 	var failures []error
 	for _, r := range removeAll(ctx, d, eng, words, o, show.show) {
 		err := r.Err
 		if isNoSnapshot(err) && o.force {
-			failures = append(failures, writeLine(d.err, err.Error()))
+			failures = append(failures, o.printMissing(d, r.Word, err))
 			continue
 		}
 		if err == nil {
@@ -83,6 +97,14 @@ func runRemove(ctx context.Context, d deps, o removeOptions, words []string) err
 		failures = append(failures, errors.New("docker snapshot ls shows which snapshots are still there"))
 	}
 	return errors.Join(failures...)
+}
+
+// printMissing says that a word means no snapshot, which is no error.
+func (o removeOptions) printMissing(d deps, word string, err error) error {
+	if o.printer.format == formatter.JSONFormatKey {
+		return writeJSON(d.out, missingResult{Status: statusMissing, Word: word})
+	}
+	return writeLine(d.err, err.Error())
 }
 
 // removeAll removes the snapshots that words mean. A word that means none is tried again as

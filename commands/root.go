@@ -8,7 +8,7 @@ package commands
 
 import (
 	"context"
-	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -19,14 +19,21 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/history"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runs"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/session"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/watch"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -36,29 +43,72 @@ const Name = "snapshot"
 // engine is what the commands need of [snapshot.Engine].
 type engine interface {
 	snapshots
+	copying
+	contents
 	upkeep
 	surroundings
+	runKeeper
+	watching
+	tracing
 }
 
 // snapshots is the part about snapshots themselves.
 type snapshots interface {
 	Create(ctx context.Context, o capture.Options, p plan.Progress) (capture.Created, error)
-	Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (build.Restored, error)
 	List(ctx context.Context, o catalog.ListOptions, p plan.Progress) ([]catalog.Snapshot, error)
 	Resolve(ctx context.Context, word string) (catalog.Snapshot, error)
 	Remove(ctx context.Context, words []string, o removal.Options, p plan.Progress) []removal.Removal
+	Prune(ctx context.Context, o removal.PruneOptions, p plan.Progress) (removal.Pruned, error)
 	Replace(ctx context.Context, o replace.Options, p plan.Progress) (replace.Result, error)
+	Annotate(ctx context.Context, a capture.Annotation, p plan.Progress) (catalog.Snapshot, error)
+}
+
+// contents is the part about what snapshots hold.
+type contents interface {
 	Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error
+	Diff(ctx context.Context, o diff.Options, p plan.Progress, visit func(diff.Change)) error
+	Attachment(ctx context.Context, s catalog.Snapshot, name string, out io.Writer) error
+}
+
+// copying is the part about copies.
+type copying interface {
+	Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (build.Restored, error)
+	Fork(ctx context.Context, o copies.ForkOptions, p plan.Progress) ([]build.Restored, error)
+	RemoveCopies(ctx context.Context, words []string, force bool, p plan.Progress) []copies.Removed
 }
 
 // upkeep is the part that puts things right, and cleans up.
 type upkeep interface {
 	Sweep(ctx context.Context, p plan.Progress)
+	Verify(ctx context.Context, o verify.Options, p plan.Progress) (verify.Report, error)
 	Recover(ctx context.Context, container string, p plan.Progress) ([]replace.Recovery, error)
 	FindPurgeable(ctx context.Context, p plan.Progress) (all []removal.Purgeable, kept []string, err error)
 	Purge(ctx context.Context, all []removal.Purgeable, p plan.Progress) ([]removal.Purgeable, error)
 	Settle(ctx context.Context, container string, p plan.Progress) error
 	Thaw(ctx context.Context, containers []string) error
+	KeepLast(ctx context.Context, line string, most int, p plan.Progress) error
+	EndHook(ctx context.Context, x dockerop.Exec) error
+}
+
+// runKeeper is the part about runs, and what is known of them.
+type runKeeper interface {
+	Run(ctx context.Context, o runs.Options, command runs.Command, p plan.Progress) (runs.Result, error)
+	Around(ctx context.Context, o runs.ActionOptions, action runs.Action, p plan.Progress) error
+	Sessions(ctx context.Context) ([]session.Session, error)
+	Session(ctx context.Context, runID string) (session.Session, error)
+	RemoveSession(ctx context.Context, runID string) error
+	AnnotateSession(ctx context.Context, runID string, networkEvents []byte) error
+}
+
+// watching is the part that goes on by itself.
+type watching interface {
+	Watch(ctx context.Context, o snapshot.WatchOptions, tell watch.Tell) error
+}
+
+// tracing is the part that tells what became of snapshots.
+type tracing interface {
+	RestoresOf(ctx context.Context, s catalog.Snapshot) ([]catalog.Restore, error)
+	History(ctx context.Context, o catalog.ListOptions, p plan.Progress) (history.History, error)
 }
 
 // surroundings is the part that lists what exists, mostly for completion.
@@ -68,6 +118,7 @@ type surroundings interface {
 	Stores(ctx context.Context) ([]catalog.Candidate, error)
 	NetworkNames(ctx context.Context) ([]catalog.Candidate, error)
 	References(ctx context.Context, prefix string) ([]catalog.Candidate, error)
+	Count(ctx context.Context, container string) (int, error)
 	Services(ctx context.Context, name string) ([]catalog.Service, error)
 }
 
@@ -79,24 +130,30 @@ type deps struct {
 	out, err terminal
 	engine   func(volumeOptions) (engine, error) // dials; --help must not
 	global   []string                            // docker's own options, as they were given
-	settings settings
+	// arguments are all that the program was started with, without its own name.
+	arguments []string
+	settings  settings
 	// directory is the current one: Compose's project is known by it.
 	directory string
 	clock     clock
+	tidy      tidier
 	version   string
+	// execute executes a command in a container, as docker exec does.
+	execute func(ctx context.Context, container string, e execution) (status int, err error)
 }
 
 // NewRoot returns the command tree below "docker". version is the plugin's own;
-// global are docker's own options, as they were given.
-func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Command {
+// global are docker's own options, as they were given, and arguments all that the program was started with.
+func NewRoot(dockerCLI command.Cli, version string, global, arguments []string) *cobra.Command {
 	settings := newSettings(dockerCLI, os.LookupEnv)
 	directory, _ := os.Getwd() // without one there is no project in it
 	return newRoot(deps{
-		in:       dockerCLI.In(),
-		out:      terminal{dockerCLI.Out()},
-		err:      terminal{dockerCLI.Err()},
-		global:   global,
-		settings: settings,
+		in:        dockerCLI.In(),
+		out:       terminal{dockerCLI.Out()},
+		err:       terminal{dockerCLI.Err()},
+		global:    global,
+		arguments: arguments,
+		settings:  settings,
 		engine: func(volumes volumeOptions) (engine, error) {
 			config, err := volumes.config(settings)
 			if err != nil {
@@ -107,23 +164,10 @@ func NewRoot(dockerCLI command.Cli, version string, global []string) *cobra.Comm
 		},
 		directory: directory,
 		clock:     clock{now: time.Now, after: afterFunc}, //nolint:forbidigo // this is where the clock comes from
+		tidy:      newTidier(global),
 		version:   version,
+		execute:   executor{dockerCLI}.execute,
 	})
-}
-
-// connect returns the engine that the CLI's context points at. Only it may ask the CLI
-// for a client: that ends the program if the context cannot be resolved. So connect
-// resolves the context first, and reports a failure like any other.
-func connect(dockerCLI command.Cli, global []string, volumes volumebackup.Config, isGiven bool) (engine, error) {
-	if _, err := dockerCLI.ContextStore().GetMetadata(dockerCLI.CurrentContext()); err != nil {
-		return nil, fmt.Errorf("unable to resolve docker endpoint: %w", err)
-	}
-	docker := dockerCLI.Client()
-	var options []snapshot.Option
-	if isGiven {
-		options = append(options, snapshot.WithGivenStore())
-	}
-	return snapshot.New(docker, archives.Of(volumebackup.New(docker, volumes)), newGuard(global), options...), nil
 }
 
 // newRoot returns the tree. It defines no PersistentPreRun: cobra would run it
@@ -159,19 +203,33 @@ overrides them, and an option overrides both:
 			return command.ShowHelp(d.err)(cmd, args)
 		},
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(d.reportFlagError)
 	root.AddCommand(
 		newCreateCommand(d),
 		newRestoreCommand(d),
+		newForkCommand(d),
 		newListCommand(d),
 		newInspectCommand(d),
+		newHistoryCommand(d),
 		newRemoveCommand(d),
+		newRunCommand(d),
+		newExecCommand(d),
+		newRunsCommand(d),
+		newDiffCommand(d),
+		newCatCommand(d),
+		newVerifyCommand(d),
+		newPruneCommand(d),
+		newAnnotateCommand(d),
 		newRecoverCommand(d),
+		newWatchCommand(d),
+		newMCPCommand(d),
 		newVersionCommand(d),
 		newGuardCommand(d),
+		newTidyCommand(d),
 	)
 	root.Flags().BoolVar(&version, "version", false, "Show the version of this plugin")
 	checkArguments(root)
 	completeFlags(root, d)
+	d.reportFailures(root)
 	return root
 }

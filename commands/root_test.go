@@ -2,6 +2,7 @@ package commands
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,13 +15,18 @@ import (
 // visible lists the commands below docker that users see, the root included.
 func visible(docker *cobra.Command) []*cobra.Command {
 	root, _, _ := docker.Find([]string{Name})
-	all := []*cobra.Command{root}
-	for _, cmd := range root.Commands() {
+	var all []*cobra.Command
+	for _, cmd := range commandsOf(root) {
 		if !cmd.Hidden {
 			all = append(all, cmd)
 		}
 	}
 	return all
+}
+
+// pathBelow is what users type after docker snapshot.
+func pathBelow(cmd *cobra.Command) string {
+	return strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), "docker "+Name))
 }
 
 func TestConventionsOfCommands(t *testing.T) {
@@ -51,7 +57,7 @@ func TestUnknownCommands(t *testing.T) {
 	f := newFixture()
 	assert.Equal(t, f.run(t, "creat"), 125)
 	assert.Assert(t, is.Contains(f.stderr.String(), "docker: unknown command: docker snapshot creat"))
-	assert.Assert(t, is.Contains(f.stderr.String(), "Did you mean: docker snapshot create\n"))
+	assert.Assert(t, is.Contains(f.stderr.String(), "Did you mean: docker snapshot cat, or docker snapshot create\n"))
 	f = newFixture()
 	assert.Equal(t, f.run(t, "nonsense"), 125)
 	assert.Assert(t, !strings.Contains(f.stderr.String(), "Did you mean"))
@@ -62,12 +68,10 @@ func TestWrongArguments(t *testing.T) {
 		f := newFixture()
 		f.connect = errors.New("not to be dialled")
 		args := strings.Fields(strings.Repeat("one two three four ", 5))
-		if cmd.Name() == "rm" || cmd.Name() == "inspect" {
+		if slices.Contains([]string{"rm", "inspect", "verify", "exec"}, cmd.Name()) {
 			args = nil
 		}
-		if cmd.Name() != Name {
-			args = append([]string{cmd.Name()}, args...)
-		}
+		args = append(strings.Fields(pathBelow(cmd)), args...)
 		assert.Equal(t, f.run(t, args...), 125, cmd.Name())
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/docker/cli/cli/command"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/retention"
 )
 
 // setting is a default that users can change for good.
@@ -21,20 +23,43 @@ const (
 )
 
 func allSettings() []setting {
-	return []setting{
+	all := []setting{
 		{settingFormat, "the --format of docker snapshot ls", checkListFormat},
 		{settingProgress, "the --progress of every command", progressModes.check},
 		{settingStore, "the --store of docker snapshot create", checkStore},
 	}
+	for _, one := range policySettings {
+		all = append(all, setting{one.name, one.usage, checkPolicy(one.name)})
+	}
+	return all
 }
 
-func (s setting) variable() string { return "DOCKER_SNAPSHOT_" + strings.ToUpper(s.name) }
+// policySettings are the settings about automatic snapshots. Labels of a container, and options,
+// override them.
+var policySettings = []struct{ name, usage string }{
+	{retention.NameEnabled, "whether automatic snapshots are taken (true)"},
+	{retention.NameInterval, "at which moments of a run snapshots are taken (run_boundaries)"},
+	{retention.NameMaxSnapshots, "how many automatic ones to keep of a container (10)"},
+	{retention.NameMaxTotal, "how many automatic ones to keep in all (100)"},
+	{retention.NameMaxSize, "how much all automatic ones may occupy (10GB)"},
+	{retention.NameRetentionDays, "how many days to keep automatic ones (7)"},
+	{retention.NameAutoCleanup, "whether to remove the others by itself (true)"},
+}
+
+// checkPolicy returns the check of a setting about automatic snapshots.
+func checkPolicy(name string) func(string) error {
+	return func(text string) error { return new(retention.Policy).Set(name, text) }
+}
+
+func (s setting) variable() string {
+	return "DOCKER_SNAPSHOT_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+}
 
 // settingsHelp is the table of settings as the help shows it.
 func settingsHelp() string {
 	var b strings.Builder
 	for _, s := range allSettings() {
-		fmt.Fprintf(&b, "  %-10s %-26s %s\n", s.name, s.variable(), s.usage)
+		fmt.Fprintf(&b, "  %-14s %-30s %s\n", s.name, s.variable(), s.usage)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -70,11 +95,42 @@ func (s settings) value(name, flag, fallback string) (string, error) {
 			return fallback, nil
 		}
 		if err := known.check(value); err != nil {
-			return "", fmt.Errorf("invalid value %q of %s: %w", value, source, err)
+			return "", wrongArgument{fmt.Errorf("invalid value %q of %s: %w", value, source, err)}
 		}
 		return value, nil
 	}
 	return fallback, nil
+}
+
+// policy returns the policy for automatic snapshots: the built-in one, changed by config.json, and
+// that by the environment. It fails if one of these values is wrong.
+func (s settings) policy() (retention.Policy, error) {
+	p := retention.Default()
+	for _, one := range policySettings {
+		text, err := s.value(one.name, "", "")
+		if err == nil && text != "" {
+			err = p.Set(one.name, text)
+		}
+		if err != nil {
+			return retention.Policy{}, err
+		}
+	}
+	return p, nil
+}
+
+// policyOf returns the policy for the automatic snapshots of a container with these labels: what
+// [settings.policy] returns, changed by the labels. Options come after that: the caller sets what
+// they say in the result. Labels that cannot be read are warned of, and passed over.
+func (s settings) policyOf(containerLabels map[string]string, warn func(string)) (retention.Policy, error) {
+	p, err := s.policy()
+	if err != nil {
+		return p, err
+	}
+	p, wrong := p.ForContainer(containerLabels)
+	for _, err := range wrong {
+		warn(err.Error())
+	}
+	return p, nil
 }
 
 func (s settings) find(known setting) (value, source string) {

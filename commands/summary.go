@@ -18,6 +18,8 @@ import (
 // is called as its key, in Go's spelling.
 type summary struct {
 	ID               string        `json:"id"`
+	Kind             string        `json:"kind"`
+	Line             string        `json:"line"`
 	Name             string        `json:"name"`
 	Ref              string        `json:"ref"`
 	Container        string        `json:"container"`
@@ -27,14 +29,18 @@ type summary struct {
 	ContainerImageID string        `json:"container_image_id"`
 	ImageID          string        `json:"image_id"`
 	Created          string        `json:"created"`
+	Updated          string        `json:"updated"`
 	Description      string        `json:"description"`
 	Tags             words         `json:"tags"`
 	Meta             pairs         `json:"meta"`
 	Trigger          string        `json:"trigger"`
 	RunID            string        `json:"run_id"`
 	StepID           string        `json:"step_id"`
+	Number           *int          `json:"number"`
+	Usage            *float64      `json:"usage"`
 	Group            string        `json:"group"`
 	Parent           string        `json:"parent"`
+	SafetyFor        string        `json:"safety_for"`
 	Expires          string        `json:"expires"`
 	Pinned           bool          `json:"pinned"`
 	Platform         string        `json:"platform"`
@@ -46,6 +52,8 @@ type summary struct {
 func newSummary(s catalog.Snapshot) summary {
 	return summary{
 		ID:               string(s.ID),
+		Kind:             string(s.Kind),
+		Line:             s.Line,
 		Name:             s.Name,
 		Ref:              s.Ref(),
 		Container:        s.Container.Name,
@@ -55,14 +63,18 @@ func newSummary(s catalog.Snapshot) summary {
 		ContainerImageID: s.Container.ImageID,
 		ImageID:          s.ImageID,
 		Created:          rfc3339(s.Created),
+		Updated:          rfc3339(s.Updated),
 		Description:      s.Description,
 		Tags:             newWords(s.Tags),
 		Meta:             newPairs(s.Meta),
 		Trigger:          string(s.Trigger),
 		RunID:            s.RunID,
 		StepID:           s.StepID,
+		Number:           s.Number,
+		Usage:            s.Usage,
 		Group:            s.Group,
 		Parent:           string(s.Parent),
+		SafetyFor:        string(s.Restores),
 		Expires:          rfc3339(s.Expires),
 		Pinned:           s.Pinned,
 		Platform:         s.Platform,

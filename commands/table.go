@@ -10,6 +10,7 @@ import (
 
 	"github.com/docker/cli/cli/command/formatter"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
@@ -24,6 +25,8 @@ var columns = []column{
 	{field: "ID"},
 	{field: "Name", drop: 1},
 	{field: "Container", drop: 3},
+	{field: "Kind", drop: 11, has: isState},
+	{field: "Line", drop: 10, has: isState},
 	{field: "Trigger", drop: 8},
 	{field: "CreatedSince", drop: 2},
 	{field: "Size", drop: 6},
@@ -32,6 +35,8 @@ var columns = []column{
 	{field: "ExpiresIn", drop: 5, has: func(s catalog.Snapshot) bool { return !s.Expires.IsZero() }},
 	{field: "Description", drop: 9, has: func(s catalog.Snapshot) bool { return s.Description != "" }},
 }
+
+func isState(s catalog.Snapshot) bool { return s.Kind == labels.KindState }
 
 // columnsFor returns the columns of a table of these snapshots.
 func columnsFor(list []catalog.Snapshot) []column {

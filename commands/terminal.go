@@ -3,6 +3,7 @@ package commands
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"syscall"
 	"unicode"
@@ -27,6 +28,26 @@ func (t terminal) Write(text []byte) (int, error) {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+// content writes bytes as they are, which are no text of this program. Only on a terminal they
+// are shown as text is.
+func (t terminal) content() io.Writer {
+	if t.IsTerminal() {
+		return t
+	}
+	return rawOutput(t)
+}
+
+// rawOutput writes every byte as it is.
+type rawOutput struct{ *streams.Out }
+
+func (o rawOutput) Write(b []byte) (int, error) {
+	n, err := o.Out.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		err = fmt.Errorf("%w: %w", ErrOutputGone, err)
+	}
+	return n, err
 }
 
 // width is how many columns the terminal has; 0: it is none, or does not tell.

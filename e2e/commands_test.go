@@ -24,9 +24,12 @@ func usage(ts *testscript.TestScript, ok bool, text string) {
 	}
 }
 
-// eventually polls until done is true, and tells whether that was within the limit. Scripts have no context.
-func eventually(limit time.Duration, done func() bool) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+// patience is how long tests wait for what should happen at once: long enough for a machine that is busy with other tests.
+const patience = time.Minute
+
+// eventually polls until done is true, and tells whether that was before patience ran out. Scripts have no context.
+func eventually(done func() bool) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -60,7 +63,7 @@ func dockerStreams(args ...string) (stdout, stderr string, err error) {
 func cmdState(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 2, "state CONTAINER created|running|paused|exited|dead|gone")
 	var state string
-	if !eventually(10*time.Second, func() bool {
+	if !eventually(func() bool {
 		var err error
 		state, err = docker("inspect", "--type", "container", "--format", "{{.State.Status}}", args[0])
 		if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such") {
@@ -96,11 +99,11 @@ func cmdEventually(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	usage(ts, !neg && len(args) > 0, "eventually [!] PROGRAM ARG…")
 	var err error
-	if !eventually(20*time.Second, func() bool {
+	if !eventually(func() bool {
 		err = ts.Exec(args[0], args[1:]...)
 		return (err != nil) == fails
 	}) {
-		ts.Fatalf("still after 20 s: %v", err)
+		ts.Fatalf("still after %s: %v", patience, err)
 	}
 }
 

@@ -106,7 +106,7 @@ func testDirectWrites(t *testing.T, pause string, flags ...string) {
 	for range rounds {
 		start := time.Now()
 		v.docker("start", container)
-		assert.Assert(t, eventually(20*time.Second, func() bool { return changedSince(t, dir, start) }))
+		assert.Assert(t, eventually(func() bool { return changedSince(t, dir, start) }))
 		v.docker("snapshot", "create", "--store", v.prefix+"-store", "--reuse", "--pause="+pause, container, "running")
 		v.docker("kill", container)
 		v.docker("wait", container)

@@ -68,10 +68,11 @@ func takePicture(container string) (string, error) {
 	return text, nil
 }
 
-// describeTree lists every entry below a directory, with all attributes that a volume keeps.
+// describeTree lists every entry below a directory, with all attributes that a volume keeps. Of the blocks that a file
+// occupies it says only whether they are too few for its size, as with holes: filesystems may take one more for the same bytes.
 func describeTree(dir string) (string, error) {
 	list := exec.Command("sh", "-euc", `
-		find . -printf '%p %y %m %U %G %s %b %n %T@ %l\n' | sort
+		find . -printf '%b %s %p %y %m %U %G %n %T@ %l\n' | awk '{ $1 = $1 * 512 < $2 ? "holes" : "whole"; print }' | sort
 		find . -type f -exec sha256sum {} + | sort -k 2`)
 	list.Dir = dir
 	out, err := list.Output()

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gotest.tools/v3/assert"
 )
@@ -58,7 +57,7 @@ func TestReplaceSurvivesTheEngine(t *testing.T) {
 				left = e.docker("ps", "--all", "--format", "{{.Names}}")
 				return left == "web"
 			}
-			assert.Assert(t, eventually(30*time.Second, alone), "%s", left)
+			assert.Assert(t, eventually(alone), "%s", left)
 			address := e.docker("inspect", "--format", "{{.NetworkSettings.Networks.bridge.IPAddress}}", "web")
 			assert.Assert(t, address != "", "it has no network")
 		})

@@ -67,6 +67,9 @@ func setup(ctx context.Context, env *testscript.Env) error {
 	env.Setenv("SOCKET", strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://"))
 	env.Setenv("DOCKER_CONFIG", config)
 	env.Setenv("DOCKER_SNAPSHOT_STORE", prefix+"-store")
+	// What a script's create has removed afterwards must not depend on what other scripts make.
+	env.Setenv("DOCKER_SNAPSHOT_MAX_TOTAL", "0")
+	env.Setenv("DOCKER_SNAPSHOT_MAX_SIZE", "0")
 	repository, err := filepath.Abs("..")
 	if err != nil {
 		return err
@@ -136,6 +139,7 @@ func sweep(ctx context.Context, prefix string, t interface{ Log(args ...any) }) 
 	volumes := mounted(ctx, containers) // some have no name but the engine's
 	workers := named(ctx, "", "ps", "--all", "--quiet", "--filter", "volume="+prefix+"-store")
 	remove(append(containers, workers...), "rm", "--force", "--volumes")
+	remove(named(ctx, "cua-snapshot-run/"+prefix, "images", "--format", "{{.Repository}}:{{.Tag}}"), "rmi", "--force")
 	remove(named(ctx, "cua-snapshot/"+prefix, "images", "--format", "{{.Repository}}:{{.Tag}}"), "rmi", "--force")
 	remove(named(ctx, prefix, "images", "--format", "{{.Repository}}:{{.Tag}}"), "rmi", "--force")
 	volumes = append(volumes, named(ctx, prefix, "volume", "ls", "--format", "{{.Name}}")...)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -52,7 +51,7 @@ func cmdSSHD(ts *testscript.TestScript, neg bool, args []string) {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	})
-	if !eventually(10*time.Second, func() bool {
+	if !eventually(func() bool {
 		connection, err := net.Dial("tcp", address)
 		if err != nil {
 			return false

@@ -27,7 +27,7 @@ trap 'exit 143' TERM
 
 unit() {
 	install_packages gcc libc6-dev # the race detector is C
-	go test -race -shuffle=on ./...
+	go test -race -shuffle=on -timeout 40m ./... # the race detector makes some packages slow
 }
 
 # start_engine KIND starts an engine for the tests, and points DOCKER_HOST at it.
@@ -61,14 +61,15 @@ scripts() {
 	local kind=$1 DOCKER_HOST cli
 	shift
 	say "e2e on the $kind engine"
-	install_packages openssh-server # for the plugin over ssh://
+	install_packages openssh-server jq python3 # the plugin over ssh://, roots by hand, the examples
+	install_packages chromium                  # looks at pages
 	# One CLI for both engines; the distribution's is too old for moby.
 	cli=$(e2e/engine.sh build cli)
 	start_engine "$kind"
 	e2e/image.sh busybox postgres redis sqlite
 	# The fake engine of the unit tests and the real one keep the same contract.
 	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot/enginetest
-	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 40m "$@" ./e2e
+	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 60m "$@" ./e2e
 	# Always the same cells: a change is judged by what it does, not by the draw. Others are run by hand.
 	(($#)) || run_faults -seed 2026
 	stop_engine
@@ -82,10 +83,21 @@ on_engines() {
 	case ${1-} in
 	debian | moby) "$function" "$@" ;;
 	*)
-		for kind in debian moby; do e2e/test.sh "$verb" "$kind" "$@" || failed+=" $kind"; done
+		logs=$(mktemp -d)
+		for kind in debian moby; do
+			e2e/test.sh "$verb" "$kind" "$@" 2>&1 | tee "$logs/$kind" || failed+=" $kind"
+		done
+		for kind in $failed; do tell_failures "$kind"; done
+		rm -r "$logs"
 		[[ -z $failed ]] || die "$verb failed on:$failed"
 		;;
 	esac
+}
+
+# tell_failures ENGINE repeats what failed: a log of hours is often kept only in part, and that is its end.
+tell_failures() {
+	say "what failed on the $1 engine"
+	grep -aE -B 30 'FAIL: testdata|--- FAIL|^panic: ' "$logs/$1" | tail -n 80 || tail -n 30 "$logs/$1"
 }
 
 command -v go >/dev/null || die "install Go first, $(sed -n 's/^go //p' go.mod) or newer"

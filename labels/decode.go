@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Limits on what an image may claim. They are far above what real containers
@@ -18,6 +19,7 @@ const (
 	maxValue   = 4 << 20 // bytes of one label
 	maxMounts  = 4096
 	maxTags    = 1024
+	maxFormer  = 10_000 // one for each container that was made of a snapshot
 	maxMeta    = 1024
 	maxMetaKey = 256
 )
@@ -56,37 +58,41 @@ func Decode(image map[string]string) (Record, error) {
 		d.fail(KeyVersion, fmt.Errorf("unknown schema version, this program reads version %s", SchemaVersion))
 		return Record{}, d.err
 	}
+	kind := oneOf(&d, KeyKind, []Kind{KindContainer, KindState})
 	r := Record{
-		ID:          d.id(KeyID),
-		Name:        d.name(),
-		Description: d.text(KeyDescription),
-		Created:     d.time(KeyCreated),
-		Trigger:     oneOf(&d, KeyTrigger, Triggers()),
-		RunID:       d.text(KeyRunID),
-		StepID:      d.text(KeyStepID),
-		Parent:      d.id(KeyParent),
-		Group:       d.text(KeyGroup),
-		Container: Container{
-			ID:      d.containerID(),
-			Name:    d.containerName(),
-			State:   oneOf(&d, KeyContainerState, []State{StateRunning, StatePaused, StateExited, StateCreated}),
-			Image:   d.text(KeyContainerImage),
-			ImageID: d.text(KeyContainerImageID),
-		},
-		EngineID: d.text(KeyEngineID),
-		Platform: d.text(KeyPlatform),
-		Config:   d.config(),
-		Size:     d.size(),
-		Expires:  d.time(KeyExpires),
-		Pinned:   d.bool(KeyPinned),
-		Meta:     d.meta(),
-		Store:    d.text(KeyStore),
-		StoreID:  d.text(KeyStoreID),
-		Seal:     d.text(KeySeal),
+		ID:             d.id(KeyID),
+		Kind:           kind,
+		Line:           d.line(kind),
+		Name:           d.name(),
+		Description:    d.text(KeyDescription),
+		Created:        d.time(KeyCreated),
+		Trigger:        oneOf(&d, KeyTrigger, Triggers()),
+		RunID:          d.text(KeyRunID),
+		StepID:         d.text(KeyStepID),
+		Number:         d.number(),
+		Parent:         d.id(KeyParent),
+		Restores:       d.id(KeyRestores),
+		Group:          d.text(KeyGroup),
+		Container:      d.container(kind),
+		EngineID:       d.text(KeyEngineID),
+		Platform:       d.text(KeyPlatform),
+		Config:         d.config(kind),
+		Size:           d.size(),
+		Expires:        d.time(KeyExpires),
+		Pinned:         d.bool(KeyPinned),
+		Meta:           d.meta(),
+		Store:          d.text(KeyStore),
+		StoreID:        d.text(KeyStoreID),
+		Updated:        d.time(KeyUpdated),
+		Seal:           d.text(KeySeal),
+		IdempotencyKey: d.idempotencyKey(),
+		Usage:          d.usage(KeyUsage),
+		UsageLow:       d.usageLow(),
 	}
 	r.Tags = list[string](&d, KeyTags, maxTags)
 	r.Mounts = d.mounts()
-	r.Attachments = list[Attachment](&d, KeyAttachments, maxMounts)
+	r.Attachments = d.attachments()
+	r.Former = d.former()
 	if r.Created.IsZero() {
 		d.fail(KeyCreated, errors.New("is missing"))
 	}
@@ -185,6 +191,21 @@ func (d *decoder) bool(key string) bool {
 	return value == "true"
 }
 
+// number reads the number of a snapshot within its run.
+func (d *decoder) number() *int {
+	text := d.text(KeyNumber)
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || strconv.FormatUint(n, 10) != text {
+		d.fail(KeyNumber, errors.New("not a number from 0"))
+		return nil
+	}
+	number := int(n)
+	return &number
+}
+
 func (d *decoder) size() int64 {
 	n, err := strconv.ParseInt(d.text(KeySize), 10, 64)
 	if err != nil || n < 0 {
@@ -193,8 +214,11 @@ func (d *decoder) size() int64 {
 	return n
 }
 
-func (d *decoder) config() Config {
+func (d *decoder) config(kind Kind) Config {
 	var c Config
+	if kind == KindState {
+		return c
+	}
 	d.json(KeyConfig, &c)
 	for _, part := range []json.RawMessage{c.Config, c.HostConfig} {
 		if !isObject(part) {
@@ -234,6 +258,41 @@ func (d *decoder) archive(m Mount) {
 	if a.Entries < 0 || a.Bytes < 0 || a.Stored < 0 || a.Index < 0 || a.Index > maxMounts {
 		d.fail(KeyMounts, fmt.Errorf("mount %s: a number is out of range", m.Destination))
 	}
+	if err := a.Excluded.Check(); err != nil {
+		d.fail(KeyMounts, fmt.Errorf("mount %s: exclusions: %w", m.Destination, err))
+	}
+}
+
+const maxIdempotencyKey = 255
+
+// CheckIdempotencyKey tells why a key cannot be that of a request.
+func CheckIdempotencyKey(key string) error {
+	if key == "" || len(key) > maxIdempotencyKey || strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("invalid idempotency key %.32q: use up to %d bytes that can be printed", key, maxIdempotencyKey)
+	}
+	return nil
+}
+
+func (d *decoder) idempotencyKey() string {
+	key := d.text(KeyIdempotencyKey)
+	if key == "" {
+		return ""
+	}
+	if err := CheckIdempotencyKey(key); err != nil {
+		d.fail(KeyIdempotencyKey, err)
+	}
+	return key
+}
+
+// former are IDs of images, each as the engine writes it.
+func (d *decoder) former() []string {
+	all := list[string](d, KeyFormer, maxFormer)
+	for _, id := range all {
+		if digits, ok := strings.CutPrefix(id, "sha256:"); !ok || !IsDigits(digits, sha256Digits, sha256Digits) {
+			d.fail(KeyFormer, errors.New("not a list of image IDs"))
+		}
+	}
+	return all
 }
 
 var metaPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*$`)

@@ -17,6 +17,10 @@ func TestDecodeRefusesWhatItCannotTrust(t *testing.T) {
 		return `[` + mount + `,"archive":{"root":"` + strings.Repeat("0f", 32) + `"` + fields + `}}]`
 	}
 	long := strings.Repeat("x", 4<<20+1)
+	sum := strings.Repeat("1", 64)
+	attachment := func(name string, bytes int, sum string) string {
+		return fmt.Sprintf(`[{"name":"%s","bytes":%d,"sha256":"%s"}]`, name, bytes, sum)
+	}
 	tests := []struct {
 		key, value, want string
 	}{
@@ -74,10 +78,37 @@ func TestDecodeRefusesWhatItCannotTrust(t *testing.T) {
 		{labels.KeyMounts, archive(`,"index":4097`), "out of range"},
 		{labels.KeyMounts, archive(`,"bytes":1e30`), "broken JSON"},
 		{labels.KeyAttachments, `[{"bytes":"many"}]`, "broken JSON"},
+		{labels.KeyAttachments, `[` + strings.Repeat(`{},`, 1000) + `{}]`, "more than 1000 items"},
+		{labels.KeyAttachments, attachment("", 1, sum), "names no file"},
+		{labels.KeyAttachments, attachment("..", 1, sum), "names no file"},
+		{labels.KeyAttachments, attachment("../x", 1, sum), "slash"},
+		{labels.KeyAttachments, attachment(`a\\b`, 1, sum), "slash"},
+		{labels.KeyAttachments, attachment(`C:x`, 1, sum), "colon"},
+		{labels.KeyAttachments, attachment(`a\nb`, 1, sum), "cannot be printed"},
+		{labels.KeyAttachments, attachment(strings.Repeat("n", 256), 1, sum), "longer than 255 bytes"},
+		{labels.KeyAttachments, attachment("x", -1, sum), "negative"},
+		{labels.KeyAttachments, attachment("x", 1, sum[1:]), "not a SHA-256"},
+		{labels.KeyAttachments, `[` + strings.Trim(attachment("x", 1, sum), "[]") + `,` + strings.Trim(attachment("x", 2, sum), "[]") + `]`, "two of the name"},
+		{labels.KeyIdempotencyKey, "a\nb", "invalid idempotency key"},
+		{labels.KeyIdempotencyKey, strings.Repeat("k", 256), "invalid idempotency key"},
+		{labels.KeyRestores, "web:latest", "not a snapshot ID"},
+		{labels.KeyUpdated, "today", "not a time"},
+		{labels.KeyFormer, `["web:latest"]`, "not a list of image IDs"},
+		{labels.KeyFormer, `["sha256:12"]`, "not a list of image IDs"},
+		{labels.KeyFormer, `{}`, "broken JSON"},
 		{labels.KeySize, "", "not a number of bytes"},
 		{labels.KeySize, "-1", "not a number of bytes"},
 		{labels.KeySize, "1e3", "not a number of bytes"},
 		{labels.KeySize, "9223372036854775808", "not a number of bytes"},
+		{labels.KeyNumber, "-1", "not a number from 0"},
+		{labels.KeyNumber, "01", "not a number from 0"},
+		{labels.KeyNumber, "2147483648", "not a number from 0"},
+		{labels.KeyUsage, "91", "not a part of a whole"},
+		{labels.KeyUsage, "NaN", "not a part of a whole"},
+		{labels.KeyUsage, "0.910", "not a part of a whole"},
+		{labels.KeyUsageLow, "-0.1", "not a part of a whole"},
+		{labels.KeyKind, "thing", "not one of"},
+		{labels.KeyLine, "chat", "only states have one"},
 		{labels.KeyPinned, "false", "neither true nor empty"},
 		{labels.KeyPinned, "TRUE", "neither true nor empty"},
 		{labels.PrefixMeta, "x", "invalid key"},

@@ -3,6 +3,7 @@ package labels
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -11,33 +12,27 @@ import (
 // Encode turns a record into image labels: every key of the schema, and one for
 // each of the user's own. It fails on a record that [Decode] would refuse.
 func Encode(r Record) (map[string]string, error) {
-	config, err := encodeJSON(KeyConfig, r.Config)
+	out, err := encodeLists(r)
 	if err != nil {
 		return nil, err
 	}
-	tags, err := encodeList(KeyTags, r.Tags)
-	if err != nil {
+	if out[KeyConfig], err = encodeConfig(r); err != nil {
 		return nil, err
 	}
-	mounts, err := encodeList(KeyMounts, r.Mounts)
-	if err != nil {
-		return nil, err
-	}
-	attachments, err := encodeList(KeyAttachments, r.Attachments)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]string{
+	maps.Copy(out, map[string]string{
 		KeyVersion:          SchemaVersion,
 		KeyID:               string(r.ID),
 		KeyName:             r.Name,
+		KeyKind:             string(r.Kind),
+		KeyLine:             r.Line,
 		KeyDescription:      r.Description,
-		KeyCreated:          encodeTime(r.Created),
-		KeyTags:             tags,
+		KeyCreated:          FormatTime(r.Created),
 		KeyTrigger:          string(r.Trigger),
 		KeyRunID:            r.RunID,
 		KeyStepID:           r.StepID,
+		KeyNumber:           encodeNumber(r.Number),
 		KeyParent:           string(r.Parent),
+		KeyRestores:         string(r.Restores),
 		KeyGroup:            r.Group,
 		KeyContainerID:      r.Container.ID,
 		KeyContainerName:    r.Container.Name,
@@ -46,16 +41,17 @@ func Encode(r Record) (map[string]string, error) {
 		KeyContainerImageID: r.Container.ImageID,
 		KeyEngineID:         r.EngineID,
 		KeyPlatform:         r.Platform,
-		KeyConfig:           config,
-		KeyMounts:           mounts,
-		KeyAttachments:      attachments,
 		KeySize:             strconv.FormatInt(r.Size, 10),
-		KeyExpires:          encodeTime(r.Expires),
+		KeyExpires:          FormatTime(r.Expires),
 		KeyPinned:           encodeBool(r.Pinned),
 		KeyStore:            r.Store,
 		KeyStoreID:          r.StoreID,
+		KeyUpdated:          FormatTime(r.Updated),
+		KeyIdempotencyKey:   r.IdempotencyKey,
+		KeyUsage:            encodeUsage(r.Usage),
+		KeyUsageLow:         encodeUsage(r.UsageLow),
 		KeySeal:             r.Seal,
-	}
+	})
 	for key, value := range r.Meta {
 		out[PrefixMeta+key] = value
 	}
@@ -65,11 +61,45 @@ func Encode(r Record) (map[string]string, error) {
 	return out, nil
 }
 
-func encodeTime(t time.Time) string {
+// encodeLists writes the labels that are lists.
+func encodeLists(r Record) (map[string]string, error) {
+	out := map[string]string{}
+	for key, encode := range map[string]func(key string) (string, error){
+		KeyTags:        func(key string) (string, error) { return encodeList(key, r.Tags) },
+		KeyMounts:      func(key string) (string, error) { return encodeList(key, r.Mounts) },
+		KeyAttachments: func(key string) (string, error) { return encodeList(key, r.Attachments) },
+		KeyFormer:      func(key string) (string, error) { return encodeList(key, r.Former) },
+	} {
+		text, err := encode(key)
+		if err != nil {
+			return nil, err
+		}
+		out[key] = text
+	}
+	return out, nil
+}
+
+// encodeConfig writes the run configuration, which a state has not.
+func encodeConfig(r Record) (string, error) {
+	if r.Kind == KindState && r.Config.Config == nil && r.Config.HostConfig == nil && r.Config.NetworkingConfig == nil && r.Config.Peers == nil {
+		return "", nil
+	}
+	return encodeJSON(KeyConfig, r.Config)
+}
+
+// FormatTime writes a time as every label does.
+func FormatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func encodeNumber(n *int) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.Itoa(*n)
 }
 
 func encodeBool(b bool) string {

@@ -28,13 +28,17 @@ const (
 	KeyVersion          = Prefix + "version"         // on everything that we create on an engine
 	KeyID               = Prefix + "id"              // an [ID]; what makes an image a snapshot
 	KeyName             = Prefix + "name"            // tag grammar, unique per container
+	KeyKind             = Prefix + "kind"            // a [Kind]
+	KeyLine             = Prefix + "line"            // of a state: what it is one in a row of
 	KeyDescription      = Prefix + "description"     // free text
 	KeyCreated          = Prefix + "created"         // RFC 3339, nanoseconds, UTC
 	KeyTags             = Prefix + "tags"            // JSON list of strings
 	KeyTrigger          = Prefix + "trigger"         // a [Trigger]
 	KeyRunID            = Prefix + "run-id"          // the caller's name for a run
 	KeyStepID           = Prefix + "step-id"         // the caller's name for a step of it
+	KeyNumber           = Prefix + "number"          // of the snapshot within its run, from 0
 	KeyParent           = Prefix + "parent"          // the ID of the previous snapshot in this line
+	KeyRestores         = Prefix + "restores"        // of a safety snapshot: the ID of the snapshot that was restored
 	KeyGroup            = Prefix + "group"           // what was taken together
 	KeyContainerID      = Prefix + "container.id"    // 64 hex digits
 	KeyContainerName    = Prefix + "container.name"  // without the leading slash
@@ -42,34 +46,67 @@ const (
 	KeyContainerImage   = Prefix + "container.image" // the reference that it ran from
 	KeyContainerImageID = Prefix + "container.image-id"
 	KeyEngineID         = Prefix + "engine.id"
-	KeyPlatform         = Prefix + "platform"    // os/arch[/variant]
-	KeyConfig           = Prefix + "config"      // JSON, a [Config]
-	KeyMounts           = Prefix + "mounts"      // JSON list of [Mount]
-	KeyAttachments      = Prefix + "attachments" // JSON list of [Attachment]
-	KeySize             = Prefix + "size"        // bytes in the writable layer
-	KeyExpires          = Prefix + "expires"     // RFC 3339
-	KeyPinned           = Prefix + "pinned"      // "true" or empty
-	KeyStore            = Prefix + "store"       // volume that holds the archives
-	KeyStoreID          = Prefix + "store-id"    // on the volume itself, too: tells it from others of its name
-	KeySeal             = Prefix + "seal"        // what [Seal] makes of all the others
-	PrefixMeta          = Prefix + "meta."       // followed by the user's own key
+	KeyPlatform         = Prefix + "platform"        // os/arch[/variant]
+	KeyConfig           = Prefix + "config"          // JSON, a [Config]
+	KeyMounts           = Prefix + "mounts"          // JSON list of [Mount]
+	KeyAttachments      = Prefix + "attachments"     // JSON list of [Attachment]
+	KeySize             = Prefix + "size"            // bytes in the writable layer
+	KeyExpires          = Prefix + "expires"         // RFC 3339
+	KeyPinned           = Prefix + "pinned"          // "true" or empty
+	KeyStore            = Prefix + "store"           // volume that holds the archives
+	KeyStoreID          = Prefix + "store-id"        // on the volume itself, too: tells it from others of its name
+	KeyUpdated          = Prefix + "updated"         // RFC 3339, as created: when it was annotated last
+	KeyFormer           = Prefix + "former"          // JSON list of the image IDs that it had before, as far as containers may use them
+	KeyIdempotencyKey   = Prefix + "idempotency-key" // the caller's word for one request to take it
+	KeyUsage            = Prefix + "usage"           // how much of something was used, as a part of the whole: 0.91
+	KeyUsageLow         = Prefix + "usage-low"       // the same since then, when it first was below a threshold again
+	KeySeal             = Prefix + "seal"            // what [Seal] makes of all the others
+	PrefixMeta          = Prefix + "meta."           // followed by the user's own key
 
 	// PrefixPolicy begins labels that users give their own containers: how this
 	// program is to treat them.
 	PrefixPolicy   = Prefix + "policy."
 	KeyPolicyBinds = PrefixPolicy + "binds" // [PolicyBindsKnown], or nothing
+	// What of its volumes is not captured: names, or paths, or globs for names, with commas between them.
+	KeyPolicyExclude = PrefixPolicy + "exclude"
+	// When a container that is watched is captured.
+	KeyPolicyInterval = PrefixPolicy + "interval" // a duration
+	KeyPolicySchedule = PrefixPolicy + "schedule" // the five fields of cron
+	KeyPolicyOn       = PrefixPolicy + "on"       // die, oom, unhealthy, with commas between them
+	KeyPolicyMemory   = PrefixPolicy + "memory"   // a part of its memory limit, as in 85%
+	// The hooks: commands that run in the container around its freeze.
+	KeyPolicyPre         = PrefixPolicy + "pre"
+	KeyPolicyPost        = PrefixPolicy + "post"
+	KeyPolicyHookTimeout = PrefixPolicy + "hook-timeout" // a duration
+	KeyPolicyOnError     = PrefixPolicy + "on-error"     // continue or fail
 
 	// KeyRestoredFrom is not part of an image's record: it stands on containers
 	// and volumes that a restore made, and holds the ID of their snapshot.
 	KeyRestoredFrom = Prefix + "restored-from"
+	// KeyRestoredAt stands beside it, and tells when that was: RFC 3339, nanoseconds, UTC.
+	KeyRestoredAt = Prefix + "restored-at"
+	// KeyCopyOf stands on a container that a restore made beside the original, and
+	// holds the ID of the snapshot.
+	KeyCopyOf = Prefix + "copy-of"
+	// KeyUndo stands on a container that was restored in place, and holds the ID of
+	// the snapshot that was taken before, with which that is taken back. It is [UndoNone] if none was.
+	KeyUndo = Prefix + "undo"
 	// KeyOperation stands on what one restore makes, for as long as it could be
 	// left behind half made: its volumes, and a container that is to be started.
 	KeyOperation = Prefix + "operation"
+	// KeySession is not part of a snapshot's record either: it stands on the image that
+	// keeps what is known of a run.
+	KeySession = Prefix + "session"
+	// KeyLock stands on a volume that is a lock for a moment, and tells who holds it.
+	KeyLock = Prefix + "lock"
 	// KeyFilledBy stands on a copy that is not to be started and has anonymous
 	// volumes, and names the operation that fills them. Until that has, the copy has
 	// another name.
 	KeyFilledBy = Prefix + "filled-by"
 )
+
+// UndoNone says that a restore in place cannot be taken back: no safety snapshot was taken.
+const UndoNone = "none"
 
 // PolicyBindsKnown says that the owner of a container knows of its bind mounts,
 // and need not be told that their content is not in a snapshot.
@@ -114,6 +151,8 @@ const (
 // a field means that it does not apply.
 type Record struct {
 	ID          ID
+	Kind        Kind
+	Line        string // of a state, and the name of its container; empty for a container's
 	Name        string
 	Description string
 	Created     time.Time
@@ -121,7 +160,9 @@ type Record struct {
 	Trigger     Trigger
 	RunID       string
 	StepID      string
+	Number      *int // of the snapshot within its run, from 0; nil: it has none
 	Parent      ID
+	Restores    ID // of a safety snapshot: what was restored after it was taken
 	Group       string
 	Container   Container
 	EngineID    string
@@ -133,14 +174,20 @@ type Record struct {
 	Expires     time.Time
 	Pinned      bool
 	Meta        map[string]string
-	Store       string // name of the volume that holds the archives; empty: there are none
-	StoreID     string // tells that volume from others of its name; empty: it has no ID
-	Seal        string // empty: made without the engine's key
+	Store       string    // name of the volume that holds the archives; empty: there are none
+	StoreID     string    // tells that volume from others of its name; empty: it has no ID
+	Updated     time.Time // zero: it was never annotated
+	Former      []string  // IDs of images that the snapshot was before it was annotated
+	// IdempotencyKey is the caller's word for one request: it makes one snapshot of a container, however often it is made.
+	IdempotencyKey string
+	Usage          *float64 // how much of something was used when it was taken: 1 is all; nil: nobody said
+	UsageLow       *float64 // when that first was below a threshold again; nil: it was not
+	Seal           string   // empty: made without the engine's key
 }
 
-// Container is the container that a snapshot was taken of.
+// Container is the container that a snapshot was taken of. A state has only a name, which is its line.
 type Container struct {
-	ID      string // 64 hex digits
+	ID      string // 64 hex digits; a state has none
 	Name    string // without the leading slash
 	State   State
 	Image   string // the reference that it ran from
@@ -184,12 +231,6 @@ type Archive struct {
 	Index   int    `json:"index"`             // the archive's number within the snapshot
 	Devices bool   `json:"devices,omitempty"` // it holds device nodes
 	Trusted bool   `json:"trusted,omitempty"` // it holds trusted.* xattrs, or others that take as much to set
-}
-
-// Attachment is a file that was stored with the snapshot.
-type Attachment struct {
-	Name      string `json:"name"`
-	Bytes     int64  `json:"bytes"`
-	SHA256    string `json:"sha256"`
-	MediaType string `json:"media_type"`
+	// Excluded says what of the volume is not in it; nil: nothing was excluded.
+	Excluded *Exclusions `json:"excluded,omitempty"`
 }

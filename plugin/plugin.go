@@ -26,17 +26,18 @@ func Run() {
 	global := args[:len(args)-len(afterGlobalFlags(args))]
 	version := Version()
 	newRoot := func(cli command.Cli) *cobra.Command {
-		root := commands.NewRoot(cli, version, global)
+		root := commands.NewRoot(cli, version, global, args)
 		endQuietly(root, os.Exit)
 		return root
 	}
 	cliplugin.Run(newRoot, metadata.Plugin(version))
 }
 
-// endQuietly makes commands exit without a word when nobody reads their output any more. The
-// CLI's plugin package would print a line for every error.
+// endQuietly makes commands exit without a word when nobody reads their output any more, and when the
+// command that they ran has failed. The CLI's plugin package would print a line for every error.
 func endQuietly(root *cobra.Command, exit func(status int)) {
 	for _, cmd := range root.Commands() {
+		endQuietly(cmd, exit)
 		run := cmd.RunE
 		if run == nil {
 			continue
@@ -45,6 +46,9 @@ func endQuietly(root *cobra.Command, exit func(status int)) {
 			err := run(cmd, args)
 			if errors.Is(err, commands.ErrOutputGone) {
 				exit(commands.StatusOutputGone)
+			}
+			if passed, ok := errors.AsType[*commands.PassedStatus](err); ok {
+				exit(passed.Status)
 			}
 			return err
 		}

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
@@ -38,9 +39,9 @@ func TestCreateSaysThatBindMountsAreNotInTheSnapshot(t *testing.T) {
 	_, err := engineOf(withBinds(t, nil)).Create(t.Context(), capture.Options{Container: "web"}, got.Progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.Notes(), []string{
-		"bind mount /srv/a on /a: its content is not in the snapshot",
-		"bind mount /srv/b on /b: its content is not in the snapshot",
-		"bind mount /srv/c on /c: its content is not in the snapshot",
+		"bind mount /srv/a on /a: its content is not in the snapshot, and not portable",
+		"bind mount /srv/b on /b: its content is not in the snapshot, and not portable",
+		"bind mount /srv/c on /c: its content is not in the snapshot, and not portable",
 	})
 }
 
@@ -85,10 +86,10 @@ func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 			var binds []string
 			var mounts []bool
 			for _, text := range host.Binds {
-				if b, _ := runconfig.ParseBind(text); b.IsPath() {
+				if strings.HasPrefix(text, "/") {
 					binds = append(binds, text)
 				} else {
-					assert.Assert(t, b.Destination == "/data" && !b.Has("ro"), text)
+					assert.Assert(t, strings.HasSuffix(text, ":/data"), text)
 				}
 			}
 			for _, m := range host.Mounts {
@@ -139,5 +140,9 @@ func TestAPolicySilencesTheNotesAboutBindMounts(t *testing.T) {
 	docker.About.ID, docker.Randomness = "another", 200
 	_, err = engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "stranger", AllowHostAccess: true}, got.Progress)
 	assert.NilError(t, err)
-	assert.Equal(t, len(got.Notes()), 3, "a stranger silences nothing")
+	assert.DeepEqual(t, got.Notes(), []string{ // a stranger silences nothing
+		"bind mount /srv/a on /a: its content is not in the snapshot; it is read-only in the copy; on this engine, its content may be another one",
+		"bind mount /srv/b on /b: its content is not in the snapshot; on this engine, its content may be another one",
+		"bind mount /srv/c on /c: its content is not in the snapshot; it is read-only in the copy; on this engine, its content may be another one",
+	})
 }

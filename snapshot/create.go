@@ -17,12 +17,42 @@ import (
 
 // Create takes a snapshot of a container and returns it. Whatever happens, the
 // container is afterwards what it was before: running, paused or stopped.
-// Until the ID tag is set there is no snapshot; on an error nothing is left.
+// Until the ID tag is set there is no snapshot; on an error nothing is left. A snapshot
+// of a run that has a session gets a number, and is listed there. If no snapshot is due by the usage in
+// the options, it says why.
 func (e *Engine) Create(ctx context.Context, o capture.Options, p plan.Progress) (capture.Created, error) {
+	if o.Usage != nil {
+		if err := o.Check(); err != nil {
+			return capture.Created{}, err
+		}
+		reason, err := e.capture.Skip(ctx, o, p)
+		if err != nil || reason != "" {
+			return capture.Created{Skipped: reason}, err
+		}
+	}
+	return e.keeper.Number(ctx, o, p, e.createOne)
+}
+
+// createOne takes one snapshot, of a container or a line. A request with an idempotency key that was made
+// before has the answer of that time.
+func (e *Engine) createOne(ctx context.Context, o capture.Options, p plan.Progress) (capture.Created, error) {
 	if err := o.Check(); err != nil {
 		return capture.Created{}, err
 	}
-	when, err := e.capture.NewRequest()
+	create := e.createSettled
+	if o.Line != "" {
+		create = e.createState
+	}
+	created, err := create(ctx, o, p)
+	if made, ok := errors.AsType[*capture.MadeError](err); ok {
+		return capture.Created{Snapshot: made.Snapshot}, nil
+	}
+	return created, err
+}
+
+// createSettled takes a snapshot of a container, and begins again if that has changed meanwhile.
+func (e *Engine) createSettled(ctx context.Context, o capture.Options, p plan.Progress) (capture.Created, error) {
+	when, err := e.capture.NewRequest(1)
 	if err != nil {
 		return capture.Created{}, err
 	}
@@ -35,7 +65,7 @@ func (e *Engine) Create(ctx context.Context, o capture.Options, p plan.Progress)
 		from, err := e.observeSettled(ctx, o, early, p)
 		var created capture.Created
 		if err == nil {
-			created, err = e.capture.Take(ctx, from, when, o, p)
+			created, err = e.takeOne(ctx, from, when, p)
 		}
 		if again, settleErr := e.settleMoved(ctx, err); settleErr != nil {
 			return capture.Created{}, settleErr
@@ -51,6 +81,23 @@ func (e *Engine) Create(ctx context.Context, o capture.Options, p plan.Progress)
 			return created, errors.Join(err, inspectErr)
 		}
 	}
+}
+
+// observeOne and takeOne are the capture of a list of one container.
+func (e *Engine) observeOne(ctx context.Context, o capture.Options, early dockerop.EarlyInfo) (capture.Source, error) {
+	all, err := e.capture.Observe(ctx, []capture.Options{o}, early)
+	if err != nil {
+		return capture.Source{}, err
+	}
+	return all[0], nil
+}
+
+func (e *Engine) takeOne(ctx context.Context, from capture.Source, when capture.Request, p plan.Progress) (capture.Created, error) {
+	all, err := e.capture.Take(ctx, []capture.Source{from}, when, p)
+	if err != nil {
+		return capture.Created{}, err
+	}
+	return all[0], nil
 }
 
 // createAttempts is how often Create begins again after the container was
@@ -85,7 +132,7 @@ func (e *Engine) observeSettled(ctx context.Context, o capture.Options, early do
 			return err
 		})
 		calls.Go(func() error {
-			from, failed = e.capture.Observe(callsCtx, o, early)
+			from, failed = e.observeOne(callsCtx, o, early)
 			return nil // a pending restore may be the reason
 		})
 		if err := calls.Wait(); err != nil {

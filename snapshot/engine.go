@@ -10,10 +10,13 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runs"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
 )
 
 // Engine creates, lists, restores and removes snapshots on one Docker engine. It hands each
@@ -25,9 +28,13 @@ type Engine struct {
 	archives *archives.Archives
 	pending  *pending.Finder
 	removal  *removal.Remover
+	diff     *diff.Differ
+	verify   *verify.Verifier
 	capture  *capture.Capturer
 	copies   *copies.Copier
 	replace  *replace.Replacer
+	keeper   *runs.Keeper
+	runner   *runs.Runner
 	now      func() time.Time
 }
 
@@ -60,12 +67,14 @@ type parts struct {
 
 // assemble makes the rooms, each from those below it.
 func assemble(p parts) *Engine {
-	e := &Engine{docker: dockerop.New(p.docker), now: p.now}
+	e := &Engine{docker: dockerop.New(p.docker, p.volumes.OpenFreezer), now: p.now}
 	e.catalog = catalog.New(e.docker, p.now, p.random)
 	e.archives = archives.New(e.docker, e.catalog, p.volumes, p.given)
+	e.diff = diff.New(e.docker, e.catalog, e.archives, p.random)
 	e.pending = pending.New(e.docker, p.volumes)
-	e.removal = removal.New(e.docker, e.catalog, e.archives, e.pending, p.volumes)
-	builder := build.New(e.docker, e.catalog, e.pending, p.volumes)
+	e.verify = verify.New(e.docker, e.catalog, e.archives, p.random)
+	e.removal = removal.New(e.docker, e.catalog, e.archives, e.pending, p.volumes, p.now)
+	builder := build.New(e.docker, e.catalog, e.pending, p.volumes, p.now)
 	e.capture = capture.New(capture.Rooms{
 		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending,
 		Volumes: p.volumes, Guard: p.guard, Now: p.now, Random: p.random,
@@ -77,6 +86,10 @@ func assemble(p parts) *Engine {
 	e.replace = replace.New(replace.Rooms{
 		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending,
 		Build: builder, Capture: e.capture, Removal: e.removal, Volumes: p.volumes, Guard: p.guard, Now: p.now,
+	})
+	e.keeper = runs.NewKeeper(e.docker, e.catalog, p.now, p.random)
+	e.runner = runs.NewRunner(runs.Rooms{
+		Docker: e.docker, Pending: e.pending, Keeper: e.keeper, Create: e.Create, Replace: e.Replace, Limit: e.limit, Now: p.now, Random: p.random,
 	})
 	return e
 }

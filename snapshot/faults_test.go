@@ -147,6 +147,9 @@ func leftScratch(o enginetest.Outcome) string {
 	return ""
 }
 
+// orphanAge is the age at which what a killed client has left is swept.
+const orphanAge = time.Hour
+
 // assertOnlySweepableIsLeft allows untagged images where nothing can be known of
 // them: the answer with the ID was lost, or removing it was refused. An hour
 // later the next removal sweeps them.
@@ -162,7 +165,7 @@ func assertOnlySweepableIsLeft(t *testing.T, o enginetest.Outcome) {
 	engine := engineOf(o.Docker)
 	engine.removal.SweepOrphans(t.Context(), o.Docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) })
 	assert.Equal(t, o.Docker.World(), o.After, "swept too early")
-	o.Docker.Clock = o.Docker.Clock.Add(removal.OrphanAge + time.Minute)
+	o.Docker.Clock = o.Docker.Clock.Add(orphanAge + time.Minute)
 	engine.removal.SweepOrphans(t.Context(), o.Docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) })
 	engine.removal.SweepOrphans(t.Context(), o.Docker.InfoNow(t), func(event plan.Event) { t.Error(event.Text) }) // what stood on what was swept
 	assert.Equal(t, o.Docker.World(), o.Before)
@@ -189,6 +192,10 @@ func TestRestoreLeavesWhatWasBefore(t *testing.T) {
 		prepare func(*testing.T, *enginetest.Docker)
 	}{
 		"running, with volumes": {runconfig.RestoreOptions{Snapshot: "web:latest"}, func(t *testing.T, docker *enginetest.Docker) {
+			c := docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Binds: []string{"data:/data"}})
+			assert.NilError(t, docker.ContainerStart(t.Context(), c.ID, container.StartOptions{}))
+		}},
+		"waited for": {runconfig.RestoreOptions{Snapshot: "web:latest", Waiting: runconfig.Waiting{Wait: true}}, func(t *testing.T, docker *enginetest.Docker) {
 			c := docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Binds: []string{"data:/data"}})
 			assert.NilError(t, docker.ContainerStart(t.Context(), c.ID, container.StartOptions{}))
 		}},
@@ -313,7 +320,7 @@ func TestSweepLeavesAlone(t *testing.T) {
 	// A container that only has a similar name, and one of ours that is new.
 	docker.Create(t, catalog.ScratchPrefix+"by-hand", &container.Config{}, &container.HostConfig{})
 	docker.Create(t, "my-"+catalog.ScratchPrefix, &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
-	docker.Clock = docker.Clock.Add(2 * removal.OrphanAge)
+	docker.Clock = docker.Clock.Add(2 * orphanAge)
 	docker.Create(t, catalog.ScratchPrefix+"new", &container.Config{Labels: map[string]string{labels.KeyVersion: "1"}}, &container.HostConfig{})
 	before := docker.World()
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
@@ -324,7 +325,7 @@ func TestASealedSnapshotNeedsNoAsking(t *testing.T) {
 		"another seal":   func() { docker.FindImage(s.ImageID).Config.Labels[labels.KeySeal] = strings.Repeat("00", 32) },
 		"another engine": func() { docker.About.ID = "engine-2" },
 		"another key": func() {
-			docker.FindVolume(catalog.KeyVolume).Labels[catalog.LabelKey] = strings.Repeat("00", catalog.KeyBytes)
+			docker.FindVolume(catalog.KeyVolume).Labels[catalog.LabelKey] = strings.Repeat("0", len(enginetest.EngineKey))
 		},
 		"no key":          func() { docker.Volumes = nil },
 		"another setting": func() { docker.FindImage(s.ImageID).Config.Labels[labels.KeyDescription] = "x" },
@@ -333,7 +334,7 @@ func TestASealedSnapshotNeedsNoAsking(t *testing.T) {
 			change()
 			assert.Equal(t, asksOf(t, restoreEvil(t, docker, runconfig.RestoreOptions{DryRun: true}, false)), "bind=/ pid=host privileged")
 			docker.About.ID = "engine-1"
-			docker.Volumes = []*enginetest.FakeVolume{{Name: catalog.KeyVolume, Labels: map[string]string{catalog.LabelKey: strings.Repeat("5e", catalog.KeyBytes)}}}
+			docker.Volumes = []*enginetest.FakeVolume{{Name: catalog.KeyVolume, Labels: map[string]string{catalog.LabelKey: enginetest.EngineKey}}}
 			docker.FindImage(s.ImageID).Config.Labels[labels.KeySeal] = seal
 			docker.FindImage(s.ImageID).Config.Labels[labels.KeyDescription] = ""
 		})
@@ -343,7 +344,7 @@ func TestASealedSnapshotNeedsNoAsking(t *testing.T) {
 // Workers and their journals are known by their labels. None of these comes from a
 // snapshot: not from its configuration, its mounts or its image.
 func TestNoLabelOfOursComesFromASnapshot(t *testing.T) {
-	planted := `{"a":"b","cua.snapshot.worker.purpose":"restore","cua.snapshot.worker.replace":"{}","cua.snapshot.policy.binds":"known","cua.snapshot.restored-from":"x","cua.snapshot.key":"00","cua.snapshot.operation":"00"}`
+	planted := `{"a":"b","cua.snapshot.worker.purpose":"restore","cua.snapshot.worker.replace":"{}","cua.snapshot.policy.binds":"known","cua.snapshot.restored-from":"x","cua.snapshot.restored-at":"x","cua.snapshot.key":"00","cua.snapshot.operation":"00"}`
 	h := hostile{
 		config: `{"Cmd":["x"],"Labels":` + planted + `}`,
 		host:   `{"Mounts":[{"Type":"volume","Source":"later","Target":"/l","VolumeOptions":{"Labels":` + planted + `}}]}`,
@@ -357,10 +358,18 @@ func TestNoLabelOfOursComesFromASnapshot(t *testing.T) {
 		assert.NilError(t, restoreEvil(t, docker, runconfig.RestoreOptions{SkipMissing: true, Start: runconfig.StartNever}, inPlace))
 
 		c := docker.FindContainer(map[bool]string{false: "web-000065", true: "web"}[inPlace])
+		_, err := time.Parse(time.RFC3339Nano, c.Config.Labels[labels.KeyRestoredAt]) // ours, whatever was planted
+		assert.NilError(t, err)
 		own := labels.Users(c.Config.Labels)
 		assert.DeepEqual(t, own, map[string]string{"a": "b"})
 		for key, value := range c.Config.Labels {
-			known := map[string]string{labels.KeyRestoredFrom: id, "a": "b"}
+			known := map[string]string{labels.KeyRestoredFrom: id, labels.KeyRestoredAt: c.Config.Labels[labels.KeyRestoredAt], "a": "b"}
+			if !inPlace {
+				known[labels.KeyCopyOf] = id
+			}
+			if _, err := labels.ParseID(c.Config.Labels[labels.KeyUndo]); err == nil && inPlace {
+				known[labels.KeyUndo] = c.Config.Labels[labels.KeyUndo]
+			}
 			assert.Equal(t, value, known[key], key)
 		}
 		assert.DeepEqual(t, c.Host.Mounts[0].VolumeOptions.Labels, map[string]string{"a": "b"})
@@ -369,6 +378,7 @@ func TestNoLabelOfOursComesFromASnapshot(t *testing.T) {
 				delete(v.Labels, labels.KeyVersion)
 				assert.Assert(t, v.Labels[labels.KeyRestoredFrom] != "x" && v.Labels[labels.KeyOperation] != "00")
 				delete(v.Labels, labels.KeyRestoredFrom)
+				delete(v.Labels, labels.KeyRestoredAt)
 				delete(v.Labels, labels.KeyOperation)
 				assert.DeepEqual(t, v.Labels, map[string]string{"a": "b"})
 			}

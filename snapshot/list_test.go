@@ -101,6 +101,12 @@ func TestListFilters(t *testing.T) {
 		{"before=90m", "c b a"},
 		{"since=1w", "d c b a"},
 		{"since=a before=d", "c b"},
+		{"larger=20B", "d a"},
+		{"larger=0.02KB", "d a"},
+		{"smaller=20", "b"},
+		{"larger=10 smaller=40", "c a"},
+		{"store=", "d c b a"},
+		{"store=other", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.terms, func(t *testing.T) {
@@ -114,7 +120,7 @@ func TestListFilters(t *testing.T) {
 }
 
 func TestEveryFilterKeyIsKnown(t *testing.T) {
-	values := map[string]string{"expired": "true", "pinned": "true", "trigger": "manual"}
+	values := map[string]string{"expired": "true", "pinned": "true", "trigger": "manual", "kind": "state", "larger": "1GB", "smaller": "0"}
 	for _, key := range catalog.FilterKeys() {
 		term := strings.TrimSuffix(key, ".") + "=x"
 		if strings.HasSuffix(key, ".") {

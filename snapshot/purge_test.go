@@ -40,6 +40,8 @@ func toPurge(t *testing.T) *enginetest.Docker {
 
 func TestPurgeRemovesEverythingButContainersAndVolumes(t *testing.T) {
 	docker := toPurge(t)
+	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: "cua-snapshot-run-01", Labels: map[string]string{labels.KeyLock: "killed"}})
+	assert.NilError(t, err) // with which a killed client had locked the session of a run
 	e := engineOf(docker)
 	all, kept, err := e.FindPurgeable(t.Context(), nil)
 	assert.NilError(t, err)
@@ -47,6 +49,7 @@ func TestPurgeRemovesEverythingButContainersAndVolumes(t *testing.T) {
 	removed, err := e.Purge(t.Context(), all, nil)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, removed, all, purgeableEqual)
+	assert.Assert(t, docker.FindVolume("cua-snapshot-run-01") == nil)
 
 	var kinds []string
 	for _, one := range all {

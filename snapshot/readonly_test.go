@@ -34,7 +34,7 @@ func withReadOnly(t *testing.T) *enginetest.Docker {
 // A volume that the restored container only reads belongs to who writes it: it is not
 // rewound under that one, unless it is named.
 func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
-	options := replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "viewer:one"}, Wait: true}
+	options := replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "viewer:one", Waiting: runconfig.Waiting{Wait: true}}}
 	t.Run("left alone", func(t *testing.T) {
 		docker := withReadOnly(t)
 		dry := options

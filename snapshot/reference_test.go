@@ -302,7 +302,7 @@ func TestReferencesForCompletion(t *testing.T) {
 		}
 		return strings.Join(words, " ")
 	}
-	docker.Create(t, "shop-db-1", &container.Config{Labels: map[string]string{catalog.LabelService: "db", catalog.LabelProject: "shop", catalog.LabelDirectory: "/src/shop"}},
+	docker.Create(t, "shop-db-1", &container.Config{Labels: map[string]string{"com.docker.compose.service": "db", "com.docker.compose.project": "shop", "com.docker.compose.project.working_dir": "/src/shop"}},
 		&container.HostConfig{Binds: []string{"data:/data"}})
 	engine, ctx := engineOf(docker), t.Context()
 	for prefix, want := range map[string]string{

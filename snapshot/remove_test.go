@@ -115,7 +115,7 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 	for _, name := range []string{"ape", "zebra"} {
 		assert.NilError(t, docker.ContainerRemove(t.Context(), name, container.RemoveOptions{Force: true}))
 	}
-	docker.Clock = docker.Clock.Add(2 * removal.OrphanAge)
+	docker.Clock = docker.Clock.Add(2 * orphanAge)
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "three"})
 	remove(t, docker, "web:three")
 	assert.Equal(t, len(docker.Images), 2, docker.World())
@@ -202,11 +202,11 @@ func TestSweepGoesByTheEnginesClock(t *testing.T) {
 	orphan := docker.AddImage("", &container.Config{Labels: docker.FindImage(made[0].ImageID).Config.Labels})
 	orphan.Comment = catalog.CommitComment(made[0].ID)
 	client := engineOf(docker)
-	client.now = func() time.Time { return docker.Clock.Add(1000 * removal.OrphanAge) }
+	client.now = func() time.Time { return docker.Clock.Add(1000 * orphanAge) }
 	_, err := removeOne(t, client, "one", removal.Options{}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, docker.FindImage(orphan.ID) != nil)
-	docker.Clock = docker.Clock.Add(removal.OrphanAge)
+	docker.Clock = docker.Clock.Add(orphanAge)
 	client.now = func() time.Time { return time.Unix(0, 0) }
 	_, err = removeOne(t, client, "two", removal.Options{}, nil)
 	assert.NilError(t, err)
@@ -264,7 +264,8 @@ func TestRemoveOfManyByTheirIDsListsThemOnce(t *testing.T) {
 	docker := enginetest.New()
 	docker.Run(t, "web")
 	var words []string
-	for i := range removal.ManyWords {
+	const many = 8
+	for i := range many {
 		docker.Randomness = byte(10 * i)
 		words = append(words, string(snapshotOf(t, docker, capture.Options{Container: "web"}).ID))
 	}
@@ -273,6 +274,6 @@ func TestRemoveOfManyByTheirIDsListsThemOnce(t *testing.T) {
 		assert.NilError(t, r.Err)
 	}
 	lists := slices.DeleteFunc(slices.Clone(docker.Calls), func(call string) bool { return !strings.HasPrefix(call, "ImageList") })
-	assert.Assert(t, len(lists) < removal.ManyWords, "%v", lists)
+	assert.Assert(t, len(lists) < many, "%v", lists)
 	assert.Equal(t, len(docker.Images), 2)
 }

@@ -38,7 +38,7 @@ func withTwo(t *testing.T) *enginetest.Docker {
 }
 
 func replaceOptions() replace.Options {
-	return replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}, Wait: true}
+	return replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one", Waiting: runconfig.Waiting{Wait: true}}}
 }
 
 // replaceUntil has a restore in place of web:one die before a call that begins so,

@@ -2,17 +2,23 @@ package snapshot
 
 import (
 	"context"
+	"io"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -48,6 +54,11 @@ func (e *Engine) NetworkNames(ctx context.Context) ([]catalog.Candidate, error) 
 	return e.catalog.NetworkNames(ctx)
 }
 
+// Count returns how many snapshots there are of the container of a name.
+func (e *Engine) Count(ctx context.Context, container string) (int, error) {
+	return e.catalog.Count(ctx, container)
+}
+
 // Services lists the containers of the services of that name; of all, if it is empty.
 func (e *Engine) Services(ctx context.Context, name string) ([]catalog.Service, error) {
 	return e.catalog.Services(ctx, name)
@@ -58,10 +69,31 @@ func (e *Engine) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount
 	return e.archives.Entries(ctx, s, m, visit)
 }
 
+// Diff hands to visit each change between two snapshots, or a snapshot and a container as it is now.
+func (e *Engine) Diff(ctx context.Context, o diff.Options, p plan.Progress, visit func(diff.Change)) error {
+	return e.diff.Diff(ctx, o, p, visit)
+}
+
+// Attachment writes an attachment of a snapshot to out. It fails if that was not what was stored;
+// then what out got is not to be trusted.
+func (e *Engine) Attachment(ctx context.Context, s catalog.Snapshot, name string, out io.Writer) error {
+	return e.archives.ReadAttachment(ctx, s, name, out)
+}
+
+// Annotate changes what is known about a snapshot, which keeps its layers and its ID.
+func (e *Engine) Annotate(ctx context.Context, a capture.Annotation, p plan.Progress) (catalog.Snapshot, error) {
+	return e.capture.Annotate(ctx, a, p)
+}
+
 // Remove untags and deletes the snapshots that words mean, and says what became of each:
 // one that cannot be removed does not keep the others.
 func (e *Engine) Remove(ctx context.Context, words []string, o removal.Options, p plan.Progress) []removal.Removal {
 	return e.removal.Remove(ctx, words, o, p)
+}
+
+// Verify finds out whether snapshots are whole. It changes nothing.
+func (e *Engine) Verify(ctx context.Context, o verify.Options, p plan.Progress) (verify.Report, error) {
+	return e.verify.Verify(ctx, o, p)
 }
 
 // Sweep frees, in the store of new snapshots, the archives of snapshots whose images were
@@ -86,6 +118,12 @@ func (e *Engine) Thaw(ctx context.Context, containers []string) error {
 	return err
 }
 
+// EndHook ends the hooks of a client that died: it runs the post hook. An error means that it has to
+// be called again.
+func (e *Engine) EndHook(ctx context.Context, x dockerop.Exec) error {
+	return e.capture.EndHook(ctx, x)
+}
+
 // Restore brings a snapshot back as a new container. The original is not
 // touched. Everything is checked before anything is made; if making it fails,
 // what was made is removed.
@@ -93,11 +131,21 @@ func (e *Engine) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan
 	return e.copies.Restore(ctx, o, p)
 }
 
+// RemoveCopies removes the containers and volumes that restores have made of the
+// snapshots that words mean. The snapshots stay.
+func (e *Engine) RemoveCopies(ctx context.Context, words []string, force bool, p plan.Progress) []copies.Removed {
+	return e.copies.RemoveCopies(ctx, words, force, p)
+}
+
 // Replace brings a snapshot back in place: the container of that name becomes
 // what it was, and so do its volumes. It is a transaction: whatever fails, the same
 // container runs again with the data that it had.
 func (e *Engine) Replace(ctx context.Context, o replace.Options, p plan.Progress) (replace.Result, error) {
-	return e.replace.Replace(ctx, o, p)
+	all, err := e.replace.Replace(ctx, []replace.Options{o}, p)
+	if err != nil {
+		return replace.Result{}, err
+	}
+	return all[0], nil
 }
 
 // Settle puts right what was interrupted of restores in place of a container, and

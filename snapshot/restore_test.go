@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -40,6 +41,7 @@ func TestRestoreMakesACopyBesideTheOriginal(t *testing.T) {
 	assert.Equal(t, restored.Name, "web-000001")
 	assert.Assert(t, restored.Started)
 	assert.Equal(t, len(warnings), 0)
+	restored.Snapshot.Layers = nil // Create does not look at the image that it has made
 	assert.DeepEqual(t, restored.Snapshot, made[0])
 	assert.Equal(t, restored.Plan.String(), "create container web-000001 (from "+made[0].Ref()+")\nstart container web-000001\n")
 	c := docker.FindContainer(restored.ContainerID)
@@ -98,7 +100,7 @@ func TestRestoreBringsBackTheConfiguration(t *testing.T) {
 			}
 			for key, value := range have.Labels {
 				if strings.HasPrefix(key, labels.Prefix) {
-					assert.Assert(t, value == "" || key == labels.KeyVersion || key == labels.KeyRestoredFrom, key)
+					assert.Assert(t, value == "" || key == labels.KeyVersion || key == labels.KeyRestoredFrom || key == labels.KeyRestoredAt || key == labels.KeyCopyOf, key)
 					delete(have.Labels, key)
 				}
 			}
@@ -285,6 +287,28 @@ func TestRestoreRemovesWhatDoesNotStart(t *testing.T) {
 	assert.ErrorContains(t, err, "start container web-000001: exec: no such file")
 	assert.Equal(t, docker.World(), before)
 	assert.Assert(t, !docker.StartedTwice)
+}
+
+// A copy that is waited for and does not come up is removed, and the end of its log is told. Without waiting it stays.
+func TestRestoreRemovesACopyThatDoesNotComeUp(t *testing.T) {
+	docker, _ := withSnapshots(t, "web:one")
+	before := docker.World()
+	docker.OnStart = func(c *enginetest.FakeContainer) {
+		c.End(docker.Clock)
+		c.ExitCode, c.Log = 3, "no such table\n"
+	}
+	o := runconfig.RestoreOptions{Snapshot: "one", Waiting: runconfig.Waiting{Wait: true, Settle: time.Second}}
+	_, err := engineOf(docker).Restore(t.Context(), o, nil)
+	down, ok := errors.AsType[*build.NotReadyError](err)
+	assert.Assert(t, ok, "%v", err)
+	assert.Assert(t, down.Copy)
+	assert.Equal(t, down.Error(), "container web-000001 did not stay up: its command ended with status 3\nthe last lines of its log:\n  no such table")
+	assert.Equal(t, docker.World(), before)
+
+	o.Wait = false
+	_, err = engineOf(docker).Restore(t.Context(), o, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, docker.FindContainer("web-000001").State, "exited")
 }
 
 func TestRestoreReportsEveryProblemBeforeItMakesAnything(t *testing.T) {

@@ -109,7 +109,7 @@ func TestReplaceWaitsForWhoReadsItsVolumes(t *testing.T) {
 	docker := withPeer(t)
 	old := docker.FindContainer("web").ID
 	reader, err := docker.Service.Begin(t.Context(), volumebackup.BackupOptions{
-		Container: docker.FindContainer("peer").ID, Volumes: []volumebackup.Volume{{Name: "data"}},
+		Container: docker.FindContainer("peer").ID, Volumes: []volumebackup.Volume{{Key: "data"}},
 	}, nil)
 	assert.NilError(t, err)
 	waited := false
@@ -167,7 +167,7 @@ func TestLabelsOfStrangersRepairNothing(t *testing.T) {
 		{pending.LabelMade: `["kept"]`},
 		{pending.LabelMade: `nonsense`},
 		{pending.LabelJournal: `nonsense`},
-		{pending.LabelJournal: fmt.Sprintf(`{"name":"web","old":%q,"old_name":"web","snapshot":"20260131-120000-000001","worker":"precious","volumes":["data"]}`, docker.FindContainer("web").ID)},
+		{pending.LabelJournal: fmt.Sprintf(`{"members":[{"name":"web","old":%q,"old_name":"web","snapshot":"20260131-120000-000001"}],"worker":"precious","volumes":["data"]}`, docker.FindContainer("web").ID)},
 	} {
 		maps.Copy(journal, volumebackup.JournalLabels("v1"))
 		journal[volumebackup.LabelPurpose] = "create"
@@ -195,14 +195,14 @@ func TestAJournalThatNobodyUnderstandsIsLeftAlone(t *testing.T) {
 	web := docker.FindContainer("web")
 	docker.Service.Worker(volumebackup.LockName(web.ID)+"-123456", map[string]string{
 		volumebackup.LabelPurpose: "restore", pending.LabelJournal: "later", "cua.snapshot.worker.frozen": "null",
-		"cua.snapshot.worker.journal": "2", "cua.snapshot.worker.plugin": "v9",
+		"cua.snapshot.worker.journal": "3", "cua.snapshot.worker.plugin": "v9",
 	}, nil, false).State = "exited"
 	var got enginetest.Events
 	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "peer"}, got.Progress)
 	assert.NilError(t, err)
 	assert.Assert(t, strings.Contains(strings.Join(got.Warnings(), "\n"), "is left alone: read journal"))
 	_, err = engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
-	assert.ErrorContains(t, err, `read journal: it is of version "2"`)
+	assert.ErrorContains(t, err, `read journal: it is of version "3"`)
 	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	other, ok := errors.AsType[*volumebackup.JournalVersionError](err)
 	assert.Assert(t, ok, "%v", err)

@@ -162,7 +162,7 @@ func TestCreateObservesAgainWhatWasPausedForAMoment(t *testing.T) {
 func peerSnapshot(t *testing.T, docker *enginetest.Docker) archives.Backup {
 	t.Helper()
 	backup, err := docker.Service.Begin(t.Context(), volumebackup.BackupOptions{
-		Container: docker.FindContainer("peer").ID, Volumes: []volumebackup.Volume{{Name: "data"}},
+		Container: docker.FindContainer("peer").ID, Volumes: []volumebackup.Volume{{Key: "data"}},
 		Freezes: []string{docker.FindContainer("web").ID, docker.FindContainer("peer").ID},
 	}, nil)
 	assert.NilError(t, err)

@@ -2,23 +2,35 @@ package volumebackup
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 // BackupOptions says what to archive.
 type BackupOptions struct {
-	Container string   // ID of the container whose volumes they are; the lock
+	Container string   // ID of the container whose volumes they are; the lock. Empty: the caller holds a [Lock]
 	Snapshot  string   // ID under which the archives are stored
 	Freezes   []string // IDs of running containers that will be paused meanwhile
+	Hooks     []string // commands that will run in the container meanwhile, as the engine's events have them
 	Volumes   []Volume
 }
 
-// Volume is a volume to archive. Its number is the archive's.
+// Volume is a mount to archive. Its number is the archive's.
 type Volume struct {
 	Number int
-	Name   string
+	Key    string // identifies it, see [labels.Mount.Key]; a volume's is its name
+	// Excluded says what is not archived; nil: nothing.
+	Excluded *labels.Exclusions
+}
+
+// mount describes the volume to a worker that sees it as the mount of a number.
+func (v Volume) mount(number int) protocol.Mount {
+	return protocol.Mount{Number: number, Key: v.Key, Excluded: v.Excluded}
 }
 
 // Backup is a backup that is under way: any number of passes, each reading what changed since the one before, then
@@ -30,13 +42,16 @@ type Backup struct {
 	sweepDue bool
 }
 
-// Begin starts a worker that locks the container, and opens a backup in it.
+// Begin starts a worker, which locks the container, and opens a backup in it.
 func (s *Service) Begin(ctx context.Context, o BackupOptions, p Progress) (*Backup, error) {
-	j := job{name: LockName(o.Container), purpose: "create " + o.Snapshot, frozen: o.Freezes, rights: toCapture}
+	j := job{purpose: "create " + o.Snapshot, frozen: o.Freezes, hooks: o.Hooks, rights: toCapture}
+	if o.Container != "" {
+		j.name = LockName(o.Container)
+	}
 	request := protocol.BeginRequest{Snapshot: o.Snapshot}
 	for _, v := range o.Volumes {
-		j.mounts = append(j.mounts, Mount{Number: v.Number, Volume: v.Name, ReadOnly: true})
-		request.Mounts = append(request.Mounts, protocol.Mount{Number: v.Number, Volume: v.Name})
+		j.mounts = append(j.mounts, Mount{Number: v.Number, Volume: v.Key, ReadOnly: true})
+		request.Mounts = append(request.Mounts, v.mount(v.Number))
 	}
 	session, err := s.start(ctx, j, p)
 	if err != nil {
@@ -74,6 +89,22 @@ func (b *Backup) Pass(ctx context.Context, mode Mode) ([]Archive, error) {
 		return nil, fmt.Errorf("read volumes: %w", b.session.explain(err))
 	}
 	return result.Archives, nil
+}
+
+// Attached says what came in of an attachment.
+type Attached = protocol.Attached
+
+// Attach stores what content gives with the snapshot, under a name. It fails if what has come in is not what was sent.
+func (b *Backup) Attach(ctx context.Context, name string, content io.Reader) (Attached, error) {
+	hash := sha256.New()
+	attached, err := b.session.client.Attach(ctx, name, io.TeeReader(content, hash), b.emit)
+	if err != nil {
+		return Attached{}, fmt.Errorf("store attachment %s: %w", name, b.session.explain(err))
+	}
+	if attached.SHA256 != hex.EncodeToString(hash.Sum(nil)) {
+		return Attached{}, fmt.Errorf("store attachment %s: %w", name, &protocol.Error{Class: protocol.Damaged, Message: "what came in is not what was sent"})
+	}
+	return attached, nil
 }
 
 // Origin says of which container, engine and image store a snapshot is.

@@ -10,6 +10,8 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // How often a lock is tried again: one that is held, and one whose dead worker was cleared away and that must be free in
@@ -73,6 +75,7 @@ func (l *containerLauncher) createOnce(ctx context.Context, config *container.Co
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(removeTimeout, cancel) })
 	defer stop()
 	created, err := l.docker.ContainerCreate(call, config, host, nil, nil, name)
+	err = dockerop.AsFull(err)
 	if err == nil {
 		return created.ID, nil
 	}
@@ -93,6 +96,10 @@ const unansweredGrace = 2 * time.Second
 
 // removeUnanswered removes the container of a create call whose answer was lost. The engine may make it a moment
 // later. The label tells it from a container that somebody else has made under the name.
+//
+// [dockerop.Engine.CreateContainer] looks only once, and also after refusals that [isAnswer] believes. What it may leave
+// is found by its name or labels by whoever sweeps, rolls back or recovers. A worker that is left would lock a container:
+// so this looks for as long as the engine may take, and only if it is worth that time.
 func (l *containerLauncher) removeUnanswered(ctx context.Context, operation, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, unansweredGrace)
 	defer cancel()

@@ -159,12 +159,12 @@ func TestLockWithABrokenJournalIsLeftAlone(t *testing.T) {
 
 func TestJournalOfAnotherVersionIsLeftAlone(t *testing.T) {
 	f := newFakeEngine(paused("web"), worker(testLock, "exited", time.Time{}, map[string]string{
-		LabelPurpose: "create", labelFrozen: `["web"]`, labelJournalVersion: "2", labelPlugin: "v9",
+		LabelPurpose: "create", labelFrozen: `["web"]`, labelJournalVersion: "3", labelPlugin: "v9",
 	}))
 	err := take(t.Context(), f)
 	other, ok := errors.AsType[*JournalVersionError](err)
 	assert.Assert(t, ok, "%v", err)
-	assert.Equal(t, *other, JournalVersionError{Version: "2", Plugin: "v9"})
+	assert.Equal(t, *other, JournalVersionError{Version: "3", Plugin: "v9"})
 	assert.Equal(t, len(f.calls), 0)
 	assert.Assert(t, f.containers[testLock] != nil)
 }

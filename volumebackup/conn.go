@@ -150,6 +150,10 @@ func (w *workerConn) remove() error {
 
 // removeWorker ends a worker and removes its container. It is no error if somebody else has removed it, or is doing so:
 // the engine does when a worker without a lock ends.
+//
+// It is not [dockerop.Engine.RemoveContainer], which does more than is safe here. That one removes anonymous volumes
+// together with the container: a worker has none, but it mounts the volumes of others. And it fails if a removal that
+// is under way takes long: then a snapshot that is whole would be rolled back because of its worker.
 func removeWorker(ctx context.Context, docker Docker, word string) error {
 	err := docker.ContainerRemove(ctx, word, container.RemoveOptions{Force: true})
 	switch {

@@ -15,11 +15,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // The labels of a worker's container: the journal.
 const (
 	LabelPurpose   = labels.Prefix + "worker.purpose"   // what it is doing, for people
+	labelHooks     = labels.Prefix + "worker.hooks"     // JSON list: commands that run in the captured container while it works
 	labelFrozen    = labels.Prefix + "worker.frozen"    // JSON list: IDs of the containers that are paused for it
 	labelKept      = labels.Prefix + "worker.kept"      // "true": the journal says more, and another process has to recover the operation
 	labelOperation = labels.Prefix + "worker.operation" // random: tells which create call made it
@@ -36,9 +38,10 @@ const memoryLimit = 1 << 30
 
 // containerLauncher runs workers as containers on the engine.
 type containerLauncher struct {
-	docker Docker
-	plugin string // its version, for the journal
-	images workerImages
+	docker  Docker
+	plugin  string // its version, for the journal
+	images  workerImages
+	freezer dockerop.OpenFreezer // for containers that a dead worker left frozen
 }
 
 func (l *containerLauncher) launch(ctx context.Context, j job) (conn, error) {
@@ -86,6 +89,13 @@ func (l *containerLauncher) configure(image string, j job) (*container.Config, *
 	journal := map[string]string{
 		labels.KeyVersion: labels.SchemaVersion, LabelPurpose: j.purpose, labelFrozen: string(frozen), labelOperation: rand.Text(),
 	}
+	if len(j.hooks) > 0 {
+		text, err := json.Marshal(j.hooks)
+		if err != nil {
+			return nil, nil, fmt.Errorf("write journal: %w", err)
+		}
+		journal[labelHooks] = string(text)
+	}
 	maps.Copy(journal, JournalLabels(l.plugin))
 	if len(j.journal) > 0 {
 		journal[labelKept] = "true"
@@ -110,6 +120,10 @@ func (l *containerLauncher) configure(image string, j job) (*container.Config, *
 			Type: mount.TypeVolume, Source: j.store.Name, Target: "/store", ReadOnly: j.rights.keepsStore(),
 			VolumeOptions: &mount.VolumeOptions{NoCopy: true},
 		})
+	}
+	if j.rights.freezes {
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: "/sys/fs/cgroup", Target: "/cgroup"})
+		host.UsernsMode = "host" // the machine's own root has the control groups
 	}
 	for _, m := range j.mounts {
 		options := &mount.VolumeOptions{NoCopy: true}

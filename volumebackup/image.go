@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -134,9 +135,15 @@ func (w *workerImages) list(ctx context.Context) ([]image.Summary, error) {
 	}), nil
 }
 
+// removalTime is how long a command waits at most until the images of other builds are removed.
+const removalTime = 5 * time.Second
+
 // removeOthers removes the images of other builds. The engine keeps those that a worker uses; the next build removes
-// them.
+// them. It does not wait for long: the engine looks at every container first, and cannot while docker cp writes into one,
+// which may be waiting for what this command sends.
 func (w *workerImages) removeOthers(ctx context.Context, current workerimage.Image) {
+	ctx, cancel := context.WithTimeout(ctx, removalTime)
+	defer cancel()
 	all, err := w.list(ctx)
 	if err != nil {
 		return

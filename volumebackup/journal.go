@@ -19,12 +19,13 @@ const (
 )
 
 // journalVersion is the version of all that a worker's labels say.
-const journalVersion = "1"
+const journalVersion = "2"
 
 // Bounds of a journal: labels come from the engine, and may be anybody's.
 const (
 	maxFrozen      = 10_000
 	maxFrozenBytes = 1 << 20
+	maxHooksBytes  = 1 << 20
 )
 
 // JournalVersionError means that another version of the plugin has started a worker, and that this version does not know
@@ -74,6 +75,15 @@ func FrozenBy(worker map[string]string) ([]string, error) {
 		return nil, fmt.Errorf("read journal: %d frozen containers", len(frozen))
 	}
 	return frozen, nil
+}
+
+// HooksOf reads from the labels of a worker which commands run, for its operation, in the container that
+// is captured. What cannot be read names none.
+func HooksOf(worker map[string]string) (hooks []string) {
+	if text := worker[labelHooks]; text != "" && len(text) <= maxHooksBytes {
+		_ = json.Unmarshal([]byte(text), &hooks)
+	}
+	return hooks
 }
 
 func (s *session) journal(ctx context.Context, r protocol.JournalRequest) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -28,6 +29,7 @@ type imageEngine struct {
 	*fakeEngine
 	id   string // of what bears the name; empty: nothing does
 	used string // of the image that the last container was made from
+	busy bool   // it cannot remove images now
 }
 
 // ours is the ID that an engine gives to the image of these tests' own program.
@@ -57,9 +59,12 @@ func (f *imageEngine) ImageList(context.Context, image.ListOptions) ([]image.Sum
 	return []image.Summary{{ID: "sha256:older"}, {ID: f.id}, {ID: "sha256:snapshot"}}, nil
 }
 
-func (f *imageEngine) ImageRemove(_ context.Context, id string, _ image.RemoveOptions) ([]image.DeleteResponse, error) {
+func (f *imageEngine) ImageRemove(ctx context.Context, id string, _ image.RemoveOptions) ([]image.DeleteResponse, error) {
 	f.calls = append(f.calls, "remove image "+id)
-	return nil, nil
+	if f.busy {
+		<-ctx.Done()
+	}
+	return nil, ctx.Err()
 }
 
 func (f *imageEngine) ImageLoad(_ context.Context, content io.Reader, _ ...client.ImageLoadOption) (image.LoadResponse, error) {
@@ -83,6 +88,19 @@ func (f *imageEngine) ContainerCreate(ctx context.Context, config *container.Con
 // The start of the worker itself fails: there is nothing to attach to.
 func (f *imageEngine) ContainerAttach(context.Context, string, container.AttachOptions) (types.HijackedResponse, error) {
 	return types.HijackedResponse{}, cerrdefs.ErrNotImplemented
+}
+
+// An engine may not be able to remove the images of other builds before this command has ended.
+func TestNobodyWaitsForTheRemovalOfOtherImages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &imageEngine{fakeEngine: newFakeEngine(), busy: true}
+		images := workerImages{docker: f, judged: map[string]bool{"sha256:older": true, "sha256:snapshot": false}}
+		start := time.Now()
+		id, err := images.ensure(t.Context(), func(string) {})
+		assert.NilError(t, err)
+		assert.Equal(t, id, f.id)
+		assert.Equal(t, time.Since(start), removalTime)
+	})
 }
 
 // The container is made from the ID of an image whose content is known: somebody

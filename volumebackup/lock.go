@@ -79,38 +79,43 @@ type LockOptions struct {
 	MakeStore bool
 }
 
-// Lock keeps every other operation off some containers. Each of them has a worker of its own whose name is the lock;
-// the journal and the volumes are those of the first one. It reads and writes no volume: a [Worker] does.
+// Lock keeps every other operation off some containers. Each of them has a worker of its own whose name is the lock. It
+// reads and writes no volume: a [Worker] does.
 type Lock struct {
-	first  *session
-	others []*session
+	journal *session // that has the journal, and holds the volumes: the last one that was taken
+	others  []*session
 }
 
+// JournalLock is the name of the worker that has the journal of a lock of these containers.
+func JournalLock(containers []string) string { return LockName(slices.Max(containers)) }
+
 // TakeLock locks containers: all of them, or none. It waits for other operations on them. It takes them in the order
-// of their IDs, so that two operations on the same containers do not wait for each other.
+// of their IDs, so that two operations on the same containers do not wait for each other. The journal comes with the
+// last one: whoever sees it sees an operation that has all its locks, and waits for none.
 func (s *Service) TakeLock(ctx context.Context, o LockOptions, p Progress) (*Lock, error) {
 	ids := slices.Sorted(slices.Values(o.Containers))
 	ids = slices.Compact(ids)
 	if len(ids) == 0 {
 		return nil, fmt.Errorf("lock no container: %w", cerrdefs.ErrInvalidArgument)
 	}
-	first, err := s.start(ctx, o.job(ids[0]), p)
-	if err != nil {
-		return nil, err
-	}
-	l := &Lock{first: first}
-	for _, id := range ids[1:] {
-		// If this process dies, whoever takes over any of the locks thaws what is frozen.
-		other, err := s.start(ctx, job{name: LockName(id), purpose: o.Purpose, frozen: o.Freezes, rights: toHold}, p)
+	l := &Lock{}
+	last := len(ids) - 1
+	for _, id := range ids[:last] {
+		other, err := s.start(ctx, job{name: LockName(id), purpose: o.Purpose, rights: toHold}, p)
 		if err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 		l.others = append(l.others, other)
 	}
+	journal, err := s.start(ctx, o.job(ids[last]), p)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	l.journal = journal
 	return l, nil
 }
 
-// job is the worker that holds the first lock.
+// job is the worker that has the journal.
 func (o LockOptions) job(id string) job {
 	r := toLock
 	r.makesStore = o.MakeStore
@@ -122,16 +127,16 @@ func (o LockOptions) job(id string) job {
 }
 
 // ID is that of the container that has the journal.
-func (l *Lock) ID() string { return l.first.ID() }
+func (l *Lock) ID() string { return l.journal.ID() }
 
 // RecordJournal notes in the store, durably, that the lock has this journal. It is called before anything is changed.
 func (l *Lock) RecordJournal(ctx context.Context, text string) error {
-	return l.first.journal(ctx, protocol.JournalRequest{Act: protocol.RecordJournal, Worker: l.ID(), Text: text})
+	return l.journal.journal(ctx, protocol.JournalRequest{Act: protocol.RecordJournal, Worker: l.ID(), Text: text})
 }
 
 // ForgetJournal drops what the store notes of the lock, whose operation is over.
 func (l *Lock) ForgetJournal(ctx context.Context) error {
-	return l.first.journal(ctx, protocol.JournalRequest{Act: protocol.ForgetJournal, Worker: l.ID()})
+	return l.journal.journal(ctx, protocol.JournalRequest{Act: protocol.ForgetJournal, Worker: l.ID()})
 }
 
 // Held fails if any of the containers is not locked any more: with [ErrLost] if its worker has ended, or somebody else
@@ -148,7 +153,7 @@ func (l *Lock) Held(ctx context.Context) error {
 // Release says that the operation is over, at once and for good, and frees the containers. From then on nobody
 // recovers what the journal says, whatever happens to this process.
 func (l *Lock) Release(ctx context.Context) error {
-	if err := l.first.Release(ctx); err != nil {
+	if err := l.journal.Release(ctx); err != nil {
 		return err
 	}
 	for _, other := range l.others {
@@ -159,7 +164,7 @@ func (l *Lock) Release(ctx context.Context) error {
 
 // Abandon frees the containers and leaves the journal to whoever recovers the operation.
 func (l *Lock) Abandon() error {
-	err := l.first.Abandon()
+	err := l.journal.Abandon()
 	for _, other := range l.others {
 		err = errors.Join(err, other.Close())
 	}
@@ -175,4 +180,9 @@ func (l *Lock) Close() error {
 	return failed
 }
 
-func (l *Lock) all() []*session { return append([]*session{l.first}, l.others...) }
+func (l *Lock) all() []*session {
+	if l.journal == nil {
+		return l.others
+	}
+	return append([]*session{l.journal}, l.others...)
+}

@@ -5,6 +5,7 @@ import "slices"
 // rights are what a worker may do, besides reading what is mounted for it.
 type rights struct {
 	noStore       bool // none is mounted
+	freezes       bool // the processes of containers, past the engine
 	makesStore    bool // if there is none
 	writesStore   bool
 	readsVolumes  bool
@@ -20,6 +21,8 @@ func (r rights) keepsStore() bool { return !r.writesStore }
 var (
 	// toHold is for keeping the engine from removing volumes.
 	toHold = rights{noStore: true}
+	// toFreeze is for freezing and thawing the processes of a container whose engine is stuck.
+	toFreeze = rights{noStore: true, freezes: true}
 	// toLook is for reading the store.
 	toLook = rights{}
 	// toTidy is for removing things from the store.

@@ -37,6 +37,12 @@ func TestWorkersMayOnlyWhatTheirJobNeeds(t *testing.T) {
 	_, host, err := (&containerLauncher{}).configure("image", job{rights: WorkerOptions{Task: Hold{}, Volumes: []string{"v"}}.rights()})
 	assert.NilError(t, err)
 	assert.Equal(t, len(host.Mounts), 0) // but the volumes that the job mounts: who only holds them needs no store
+	_, host, err = (&containerLauncher{}).configure("image", job{rights: toFreeze})
+	assert.NilError(t, err)
+	assert.Equal(t, len(host.Mounts), 1)
+	assert.Equal(t, host.Mounts[0].Source, "/sys/fs/cgroup")
+	assert.DeepEqual(t, []string(host.CapAdd), []string{"DAC_OVERRIDE"})
+	assert.Assert(t, !host.Privileged)
 }
 
 func TestWhoMayMakeAStore(t *testing.T) {

@@ -115,6 +115,7 @@ type job struct {
 	name    string            // of the container; also the lock
 	purpose string            // for people and for the journal
 	frozen  []string          // containers that are paused while it works
+	hooks   []string          // commands that run in the captured container while it works
 	journal map[string]string // more labels
 	mounts  []Mount
 	rights  rights
@@ -144,6 +145,7 @@ func New(docker Docker, c Config) *Service {
 	}
 	l := &containerLauncher{docker: docker, plugin: c.Plugin, images: workerImages{docker: docker}}
 	s := &Service{docker: docker, launch: l.launch, images: &l.images, lockTimeout: c.LockTimeout}
+	l.freezer = s.OpenFreezer
 	return s.At(StoreRef{Name: c.Store})
 }
 

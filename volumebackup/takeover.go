@@ -39,7 +39,7 @@ func (l *containerLauncher) takeOver(ctx context.Context, name string) (*LockedE
 	if err != nil {
 		return nil, err
 	}
-	if _, err := dockerop.Thaw(ctx, l.docker, frozen); err != nil {
+	if _, err := dockerop.Thaw(ctx, l.docker, l.freezer, frozen); err != nil {
 		return nil, fmt.Errorf("clear up after an interrupted operation: %w", err)
 	}
 	if holder.Config.Labels[labelKept] != "" {

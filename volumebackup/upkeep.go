@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
@@ -71,6 +72,29 @@ func (s *Service) Remove(ctx context.Context, o RemoveOptions) (removed Removed,
 	return removed, nil
 }
 
+// Usage is what snapshots hold in a store.
+type Usage = protocol.UsageResult
+
+// Usage tells what the snapshots hold in the store, alone and together with others. A store that is
+// gone holds nothing.
+func (s *Service) Usage(ctx context.Context) (held Usage, err error) {
+	err = s.store.find(ctx)
+	if _, none := errors.AsType[*NoStoreError](err); none {
+		return Usage{}, nil
+	}
+	if err != nil {
+		return Usage{}, err
+	}
+	err = s.alone(ctx, job{purpose: "measure the store", rights: toLook}, func(session *session) error {
+		held, err = session.client.Usage(ctx)
+		return err
+	})
+	if err != nil {
+		return Usage{}, fmt.Errorf("measure store %s: %w", s.store.Name, err)
+	}
+	return held, nil
+}
+
 // Entries hands every entry of an archive to visit, sorted by path.
 func (s *Service) Entries(ctx context.Context, snapshot string, archive int, root string, visit func(Entry)) error {
 	err := s.alone(ctx, job{purpose: "list " + snapshot, rights: toLook}, func(session *session) error {
@@ -83,9 +107,47 @@ func (s *Service) Entries(ctx context.Context, snapshot string, archive int, roo
 	return nil
 }
 
+// Attachments calls each for every name of an attachment of a snapshot, with what reads the attachment. It does not check
+// what that holds.
+func (s *Service) Attachments(ctx context.Context, snapshot string, names []string, each func(name string, read func(out io.Writer) error) error) error {
+	return s.alone(ctx, job{purpose: "read attachments of " + snapshot, rights: toLook}, func(session *session) error {
+		for _, name := range names {
+			err := each(name, func(out io.Writer) error {
+				return session.client.Attachment(ctx, protocol.AttachmentRequest{Snapshot: snapshot, Name: name}, out, session.emit)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// VerifyOptions says which archives to check, and how.
+type VerifyOptions = protocol.VerifyRequest
+
+// VerifySnapshot names a snapshot, and the roots of its archives.
+type VerifySnapshot = protocol.VerifySnapshot
+
+// Verified says what was found.
+type Verified = protocol.VerifyResult
+
+// Verify reads the archives of snapshots, and compares every byte with its SHA-256 and every list of files with the
+// root that o names. Damage is a part of the result; an error means that it could not find out.
+func (s *Service) Verify(ctx context.Context, o VerifyOptions, p Progress) (found Verified, err error) {
+	err = s.alone(ctx, job{purpose: fmt.Sprintf("verify %d snapshots", len(o.Snapshots)), rights: toLook, tell: p}, func(session *session) error {
+		found, err = session.client.Verify(ctx, o, session.emit)
+		return err
+	})
+	if err != nil {
+		return Verified{}, fmt.Errorf("verify archives in store %s: %w", s.Store(), err)
+	}
+	return found, nil
+}
+
 // alone runs f with a worker that sees only the store. The worker needs no lock: the store has its own.
 func (s *Service) alone(ctx context.Context, j job, f func(*session) error) error {
-	session, err := s.start(ctx, j, nil)
+	session, err := s.start(ctx, j, j.tell)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/docker/docker/api/types/volume"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
@@ -70,11 +71,14 @@ func (o WorkerOptions) isReadOnly() bool {
 
 // Target is a volume that becomes what an archive says.
 type Target struct {
-	Archive int    // the archive's number in the snapshot
-	Root    string // what the snapshot's labels say of it
-	Volume  string // the volume that is restored
-	Origin  string // the volume that was captured; empty: the same
-	Local   bool   // for Check: if it is yet to be made, then among the engine's own volumes
+	Snapshot string // its ID
+	Archive  int    // the archive's number in the snapshot
+	Root     string // what the snapshot's labels say of it
+	Volume   string // the volume that is restored, by its key: its name
+	Origin   string // the volume that was captured; empty: the same
+	// Excluded says what the archive does not have although the volume may. It is left alone.
+	Excluded *labels.Exclusions
+	Local    bool // for Check: if it is yet to be made, then among the engine's own volumes
 }
 
 // RestoreResult says what a restore did to one volume, or would do.
@@ -84,6 +88,7 @@ type RestoreResult = protocol.RestoreResult
 type Worker struct {
 	session *session
 	volumes []string
+	fills   bool // its volumes are new
 	beside  bool // the store is among the engine's own volumes
 }
 
@@ -102,7 +107,8 @@ func (s *Service) OpenWorker(ctx context.Context, o WorkerOptions, p Progress) (
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{session: session, volumes: o.Volumes}
+	_, fills := o.Task.(Fill)
+	w := &Worker{session: session, volumes: o.Volumes, fills: fills}
 	if o.isReadOnly() { // else all volumes are there by now
 		w.beside = s.store.isPlain()
 	}
@@ -120,7 +126,7 @@ func (w *Worker) Close() error { return w.session.Close() }
 func (w *Worker) Begin(ctx context.Context, o BackupOptions, p Progress) (*Backup, error) {
 	request := protocol.BeginRequest{Snapshot: o.Snapshot}
 	for _, v := range o.Volumes {
-		request.Mounts = append(request.Mounts, protocol.Mount{Number: slices.Index(w.volumes, v.Name), Volume: v.Name})
+		request.Mounts = append(request.Mounts, v.mount(slices.Index(w.volumes, v.Key)))
 	}
 	b := &Backup{session: w.session, emit: p.naming(w.session.volumes), end: func() error { return nil }}
 	if err := b.begin(ctx, request); err != nil {
@@ -130,10 +136,10 @@ func (w *Worker) Begin(ctx context.Context, o BackupOptions, p Progress) (*Backu
 }
 
 // Check says why a target could not be restored, as far as that shows without comparing the volume with its archive.
-func (w *Worker) Check(ctx context.Context, snapshot string, t Target) error {
-	request := protocol.CheckRequest{Snapshot: snapshot, Archive: t.Archive, Root: t.Root}
+func (w *Worker) Check(ctx context.Context, t Target) error {
+	request := protocol.CheckRequest{Snapshot: t.Snapshot, Archive: t.Archive, Root: t.Root}
 	if n := slices.Index(w.volumes, t.Volume); n >= 0 {
-		request.Mount = &protocol.Mount{Number: n, Volume: t.Volume}
+		request.Mount = &protocol.Mount{Number: n, Key: t.Volume}
 	} else {
 		request.Beside = t.Local && w.beside
 	}
@@ -149,22 +155,22 @@ func (w *Worker) Check(ctx context.Context, snapshot string, t Target) error {
 
 // Plan says what Apply would do, and changes nothing. It checks everything that Apply would read. The results are in
 // the order of the targets.
-func (w *Worker) Plan(ctx context.Context, snapshot string, targets []Target) ([]RestoreResult, error) {
-	return w.each(ctx, protocol.RestoreRequest{Snapshot: snapshot, DryRun: true}, targets)
+func (w *Worker) Plan(ctx context.Context, targets []Target) ([]RestoreResult, error) {
+	return w.each(ctx, protocol.RestoreRequest{DryRun: true}, targets)
 }
 
-// Secure makes sure that what Apply is going to do to the targets can be rolled back. The snapshot safety has what they
-// hold now, in the archives now. Secure may have to repair these in the store.
-func (w *Worker) Secure(ctx context.Context, safety string, now []Target, snapshot string, targets []Target) error {
+// Secure makes sure that what Apply is going to do to the targets can be rolled back: now are the archives of what they
+// hold now. Secure may have to repair these in the store.
+func (w *Worker) Secure(ctx context.Context, now, targets []Target) error {
 	for _, t := range targets {
 		at := slices.IndexFunc(now, func(n Target) bool { return n.Volume == t.Volume })
 		if at < 0 {
 			continue // it was not there, or is not in the safety snapshot
 		}
 		_, err := w.session.client.Secure(ctx, protocol.SecureRequest{
-			Now:   protocol.ArchiveRef{Snapshot: safety, Archive: now[at].Archive, Root: now[at].Root},
-			Next:  protocol.ArchiveRef{Snapshot: snapshot, Archive: t.Archive, Root: t.Root},
-			Mount: protocol.Mount{Number: slices.Index(w.volumes, t.Volume), Volume: t.Volume},
+			Now:   protocol.ArchiveRef{Snapshot: now[at].Snapshot, Archive: now[at].Archive, Root: now[at].Root},
+			Next:  protocol.ArchiveRef{Snapshot: t.Snapshot, Archive: t.Archive, Root: t.Root},
+			Mount: protocol.Mount{Number: slices.Index(w.volumes, t.Volume), Key: t.Volume},
 		}, w.session.emit)
 		if err != nil {
 			return fmt.Errorf("make sure that volume %s can be put back: %w", t.Volume, w.session.explain(err))
@@ -173,28 +179,69 @@ func (w *Worker) Secure(ctx context.Context, safety string, now []Target, snapsh
 	return nil
 }
 
-// Apply makes every target what its archive says. Of several targets, it checks all before it touches the first.
-func (w *Worker) Apply(ctx context.Context, snapshot string, targets []Target) ([]RestoreResult, error) {
+// Apply makes every target what its archive says. Of several targets, it checks all before it touches the first, unless
+// the volumes are new. The content of an archive that several new volumes get is read once.
+func (w *Worker) Apply(ctx context.Context, targets []Target) ([]RestoreResult, error) {
+	if w.fills {
+		return w.fill(ctx, targets)
+	}
 	if len(targets) > 1 { // one alone is checked by the worker, before it writes
-		if _, err := w.Plan(ctx, snapshot, targets); err != nil {
+		if _, err := w.Plan(ctx, targets); err != nil {
 			return nil, err
 		}
 	}
-	return w.each(ctx, protocol.RestoreRequest{Snapshot: snapshot}, targets)
+	return w.each(ctx, protocol.RestoreRequest{}, targets)
+}
+
+// fill sends one request for each archive. A failure leaves some volumes filled and some not: they are new, and go with
+// what they were made for.
+func (w *Worker) fill(ctx context.Context, targets []Target) ([]RestoreResult, error) {
+	results := make([]RestoreResult, len(targets))
+	isDone := make([]bool, len(targets))
+	for first, t := range targets {
+		if isDone[first] {
+			continue
+		}
+		r := protocol.FillRequest{Snapshot: t.Snapshot, Archive: t.Archive, Root: t.Root}
+		var places []int // of those that get the same
+		for i, other := range targets {
+			if other.Snapshot == t.Snapshot && other.Archive == t.Archive && other.Root == t.Root {
+				places, isDone[i] = append(places, i), true
+				r.Mounts = append(r.Mounts, protocol.Mount{Number: slices.Index(w.volumes, other.Volume), Key: other.Volume, Excluded: other.Excluded})
+			}
+		}
+		filled, err := w.session.client.Fill(ctx, r, w.session.emit)
+		if err != nil {
+			return nil, w.failed(t, err)
+		}
+		if len(filled.Volumes) != len(places) {
+			return nil, fmt.Errorf("restore volume %s: the worker has answered for %d volumes instead of %d", t.Volume, len(filled.Volumes), len(places))
+		}
+		for i, place := range places {
+			results[place] = filled.Volumes[i]
+		}
+	}
+	return results, nil
+}
+
+// failed says why a target could not be restored.
+func (w *Worker) failed(t Target, err error) error {
+	err = w.session.explain(err)
+	if errors.Is(err, protocol.NotFound) {
+		return w.session.missing(t, err)
+	}
+	return fmt.Errorf("restore volume %s: %w", t.Volume, err)
 }
 
 // each sends one request for each target; r says what the requests have in common.
 func (w *Worker) each(ctx context.Context, r protocol.RestoreRequest, targets []Target) ([]RestoreResult, error) {
 	results := make([]RestoreResult, len(targets))
 	for i, t := range targets {
-		r.Archive, r.Root, r.Mount = t.Archive, t.Root, protocol.Mount{Number: slices.Index(w.volumes, t.Volume), Volume: t.Volume}
+		r.Snapshot, r.Archive, r.Root = t.Snapshot, t.Archive, t.Root
+		r.Mount = protocol.Mount{Number: slices.Index(w.volumes, t.Volume), Key: t.Volume, Excluded: t.Excluded}
 		result, err := w.session.client.Restore(ctx, r, w.session.emit)
 		if err != nil {
-			err = w.session.explain(err)
-			if errors.Is(err, protocol.NotFound) {
-				return nil, w.session.missing(t, err)
-			}
-			return nil, fmt.Errorf("restore volume %s: %w", t.Volume, err)
+			return nil, w.failed(t, err)
 		}
 		results[i] = result
 	}

@@ -166,7 +166,7 @@ func (f *fixture) run(address string, args ...string) outcome {
 	ctx, cancel := context.WithTimeout(f.Context(), commandTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, plugin, args...)
-	command.Env = append(os.Environ(), "DOCKER_HOST="+address, "DOCKER_SNAPSHOT_STORE="+f.prefix+"store")
+	command.Env = append(os.Environ(), "DOCKER_HOST="+address, "DOCKER_SNAPSHOT_STORE="+f.prefix+"store", "DOCKER_SNAPSHOT_AUTO_CLEANUP=false")
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()

@@ -15,14 +15,41 @@ import (
 // Remove frees what stores keep for the snapshots gone, whose images are removed already, with one
 // call for each store. It also frees what these stores keep for snapshots of this engine whose
 // images were removed long ago by others, such as docker image prune; engine nil means that this
-// engine is not known, and keeps those. It returns the snapshots for which it failed.
-func (a *Archives) Remove(ctx context.Context, gone []catalog.Snapshot, engine *dockerop.Info, p plan.Progress) map[labels.ID]error {
-	failed := map[labels.ID]error{}
+// engine is not known, and keeps those. It returns the snapshots for which it failed, and how many
+// bytes the stores have freed.
+func (a *Archives) Remove(ctx context.Context, gone []catalog.Snapshot, engine *dockerop.Info, p plan.Progress) (failed map[labels.ID]error, freed int64) {
+	stores, failed := a.byStore(ctx, gone)
+	if len(stores) == 0 {
+		return failed, 0
+	}
+	seen, err := a.Seen(ctx, engine)
+	for _, one := range stores {
+		failure := err
+		if failure == nil {
+			var bytes int64
+			bytes, failure = removeClaimed(ctx, one.volumes, one.snapshots, seen, p)
+			freed += bytes
+		}
+		for _, s := range one.snapshots {
+			failed[s.ID] = failure
+		}
+	}
+	return failed, freed
+}
+
+// stored is what one store holds for.
+type stored struct {
+	volumes   Service
+	snapshots []catalog.Snapshot
+}
+
+// byStore sorts snapshots by the stores that hold their archives, in the order in which they need
+// them. Those without archives are left out. It returns the snapshots whose store is not known.
+func (a *Archives) byStore(ctx context.Context, all []catalog.Snapshot) (stores []*stored, failed map[labels.ID]error) {
 	type store struct{ name, id string }
-	var stores []store // in the order in which gone needs them
-	claims, in := map[store][]catalog.Snapshot{}, map[store]Service{}
-	for _, s := range gone {
-		if s.ArchivedVolumes() == 0 {
+	known, failed := map[store]*stored{}, map[labels.ID]error{}
+	for _, s := range all {
+		if !s.UsesStore() {
 			continue
 		}
 		its, err := a.At(ctx, s)
@@ -31,29 +58,17 @@ func (a *Archives) Remove(ctx context.Context, gone []catalog.Snapshot, engine *
 			continue
 		}
 		at := store{its.Store(), s.StoreID}
-		if claims[at] == nil {
-			stores, in[at] = append(stores, at), its
+		if known[at] == nil {
+			known[at] = &stored{volumes: its}
+			stores = append(stores, known[at])
 		}
-		claims[at] = append(claims[at], s)
+		known[at].snapshots = append(known[at].snapshots, s)
 	}
-	if len(stores) == 0 {
-		return failed
-	}
-	seen, err := a.Seen(ctx, engine)
-	for _, at := range stores {
-		failure := err
-		if failure == nil {
-			failure = removeClaimed(ctx, in[at], claims[at], seen, p)
-		}
-		for _, s := range claims[at] {
-			failed[s.ID] = failure
-		}
-	}
-	return failed
+	return stores, failed
 }
 
-// removeClaimed frees what one store keeps for the snapshots gone.
-func removeClaimed(ctx context.Context, volumes Service, gone []catalog.Snapshot, seen *volumebackup.Seen, p plan.Progress) error {
+// removeClaimed frees what one store keeps for the snapshots gone. It returns how many bytes.
+func removeClaimed(ctx context.Context, volumes Service, gone []catalog.Snapshot, seen *volumebackup.Seen, p plan.Progress) (int64, error) {
 	o := volumebackup.RemoveOptions{Seen: seen}
 	for _, s := range gone {
 		o.Claims = append(o.Claims, ClaimOf(s.Record))
@@ -62,7 +77,7 @@ func removeClaimed(ctx context.Context, volumes Service, gone []catalog.Snapshot
 	for _, id := range removed.Foreign {
 		p.Warn("remove", fmt.Sprintf("the archives of %s stay: they belong to a snapshot of another container", id))
 	}
-	return err
+	return removed.Freed, err
 }
 
 // Seen says which snapshots still have an image, so that a store can find archives without one. It

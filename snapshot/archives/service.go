@@ -2,17 +2,27 @@ package archives
 
 import (
 	"context"
+	"io"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // Service works on volumes and their archives. [Of] makes one of a [volumebackup.Service].
 type Service interface {
 	Store
+	Reader
 	Workers
+	Attachments
+	Scales
+}
+
+// Attachments reads the files that were stored with snapshots.
+type Attachments interface {
+	Attachments(ctx context.Context, snapshot string, names []string, each func(name string, read func(out io.Writer) error) error) error
 }
 
 // Store reads and writes one store. Its methods are those of [volumebackup.Service].
@@ -24,9 +34,20 @@ type Store interface {
 	TakeLock(ctx context.Context, o volumebackup.LockOptions, p volumebackup.Progress) (Lock, error)
 	OpenWorker(ctx context.Context, o volumebackup.WorkerOptions, p volumebackup.Progress) (Worker, error)
 	Remove(ctx context.Context, o volumebackup.RemoveOptions) (volumebackup.Removed, error)
-	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
 	CheckJournal(ctx context.Context, workerID, text string) error
 	ForgetJournal(ctx context.Context, workerID string) error
+}
+
+// Reader reads archives, and changes nothing.
+type Reader interface {
+	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
+	OpenComparer(ctx context.Context, o volumebackup.CompareOptions, p volumebackup.Progress) (Comparer, error)
+	Verify(ctx context.Context, o volumebackup.VerifyOptions, p volumebackup.Progress) (volumebackup.Verified, error)
+}
+
+// Scales tell what a store holds.
+type Scales interface {
+	Usage(ctx context.Context) (volumebackup.Usage, error)
 }
 
 // Workers tells about workers, whatever store they mount.
@@ -34,11 +55,13 @@ type Workers interface {
 	IsWorker(ctx context.Context, c container.Summary) (bool, error)
 	Images(ctx context.Context) ([]image.Summary, error)
 	Await(ctx context.Context, workerID string) error
+	OpenFreezer(ctx context.Context) (dockerop.Freezer, error)
 }
 
 // Backup is a backup under way, like [volumebackup.Backup].
 type Backup interface {
 	Store() (name, id string)
+	Attach(ctx context.Context, name string, content io.Reader) (volumebackup.Attached, error)
 	Pass(ctx context.Context, mode volumebackup.Mode) ([]volumebackup.Archive, error)
 	Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error)
 	SweepDue() bool // after Publish: nobody has looked for archives without an image for a day
@@ -49,11 +72,19 @@ type Backup interface {
 // Worker reads and writes the volumes that it mounts, like [volumebackup.Worker].
 type Worker interface {
 	Begin(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (Backup, error)
-	Check(ctx context.Context, snapshot string, t volumebackup.Target) error
-	Plan(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
-	Secure(ctx context.Context, safety string, now []volumebackup.Target, snapshot string, targets []volumebackup.Target) error
-	Apply(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
+	Check(ctx context.Context, t volumebackup.Target) error
+	Plan(ctx context.Context, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
+	Secure(ctx context.Context, now, targets []volumebackup.Target) error
+	Apply(ctx context.Context, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
 	Release(ctx context.Context) error
+	Close() error
+}
+
+// Comparer compares trees of files, like [volumebackup.Comparer].
+type Comparer interface {
+	Diff(ctx context.Context, old, now volumebackup.ComparedTree, visit func(volumebackup.FileChange)) error
+	Known(ctx context.Context, images []string) ([]string, error)
+	Learn(ctx context.Context, image string, keep bool, write func(io.Writer) error) error
 	Close() error
 }
 
@@ -97,6 +128,14 @@ func (a service) OpenWorker(ctx context.Context, o volumebackup.WorkerOptions, p
 		return nil, err
 	}
 	return worker{opened}, nil
+}
+
+func (a service) OpenComparer(ctx context.Context, o volumebackup.CompareOptions, p volumebackup.Progress) (Comparer, error) {
+	opened, err := a.Service.OpenComparer(ctx, o, p)
+	if err != nil {
+		return nil, err
+	}
+	return opened, nil
 }
 
 type worker struct{ *volumebackup.Worker }

@@ -47,7 +47,7 @@ func (a *Archives) findStore(ctx context.Context, stores KnownStores, name strin
 // At returns the service for the store that holds a snapshot's archives: the one that its labels
 // name, unless the user has named one.
 func (a *Archives) At(ctx context.Context, s catalog.Snapshot) (Service, error) {
-	if a.given || s.Store == "" || s.ArchivedVolumes() == 0 {
+	if a.given || s.Store == "" || !s.UsesStore() {
 		return a.volumes, nil
 	}
 	if s.StoreID == "" && s.Store != a.volumes.Store() {
@@ -65,15 +65,15 @@ func (a *Archives) At(ctx context.Context, s catalog.Snapshot) (Service, error) 
 // there, and the engine keeps that volume for as long as the worker's container exists.
 func (a *Archives) AtWorker(worker container.Summary) Service {
 	for _, m := range worker.Mounts {
-		if m.Destination == StoreMount && m.Name != "" && m.Name != a.volumes.Store() {
+		if m.Destination == storeMount && m.Name != "" && m.Name != a.volumes.Store() {
 			return a.volumes.At(volumebackup.StoreRef{Name: m.Name})
 		}
 	}
 	return a.volumes
 }
 
-// StoreMount is where workers mount the store.
-const StoreMount = "/store"
+// storeMount is where workers mount the store.
+const storeMount = "/store"
 
 // MarkGone sets Gone on the snapshots in list whose store does not exist any more, and warns of
 // them: somebody removed the volume, or made another of its name.
@@ -81,7 +81,7 @@ func (a *Archives) MarkGone(ctx context.Context, list []catalog.Snapshot, stores
 	lost := map[string]int{}
 	for i := range list {
 		s := &list[i]
-		if s.Store == "" || s.ArchivedVolumes() == 0 {
+		if s.Store == "" || !s.UsesStore() {
 			continue
 		}
 		found, err := a.findStore(ctx, stores, s.Store)

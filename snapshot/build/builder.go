@@ -1,6 +1,8 @@
 package build
 
 import (
+	"time"
+
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
@@ -14,11 +16,12 @@ type Builder struct {
 	catalog *catalog.Catalog
 	pending *pending.Finder
 	volumes archives.Service
+	now     func() time.Time
 }
 
 // New returns a builder for an engine. volumes works with the store that is restored from.
-func New(docker *dockerop.Engine, snapshots *catalog.Catalog, workers *pending.Finder, volumes archives.Service) *Builder {
-	return &Builder{docker: docker, catalog: snapshots, pending: workers, volumes: volumes}
+func New(docker *dockerop.Engine, snapshots *catalog.Catalog, workers *pending.Finder, volumes archives.Service, now func() time.Time) *Builder {
+	return &Builder{docker: docker, catalog: snapshots, pending: workers, volumes: volumes, now: now}
 }
 
 // InStore returns a builder that restores from another store.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/docker/go-connections/nat"
@@ -73,12 +75,9 @@ func (b *Builder) warnDropped(ctx context.Context, id string, sp *runconfig.Spec
 	return nil
 }
 
-// ReportPorts warns of the ports in replaced, and says where they are published instead: the engine
-// has chosen that when it started the container.
-func (b *Builder) ReportPorts(ctx context.Context, id string, replaced plan.Plan, p plan.Progress) {
-	if len(replaced) == 0 {
-		return
-	}
+// ReportPorts returns the ports that a container publishes. It warns of the ports in replaced, and
+// says where they are published instead: the engine has chosen that when it started the container.
+func (b *Builder) ReportPorts(ctx context.Context, id string, replaced plan.Plan, p plan.Progress) []Port {
 	c, _, err := b.docker.ContainerInspectWithRaw(ctx, id, false)
 	for _, step := range replaced {
 		text := step.String()
@@ -88,4 +87,14 @@ func (b *Builder) ReportPorts(ctx context.Context, id string, replaced plan.Plan
 		}
 		p.Warn("start", text)
 	}
+	if err != nil || c.NetworkSettings == nil {
+		return nil
+	}
+	var ports []Port
+	for _, port := range slices.Sorted(maps.Keys(c.NetworkSettings.Ports)) {
+		for _, at := range c.NetworkSettings.Ports[port] {
+			ports = append(ports, Port{Container: string(port), HostIP: at.HostIP, HostPort: at.HostPort})
+		}
+	}
+	return ports
 }

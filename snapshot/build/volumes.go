@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/docker/docker/api/types/mount"
 
@@ -44,22 +45,22 @@ func (b *Builder) FillAnonymous(ctx context.Context, id labels.ID, volumes []run
 	var needs volumebackup.Fill
 	for i, v := range volumes {
 		if v.Archive != nil {
-			targets = append(targets, TargetOf(v, names[i], &needs))
+			targets = append(targets, TargetOf(id, v, names[i], &needs))
 		}
 	}
 	if len(targets) == 0 {
 		return nil, nil
 	}
 	o.Task = needs
-	return b.FillVolumes(ctx, id, targets, o, p)
+	return b.FillVolumes(ctx, targets, o, p)
 }
 
-// TargetOf says how a worker restores the content of v into the volume name. It adds to needs what
-// the worker must be allowed for that.
-func TargetOf(v runconfig.NewVolume, name string, needs *volumebackup.Fill) volumebackup.Target {
+// TargetOf says how a worker restores the content that snapshot id holds of v into the volume name. It
+// adds to needs what the worker must be allowed for that.
+func TargetOf(id labels.ID, v runconfig.NewVolume, name string, needs *volumebackup.Fill) volumebackup.Target {
 	needs.Devices = needs.Devices || v.Archive.Devices
 	needs.Trusted = needs.Trusted || v.Archive.Trusted
-	return volumebackup.Target{Archive: v.Archive.Index, Root: v.Archive.Root, Volume: name, Origin: v.Original}
+	return volumebackup.Target{Snapshot: string(id), Archive: v.Archive.Index, Root: v.Archive.Root, Volume: name, Origin: v.Original}
 }
 
 // RestoredVolumes are volumes that a worker has restored and still mounts. Nil means that there
@@ -99,23 +100,20 @@ func (r *RestoredVolumes) Close() error {
 
 // FillVolumes restores volumes that nobody uses. o may set more about the worker. The result must
 // be closed, even after an error.
-func (b *Builder) FillVolumes(ctx context.Context, id labels.ID, targets []volumebackup.Target, o volumebackup.WorkerOptions, p plan.Progress) (*RestoredVolumes, error) {
+func (b *Builder) FillVolumes(ctx context.Context, targets []volumebackup.Target, o volumebackup.WorkerOptions, p plan.Progress) (*RestoredVolumes, error) {
 	p.Status("volumes", "restoring volumes")
-	o.Purpose, o.Volumes = "restore "+string(id), volumeNames(targets)
+	var snapshots []string
+	for _, t := range targets {
+		o.Volumes = append(o.Volumes, t.Volume)
+		snapshots = append(snapshots, t.Snapshot)
+	}
+	o.Purpose = "restore " + strings.Join(dockerop.Distinct(snapshots), " ")
 	worker, err := b.volumes.OpenWorker(ctx, o, archives.Progress(p))
 	if err != nil {
 		return nil, err
 	}
-	results, err := worker.Apply(ctx, string(id), targets)
+	results, err := worker.Apply(ctx, targets)
 	return &RestoredVolumes{Worker: worker, Lost: AnySkipped(results)}, err
-}
-
-func volumeNames(targets []volumebackup.Target) []string {
-	names := make([]string, len(targets))
-	for i, t := range targets {
-		names[i] = t.Volume
-	}
-	return names
 }
 
 // AnySkipped tells whether the engine's kernel did not allow to restore everything.

@@ -15,7 +15,7 @@ func capturerOf(docker *enginetest.Docker) *Capturer {
 
 // capturerWatchedBy is the same with a guard.
 func capturerWatchedBy(fake *enginetest.Docker, guard dockerop.Guard) *Capturer {
-	docker, random, volumes := dockerop.New(fake), &enginetest.Counter{Last: fake.Randomness}, archives.Service(fake.Service)
+	docker, random, volumes := dockerop.New(fake, fake.Service.OpenFreezer), &enginetest.Counter{Last: fake.Randomness}, archives.Service(fake.Service)
 	snapshots := catalog.New(docker, fake.Tick, random)
 	return New(Rooms{
 		Docker: docker, Catalog: snapshots, Archives: archives.New(docker, snapshots, volumes, false),

@@ -1,9 +1,9 @@
 // Package capture takes snapshots.
 //
-// It observes a container, reads its volumes while everything runs, freezes whoever can write
-// to them, reads what changed since, commits the container, thaws, and publishes. A snapshot
-// exists from the moment its image has the ID tag; if anything fails before that, nothing is
-// left.
+// It observes containers, reads their volumes while everything runs, freezes whoever can write
+// to them, reads what changed since, commits the containers, thaws, and publishes. The snapshots
+// are of one moment. Each exists from the moment its image has the ID tag; if anything fails
+// before the last has it, none is left.
 //
 // It knows nothing of recovery. If a restore in place is pending, or something changed while it
 // waited for the lock, it fails with [pending.ErrMoved]; if dead workers left containers frozen,

@@ -9,8 +9,6 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/api/types/mount"
-	"github.com/docker/docker/api/types/network"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
@@ -45,7 +43,7 @@ func (cr *Capturer) flatten(ctx context.Context, imageID string, id labels.ID, p
 	if err != nil {
 		return "", err
 	}
-	err = cr.withScratch(ctx, base, id, nil, func(scratch string) error {
+	err = cr.withScratch(ctx, base, string(id), nil, func(scratch string) error {
 		made, err := cr.docker.Commit(ctx, scratch, container.CommitOptions{Config: config, Comment: catalog.CommitComment(id)})
 		if err != nil {
 			return err
@@ -71,7 +69,7 @@ func (cr *Capturer) flatten(ctx context.Context, imageID string, id labels.ID, p
 // the same platform, save that engines 20.10 take their own for every import, and
 // that commit keeps no variant.
 func (cr *Capturer) importFlat(ctx context.Context, layered image.InspectResponse, id labels.ID, config *container.Config, u *dockerop.Rollback, p plan.Progress) (base string, err error) {
-	err = cr.withScratch(ctx, layered.ID, id, config.Volumes, func(scratch string) error {
+	err = cr.withScratch(ctx, layered.ID, string(id), config.Volumes, func(scratch string) error {
 		files, err := cr.docker.ContainerExport(ctx, scratch)
 		if err != nil {
 			return fmt.Errorf("export files: %w", err)
@@ -83,7 +81,7 @@ func (cr *Capturer) importFlat(ctx context.Context, layered image.InspectRespons
 			Changes: []string{"LABEL " + labels.KeyVersion + "=" + labels.SchemaVersion, "LABEL " + labels.KeyID + "=" + string(id)},
 		})
 		if err != nil {
-			return fmt.Errorf("import files: %w", err)
+			return fmt.Errorf("import files: %w", dockerop.AsFull(err))
 		}
 		defer answer.Close()
 		made, err := dockerop.LastStatus(answer)
@@ -91,7 +89,7 @@ func (cr *Capturer) importFlat(ctx context.Context, layered image.InspectRespons
 			err = errors.New("the engine's answer names no image")
 		}
 		if err != nil {
-			return fmt.Errorf("import files: %w", err)
+			return fmt.Errorf("import files: %w", dockerop.AsFull(err))
 		}
 		u.Add(func(ctx context.Context) error { return cr.docker.RemoveImage(ctx, made) })
 		base = made
@@ -100,27 +98,10 @@ func (cr *Capturer) importFlat(ctx context.Context, layered image.InspectRespons
 	return base, err
 }
 
-// withScratch runs f with a container of the image that never starts. Volumes
-// that the image declares are covered, or the engine would make and fill them.
-func (cr *Capturer) withScratch(ctx context.Context, imageID string, id labels.ID, volumes map[string]struct{}, f func(scratch string) error) (err error) {
-	host := &container.HostConfig{NetworkMode: network.NetworkNone}
-	for destination := range volumes {
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeTmpfs, Target: destination})
-	}
-	scratch, err := cr.docker.CreateContainer(ctx, &container.Config{
-		Image:      imageID,
-		Entrypoint: []string{"/never-started"}, // the engine wants a command
-		Labels:     map[string]string{labels.KeyVersion: labels.SchemaVersion},
-	}, host, nil, catalog.ScratchPrefix+string(id))
-	if err != nil {
-		return fmt.Errorf("create scratch container: %w", err)
-	}
-	defer func() {
-		after, cancel := dockerop.Cleanup(ctx)
-		defer cancel()
-		err = errors.Join(err, cr.docker.RemoveContainer(after, scratch.ID))
-	}()
-	return f(scratch.ID)
+// withScratch runs f with a container of the image that never starts. Its name ends in name.
+func (cr *Capturer) withScratch(ctx context.Context, imageID, name string, volumes map[string]struct{}, f func(scratch string) error) error {
+	own := map[string]string{labels.KeyVersion: labels.SchemaVersion}
+	return cr.docker.WithScratch(ctx, catalog.ScratchPrefix+name, imageID, own, volumes, f)
 }
 
 // countingReader reports how much has been read.

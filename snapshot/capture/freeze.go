@@ -73,8 +73,7 @@ func (cr *Capturer) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	return f, ctx.Err()
 }
 
-// thawTimeout bounds a thaw. Engine 20.10 does not thaw while a healthcheck hangs that began in
-// the frozen container, which takes up to the healthcheck's timeout, 30 s by default.
+// thawTimeout bounds a thaw, with the help that an engine 20.10 may need for that.
 const thawTimeout = 2 * time.Minute
 
 // thaw lets the containers run again; it works after Ctrl-C, too. Only the first

@@ -15,7 +15,7 @@ func noteCaptured(mounts []labels.Mount, containerLabels map[string]string, p pl
 	}
 	for _, m := range mounts {
 		if m.Type == string(mount.TypeBind) {
-			p.Note("inspect", runconfig.Bind{Source: m.Source, Destination: m.Destination}.Note())
+			p.Note("inspect", runconfig.Bind{Source: m.Source, Destination: m.Destination}.Note()+", and not portable")
 		}
 	}
 }

@@ -19,7 +19,8 @@ func (cr *Capturer) retire(ctx context.Context, old *catalog.Snapshot, engine do
 	defer cancel()
 	err := cr.docker.RemoveImage(ctx, old.Ref())
 	if err == nil {
-		err = cr.archives.Remove(ctx, []catalog.Snapshot{*old}, &engine, p)[old.ID]
+		failed, _ := cr.archives.Remove(ctx, []catalog.Snapshot{*old}, &engine, p)
+		err = failed[old.ID]
 	}
 	if err != nil {
 		p.Warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.ID, err))

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -18,6 +19,7 @@ import (
 
 // Source is everything that was observed about a container before its snapshot.
 type Source struct {
+	options   Options
 	Container container.InspectResponse
 	config    labels.Config
 	image     *image.InspectResponse // that it runs from; nil if it is gone
@@ -31,10 +33,33 @@ type Source struct {
 	named     catalog.Holder // of the tag that the new snapshot's name becomes
 }
 
-// Observe inspects the container and everything around it. Independent calls run concurrently:
+// Observe inspects containers and everything around them. Independent calls run concurrently:
 // the whole command should cost little more than the commit.
-func (cr *Capturer) Observe(ctx context.Context, o Options, early dockerop.EarlyInfo) (Source, error) {
-	var s Source
+func (cr *Capturer) Observe(ctx context.Context, o []Options, early dockerop.EarlyInfo) ([]Source, error) {
+	sources := make([]Source, len(o))
+	calls, callsCtx := errgroup.WithContext(ctx)
+	for i, one := range o {
+		calls.Go(func() (err error) {
+			sources[i], err = cr.observe(callsCtx, one, early)
+			return err
+		})
+	}
+	if err := calls.Wait(); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, s := range sources {
+		if id := s.Container.ID; seen[id] {
+			return nil, fmt.Errorf("container %s is named twice: %w", dockerop.ContainerName(s.Container), cerrdefs.ErrInvalidArgument)
+		}
+		seen[s.Container.ID] = true
+	}
+	return sources, nil
+}
+
+// observe inspects one container.
+func (cr *Capturer) observe(ctx context.Context, o Options, early dockerop.EarlyInfo) (Source, error) {
+	s := Source{options: o}
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
 		s.engine, err = early.Info()
@@ -51,14 +76,14 @@ func (cr *Capturer) Observe(ctx context.Context, o Options, early dockerop.Early
 	calls.Go(func() error {
 		found, raw, err := cr.docker.ContainerInspectWithRaw(callsCtx, o.Container, false)
 		if err != nil {
-			return err // the engine's own words: No such container: x
+			return dockerop.AsNoContainer(err)
 		}
 		s.Container = found
 		s.config, err = runconfig.Capture(raw)
 		if err != nil {
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
 		}
-		if !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 {
+		if !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 || len(o.Attachments) > 0 {
 			cr.volumes.Prepare(early.Ctx) //nolint:contextcheck // it goes on when this step is over
 		}
 		return cr.observeImages(callsCtx, &s, o)
@@ -74,7 +99,7 @@ func (cr *Capturer) Observe(ctx context.Context, o Options, early dockerop.Early
 func (cr *Capturer) writableSize(ctx context.Context, container string) (int64, error) {
 	found, _, err := cr.docker.ContainerInspectWithRaw(ctx, container, true)
 	if err != nil || found.SizeRw == nil {
-		return 0, err
+		return 0, dockerop.AsNoContainer(err)
 	}
 	return *found.SizeRw, nil
 }
@@ -110,6 +135,9 @@ func (cr *Capturer) observeImages(ctx context.Context, s *Source, o Options) err
 	if o.Name != "" {
 		calls.Go(func() (err error) {
 			s.named, err = cr.catalog.ObserveName(ctx, catalog.TagOf(name, o.Name), name, o.Reuse)
+			if err != nil { // perhaps by this very request
+				err = errors.Join(cr.checkOnce(ctx, name, o.IdempotencyKey), err)
+			}
 			return err
 		})
 	}
@@ -163,6 +191,8 @@ func (s Source) check() error {
 		return fmt.Errorf("container %s is being removed", name)
 	case s.Container.Platform == "windows" && state.Running:
 		return fmt.Errorf("container %s is a running Windows container, which the engine cannot commit: stop it first", name)
+	case s.latest.Snapshot != nil && s.latest.Snapshot.Kind == labels.KindState:
+		return &catalog.LineError{Name: name, IsLine: true}
 	}
 	return nil
 }
@@ -170,18 +200,15 @@ func (s Source) check() error {
 // record is what the labels of this snapshot will say.
 func (s Source) record(id labels.ID, o Options) labels.Record {
 	c := s.Container
-	trigger := o.Trigger
-	if trigger == "" {
-		trigger = labels.TriggerManual
-	}
 	return labels.Record{
-		ID: id, Name: o.Name, Description: o.Description, Tags: o.Tags, Trigger: trigger,
-		RunID: o.RunID, StepID: o.StepID, Parent: s.parent, Group: o.Group,
+		ID: id, Name: o.Name, Description: o.Description, Tags: o.Tags, Trigger: o.trigger(),
+		RunID: o.RunID, StepID: o.StepID, Number: o.Number, Parent: s.parent, Restores: o.Restores, Group: o.Group,
 		Container: labels.Container{
 			ID: c.ID, Name: dockerop.ContainerName(c), State: dockerop.ContainerState(c.State), Image: c.Config.Image, ImageID: c.Image,
 		},
 		EngineID: s.engine.ID, Platform: s.platform(), Config: s.config, Mounts: s.Mounts,
 		Size: s.size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
+		IdempotencyKey: o.IdempotencyKey, Usage: o.usage(),
 	}
 }
 

@@ -22,18 +22,18 @@ const (
 	pausedAttempts = 50
 )
 
-// readUndisturbed makes the last pass and the image. It does both again if a
-// container did not stand still meanwhile; the image is made anew.
-func (r *volumeCapture) readUndisturbed(ctx context.Context) (imageID string, err error) {
+// readUndisturbed makes the last pass and the images. It does both again if a
+// container did not stand still meanwhile; the images are made anew.
+func (r *attempt) readUndisturbed(ctx context.Context) error {
 	for thaws, pauses := 0, 0; ; {
 		who, err := r.look(ctx) // reading, or waiting, may have taken minutes
 		if err != nil {
-			return "", err
+			return err
 		}
 		if who.joined(r.before) && !r.last { // whoever is frozen has to be in the journal
-			return "", errJoined
+			return errJoined
 		}
-		made, err := r.readFrozen(ctx, who)
+		err = r.readFrozen(ctx, who)
 		paused, isPaused := errors.AsType[*dockerop.PausedError](err)
 		if isPaused {
 			pauses++
@@ -42,28 +42,25 @@ func (r *volumeCapture) readUndisturbed(ctx context.Context) (imageID string, er
 		}
 		switch {
 		case err == nil, r.stuck, !isPaused && !errors.Is(err, errThawed):
-			return made, err
+			return err
 		case pauses == pausedAttempts:
-			return "", err
+			return err
 		case thaws == freezeAttempts:
-			r.lost = true
-			r.p.Warn("volumes", errThawed.Error()+" again and again: what is captured may be torn")
-			return made, nil
+			r.warnTorn(errThawed.Error() + " again and again")
+			return nil
 		}
-		if made != "" {
-			if err := r.engine.docker.RemoveImage(ctx, made); err != nil {
-				return made, fmt.Errorf("remove unfinished image: %w", err)
-			}
+		if err := r.dropImages(ctx); err != nil {
+			return fmt.Errorf("remove unfinished image: %w", err)
 		}
 		if err := r.prepareAgain(ctx, paused); err != nil {
-			return "", err
+			return err
 		}
 	}
 }
 
 // prepareAgain waits until a container runs that somebody else paused, or reads what changed
 // meanwhile.
-func (r *volumeCapture) prepareAgain(ctx context.Context, paused *dockerop.PausedError) error {
+func (r *attempt) prepareAgain(ctx context.Context, paused *dockerop.PausedError) error {
 	if paused == nil {
 		r.p.Status("volumes", errThawed.Error()+": reading them again")
 		return r.passLive(ctx)
@@ -74,7 +71,7 @@ func (r *volumeCapture) prepareAgain(ctx context.Context, paused *dockerop.Pause
 		return err
 	case runs: // at once, before it is paused again
 		return nil
-	case paused.Container == r.from.Container.ID:
+	case slices.Contains(r.containers(), paused.Container):
 		return pending.ErrMoved // its snapshot is that of a paused container
 	}
 	r.leave = append(r.leave, paused.Container)
@@ -100,12 +97,12 @@ func (cr *Capturer) awaitThaw(ctx context.Context, id string, p plan.Progress) (
 	return runs, err
 }
 
-// readFrozen is the part that ends with the image committed and all thawed. It is an
-// [errThawed], with an image, if somebody let a container run meanwhile.
-func (r *volumeCapture) readFrozen(ctx context.Context, who writers) (imageID string, err error) {
+// readFrozen is the part that ends with the images committed and all thawed. It is an
+// [errThawed], with the images, if somebody let a container run meanwhile.
+func (r *attempt) readFrozen(ctx context.Context, who writers) error {
 	if r.Quiesce != nil {
-		if err := r.Quiesce(ctx); err != nil {
-			return "", err
+		if err := r.quiesce(ctx); err != nil {
+			return err
 		}
 		return r.readStill(ctx, who)
 	}
@@ -117,28 +114,40 @@ func (r *volumeCapture) readFrozen(ctx context.Context, who writers) (imageID st
 	defer watch.Stop()
 	frozen, err := r.freeze(ctx, who.running)
 	if err == nil {
-		imageID, err = r.readStill(ctx, who)
+		err = r.readStill(ctx, who)
 	}
 	thawErr := frozen.thaw(ctx)
 	r.frozen += frozen.lasted
 	if thawErr != nil {
 		r.stuck = true
-		return imageID, errors.Join(err, thawErr)
+		return errors.Join(err, thawErr)
+	}
+	if errors.Is(err, dockerop.ErrRan) {
+		return errThawed
 	}
 	if err != nil {
-		return imageID, err
+		return err
 	}
-	heard, err := watch.UntilCommit(ctx, r.options.Comment)
+	heard, err := watch.UntilCommit(ctx, r.comments()...)
 	if err != nil {
-		return imageID, err
+		return err
 	}
 	if frozen.early || slices.ContainsFunc(watched, func(id string) bool { return slices.Contains(heard.Ran, id) }) {
-		return imageID, errThawed
+		return errThawed
 	}
-	return imageID, nil
+	return nil
 }
 
-func (r *volumeCapture) freeze(ctx context.Context, running []string) (*frozen, error) {
+// comments are those of the commits.
+func (a *taking) comments() []string {
+	var all []string
+	for _, one := range a.parts {
+		all = append(all, one.comment())
+	}
+	return all
+}
+
+func (r *attempt) freeze(ctx context.Context, running []string) (*frozen, error) {
 	if len(running) > 0 {
 		what := "the container"
 		if len(running) > 1 {

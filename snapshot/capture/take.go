@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
@@ -24,67 +24,97 @@ type Created struct {
 	catalog.Snapshot
 	Frozen     time.Duration // how long containers stood still for it, as far as this program froze them
 	Incomplete bool          // something that should be in it could not be kept
+	Skipped    string        // why no snapshot was taken; empty: this is one
 	SweepDue   bool          // it is time to sweep; nobody has to wait for that
 }
 
-// Request is what the caller of [Capturer.Take] decides: the identity of the snapshot and, if it is
-// a part of another operation, how volumes are read and who stops the writers.
+// Request is what the caller of [Capturer.Take] decides: the identities of the snapshots and, if they
+// are a part of another operation, how volumes are read and who stops the writers.
 type Request struct {
-	ID      labels.ID
+	IDs     []labels.ID // one for each source
 	created time.Time
-	// Begin opens a backup of the volumes; nil: in a worker of its own.
+	// Begin opens a backup of the volumes of one container; nil: in a worker of its own.
 	Begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (archives.Backup, error)
 	// Quiesce ends all writing; nil: the writers are frozen, and thawed again.
 	Quiesce func(context.Context) error
 }
 
-// NewRequest is the request for a snapshot that is taken now. It has an ID of its own.
-func (cr *Capturer) NewRequest() (Request, error) {
-	created := cr.now().UTC()
-	id, err := labels.NewID(created, cr.random)
-	return Request{ID: id, created: created}, err
+// NewRequest is the request for snapshots of some containers that are taken now. Each has an ID of
+// its own, and all have the same time.
+func (cr *Capturer) NewRequest(containers int) (Request, error) {
+	r := Request{created: cr.now().UTC()}
+	for range containers {
+		id, err := labels.NewID(r.created, cr.random)
+		if err != nil {
+			return Request{}, err
+		}
+		r.IDs = append(r.IDs, id)
+	}
+	return r, nil
 }
 
-// TakeWithin takes a snapshot as a part of another operation.
-func (cr *Capturer) TakeWithin(ctx context.Context, when Request, o Options, p plan.Progress) (Created, error) {
-	p.Status("inspect", "reading configuration of "+o.Container)
-	from, err := cr.Observe(ctx, o, cr.docker.AskInfoEarly(ctx))
+// TakeWithin takes snapshots as a part of another operation.
+func (cr *Capturer) TakeWithin(ctx context.Context, when Request, o []Options, p plan.Progress) ([]Created, error) {
+	for _, one := range o {
+		p.Status("inspect", "reading configuration of "+one.Container)
+	}
+	sources, err := cr.Observe(ctx, o, cr.docker.AskInfoEarly(ctx))
 	if err != nil {
-		return Created{}, err
+		return nil, err
 	}
-	return cr.Take(ctx, from, when, o, p)
+	return cr.Take(ctx, sources, when, p)
 }
 
-// Take makes a snapshot of what was observed.
-func (cr *Capturer) Take(ctx context.Context, from Source, when Request, o Options, p plan.Progress) (result Created, err error) {
-	if err := o.Volumes.check(from.Mounts); err != nil {
-		return Created{}, err
+// Take makes a snapshot of each source, all of one moment: whoever can write to one of them, or to
+// its volumes, is frozen from before the first is captured until after the last is. It makes all of
+// them or none, and returns them in the order of the sources.
+func (cr *Capturer) Take(ctx context.Context, sources []Source, when Request, p plan.Progress) (all []Created, err error) {
+	a, err := cr.taking(sources, when, p)
+	if err != nil {
+		return nil, err
 	}
-	record := from.record(when.ID, o)
-	record.Created = when.created
-
 	u := dockerop.Rollback{Progress: p}
 	defer func() { u.Unless(ctx, &err) }()
-	a := &taking{engine: cr, Request: when, from: from, record: &record, p: p}
-	imageID, err := a.capture(ctx, o, &u)
-	if err != nil {
-		return Created{}, err
+	if err := a.capture(ctx, &u); err != nil {
+		return nil, err
 	}
-	s := catalog.Snapshot{Record: record, ImageID: imageID, Refs: a.refs}
-	err = cr.catalog.Publish(ctx, &s, from.latest, from.named, &u)
+	all, err = a.publish(ctx, &u)
+	for _, end := range a.held {
+		a.ending.Go(end)
+	}
 	if endErr := a.ending.Wait(); err == nil {
 		err = endErr
 	}
 	if err != nil {
-		return Created{}, err
+		return nil, err
 	}
-	cr.retire(ctx, from.named.Snapshot, from.engine, p)
-	return Created{Snapshot: s, Frozen: a.frozen, Incomplete: a.lost, SweepDue: a.sweepDue}, nil
+	for _, one := range a.parts {
+		cr.retire(ctx, one.from.named.Snapshot, one.from.engine, p)
+	}
+	return all, nil
+}
+
+// publish tags the images. All of them can be rolled back until the last is tagged.
+func (a *taking) publish(ctx context.Context, u *dockerop.Rollback) ([]Created, error) {
+	all := make([]Created, len(a.parts))
+	for i, one := range a.parts {
+		s := catalog.Snapshot{Record: *one.record, ImageID: one.imageID, Refs: one.refs}
+		if err := a.engine.catalog.Publish(ctx, &s, one.from.latest, one.from.named, u); err != nil {
+			return nil, err
+		}
+		all[i] = Created{Snapshot: s, Frozen: a.frozen, Incomplete: one.lost, SweepDue: one.sweepDue}
+	}
+	return all, nil
 }
 
 // Check refuses options that no snapshot can be taken with.
 func (o Options) Check() error {
-	if o.Container == "" {
+	switch {
+	case o.Line != "":
+		if err := labels.CheckLine(o.Line); err != nil {
+			return err
+		}
+	case o.Container == "":
 		return errors.New("container name cannot be empty")
 	}
 	if o.Name != "" {
@@ -103,85 +133,91 @@ func (o Options) Check() error {
 			return fmt.Errorf("meta: %s has no value", key)
 		}
 	}
-	return nil
-}
-
-// warnSkipped says which volumes' data will not be in the snapshot, unless that
-// was asked for. Bind mounts and tmpfs are recorded, but nobody expects them in it.
-func (a *taking) warnSkipped() {
-	for _, m := range a.record.Mounts {
-		if m.Type == string(mount.TypeVolume) && m.Skipped != "" {
-			a.lost = true
-			a.p.Warn("volumes", fmt.Sprintf("the data of volume %s (%s) is not in the snapshot: %s", m.Name, m.Destination, m.Skipped))
+	if o.IdempotencyKey != "" {
+		if err := labels.CheckIdempotencyKey(o.IdempotencyKey); err != nil {
+			return err
 		}
 	}
+	if o.Usage != nil {
+		if err := o.Usage.Check(); err != nil {
+			return err
+		}
+	}
+	return checkAttachments(o.Attachments)
 }
 
-// capture archives the volumes and makes the snapshot's image.
-func (a *taking) capture(ctx context.Context, o Options, u *dockerop.Rollback) (string, error) {
-	a.warnSkipped()
-	if a.Begin == nil { // a part of another operation has its own notes
-		noteCaptured(a.record.Mounts, a.from.Container.Config.Labels, a.p)
+// capture archives the volumes and makes the images. A container without volumes is left to the
+// engine, if it is the only one.
+func (a *taking) capture(ctx context.Context, u *dockerop.Rollback) error {
+	for _, one := range a.parts {
+		one.warnSkipped()
+		if a.Begin == nil { // a part of another operation has its own notes
+			noteCaptured(one.record.Mounts, one.from.Container.Config.Labels, a.p)
+		}
+		one.volumes = chooseVolumes(one.record.Mounts, one.from.options.Volumes)
+		one.from.options.Exclude.noteExclusions(a.p)
+		one.from.options.Exclude.exclude(one.volumes, one.excluded)
 	}
-	volumes := chooseVolumes(a.record.Mounts, o.Volumes)
-	if len(volumes) == 0 {
-		return a.commitOnly(ctx, o, u)
+	if err := a.checkOnce(ctx); err != nil { // without the lock that can miss one, but it need not wait
+		return err
 	}
-	return a.run(ctx, volumes, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.ID)}, u)
+	if first := a.parts[0]; len(a.parts) == 1 && !first.stores() && first.record.IdempotencyKey == "" {
+		return first.commitHooked(ctx, u)
+	}
+	return a.run(ctx, u)
 }
 
 // limitLayers replaces an image that has too many layers with one that has one.
-func (a *taking) limitLayers(ctx context.Context, imageID string, u *dockerop.Rollback) (string, error) {
+func (a *part) limitLayers(ctx context.Context, u *dockerop.Rollback) error {
 	if !a.tooDeep() {
-		return imageID, nil
+		return nil
 	}
-	flat, err := a.engine.flatten(ctx, imageID, a.ID, a.p)
+	flat, err := a.engine.flatten(ctx, a.imageID, a.record.ID, a.p)
 	if err != nil {
-		return "", fmt.Errorf("flatten image of container %s: %w", a.record.Container.Name, err)
+		return fmt.Errorf("flatten image of container %s: %w", a.record.Container.Name, err)
 	}
 	u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, flat) })
-	if err := a.engine.docker.RemoveImage(ctx, imageID); err != nil {
-		return "", fmt.Errorf("remove layered image of container %s: %w", a.record.Container.Name, err)
+	if err := a.engine.docker.RemoveImage(ctx, a.imageID); err != nil {
+		return fmt.Errorf("remove layered image of container %s: %w", a.record.Container.Name, err)
 	}
-	return flat, nil
+	a.imageID = flat
+	return nil
 }
 
 // commitOnly commits a container without volumes. The engine itself freezes it meanwhile, so a
 // client that dies leaves nothing frozen. If somebody else thaws it, commitOnly commits again,
 // under a lock.
-func (a *taking) commitOnly(ctx context.Context, o Options, u *dockerop.Rollback) (string, error) {
+func (a *part) commitOnly(ctx context.Context, u *dockerop.Rollback) (err error) {
 	if a.Quiesce != nil {
-		if err := a.Quiesce(ctx); err != nil {
-			return "", err
+		if err := a.quiesce(ctx); err != nil {
+			return err
 		}
 	}
-	imageID, err := a.commitWatched(ctx, o, u)
-	if errors.Is(err, errThawed) && a.Begin == nil {
+	a.imageID, err = a.commitWatched(ctx, u)
+	switch {
+	case errors.Is(err, errThawed) && a.Begin == nil:
 		a.p.Status("commit", err.Error()+": committing the container again")
-		imageID, err = a.run(ctx, nil, o.pause(), container.CommitOptions{Comment: catalog.CommitComment(a.ID)}, u)
+		return a.run(ctx, u)
+	case err != nil || len(a.refs) > 0:
+		return err
 	}
-	if err != nil {
-		return "", err
-	}
-	if len(a.refs) > 0 {
-		return imageID, nil
-	}
-	u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, imageID) })
-	return a.limitLayers(ctx, imageID, u)
+	made := a.imageID
+	u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, made) })
+	return a.limitLayers(ctx, u)
 }
 
 // commitWatched commits the container, and checks that it stood still meanwhile. An
 // image of one that did not is removed again.
-func (a *taking) commitWatched(ctx context.Context, o Options, u *dockerop.Rollback) (string, error) {
+func (a *part) commitWatched(ctx context.Context, u *dockerop.Rollback) (string, error) {
 	name := a.record.Container.Name
 	own, err := a.seal()
 	if err != nil {
 		return "", err
 	}
 	a.p.Status("commit", "committing "+name)
-	options := container.CommitOptions{Comment: catalog.CommitComment(a.ID), Pause: o.pause() != PauseNone, Config: commitConfig(a.from, own)}
+	options := container.CommitOptions{Comment: a.comment(), Pause: a.from.options.pause() != PauseNone, Config: commitConfig(a.from, own)}
 	if !a.tooDeep() { // then there is nothing left to do to the image, and it can have its tag at once
-		options.Reference = catalog.TagOf(name, string(a.ID)).String()
+		options.Reference = catalog.TagOf(name, string(a.record.ID)).String()
 		// The tag finds the image even if the engine's answer is lost.
 		u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, options.Reference) })
 	}
@@ -205,7 +241,7 @@ func (a *taking) commitWatched(ctx context.Context, o Options, u *dockerop.Rollb
 // watchCommit watches the container until it is committed. The function that it returns tells what
 // is wrong with the image: [errThawed] if the container ran meanwhile, [pending.ErrMoved] if it was
 // found paused and ran.
-func (a *taking) watchCommit(ctx context.Context, o container.CommitOptions) (disturbed func() error, stop func()) {
+func (a *part) watchCommit(ctx context.Context, o container.CommitOptions) (disturbed func() error, stop func()) {
 	state := dockerop.ContainerState(a.from.Container.State)
 	if !o.Pause || a.Quiesce != nil || state != labels.StateRunning && state != labels.StatePaused {
 		return func() error { return nil }, func() {}
@@ -227,6 +263,19 @@ func (a *taking) watchCommit(ctx context.Context, o container.CommitOptions) (di
 	}, watch.Stop
 }
 
+// trigger is what the options say, in which manual is the default.
+func (o Options) trigger() labels.Trigger {
+	return cmp.Or(o.Trigger, labels.TriggerManual)
+}
+
+// usage is what is recorded of it.
+func (o Options) usage() *float64 {
+	if o.Usage == nil {
+		return nil
+	}
+	return &o.Usage.Now
+}
+
 // pause is what the options say, in which all is the default.
 func (o Options) pause() Pause {
 	switch {
@@ -236,23 +285,4 @@ func (o Options) pause() Pause {
 		return PauseAll
 	}
 	return o.Pause
-}
-
-// seal completes the record, and returns the labels that say it.
-func (a *taking) seal() (own map[string]string, err error) {
-	if a.record.Seal, err = labels.Seal(*a.record, a.from.key); err == nil {
-		own, err = labels.Encode(*a.record)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("describe container %s: %w", a.record.Container.Name, err)
-	}
-	return own, nil
-}
-
-// tooDeep tells whether the image would have more layers than is good.
-func (a *taking) tooDeep() bool {
-	if a.from.image == nil {
-		return true // not known: flatten rather than hit the engine's limit
-	}
-	return len(a.from.image.RootFS.Layers)+1 > maxLayers
 }

@@ -28,10 +28,10 @@ func TestChooseVolumes(t *testing.T) {
 		choice VolumeChoice
 		want   []volumebackup.Volume
 	}{
-		"all":                     {VolumeChoice{}, []volumebackup.Volume{{Number: 0, Name: "data"}, {Number: 1, Name: anonymous}}},
+		"all":                     {VolumeChoice{}, []volumebackup.Volume{{Number: 0, Key: "data"}, {Number: 1, Key: anonymous}}},
 		"none":                    {VolumeChoice{None: true}, nil},
-		"one":                     {VolumeChoice{Only: []string{anonymous}}, []volumebackup.Volume{{Number: 0, Name: anonymous}}},
-		"all but one":             {VolumeChoice{Exclude: []string{anonymous}}, []volumebackup.Volume{{Number: 0, Name: "data"}}},
+		"one":                     {VolumeChoice{Only: []string{anonymous}}, []volumebackup.Volume{{Number: 0, Key: anonymous}}},
+		"all but one":             {VolumeChoice{Exclude: []string{anonymous}}, []volumebackup.Volume{{Number: 0, Key: "data"}}},
 		"one, which is left out":  {VolumeChoice{Only: []string{"data"}, Exclude: []string{"data"}}, nil},
 		"one that has no content": {VolumeChoice{Only: []string{"gone"}}, nil},
 	}
@@ -43,7 +43,7 @@ func TestChooseVolumes(t *testing.T) {
 			for _, m := range mounts {
 				chosen := false
 				for _, v := range test.want {
-					chosen = chosen || v.Name == m.Name
+					chosen = chosen || v.Key == m.Key()
 				}
 				assert.Equal(t, m.Skipped == "", chosen, "%+v", m)
 			}
@@ -58,7 +58,7 @@ func TestChooseVolumes(t *testing.T) {
 func TestRecordArchivesAtEveryMountOfAVolume(t *testing.T) {
 	mounts := volumeMounts()
 	mounts[3].Skipped = "left out"
-	recordArchives(mounts, []volumebackup.Archive{{Volume: "data", Number: 3, Root: "r", Entries: 1, Bytes: 2, Stored: 4}, {Volume: mounts[3].Name}, {Volume: "gone"}})
+	recordArchives(mounts, []volumebackup.Archive{{Key: "data", Number: 3, Root: "r", Entries: 1, Bytes: 2, Stored: 4}, {Key: mounts[3].Key()}, {Key: "gone"}, {Key: mounts[1].Key()}})
 	want := labels.Archive{Root: "r", Entries: 1, Bytes: 2, Stored: 4, Index: 3}
 	assert.DeepEqual(t, *mounts[0].Archive, want)
 	assert.DeepEqual(t, *mounts[2].Archive, want)

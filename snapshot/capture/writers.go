@@ -63,6 +63,14 @@ func (cr *Capturer) writers(ctx context.Context, from Source, volumes []string, 
 	return w, nil
 }
 
+// and returns these writers and others.
+func (w writers) and(others writers) writers {
+	return writers{
+		running: dockerop.Distinct(w.running, others.running), paused: dockerop.Distinct(w.paused, others.paused),
+		idle: w.idle && others.idle,
+	}
+}
+
 // joined tells whether there is a writer that was not there before.
 func (w writers) joined(before writers) bool {
 	isNew := func(id string) bool { return !slices.Contains(before.running, id) }

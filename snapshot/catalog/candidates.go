@@ -110,9 +110,9 @@ func (cat *Catalog) References(ctx context.Context, prefix string) ([]Candidate,
 
 // The labels of Compose on a service's containers.
 const (
-	LabelService   = ComposePrefix + "service"
-	LabelProject   = ComposePrefix + "project"
-	LabelDirectory = ComposePrefix + "project.working_dir"
+	labelService   = ComposePrefix + "service"
+	labelProject   = ComposePrefix + "project"
+	labelDirectory = ComposePrefix + "project.working_dir"
 )
 
 // Service is a container that Compose made for a service.
@@ -126,7 +126,7 @@ type Service struct {
 // Services returns the containers of the Compose services of that name, or of all services if name
 // is empty.
 func (cat *Catalog) Services(ctx context.Context, name string) ([]Service, error) {
-	label := LabelService
+	label := labelService
 	if name != "" {
 		label += "=" + name
 	}
@@ -136,7 +136,7 @@ func (cat *Catalog) Services(ctx context.Context, name string) ([]Service, error
 	}
 	services := make([]Service, len(list))
 	for i, c := range list {
-		services[i] = Service{Name: c.Labels[LabelService], Container: dockerop.SummaryName(c), Project: c.Labels[LabelProject], Directory: c.Labels[LabelDirectory]}
+		services[i] = Service{Name: c.Labels[labelService], Container: dockerop.SummaryName(c), Project: c.Labels[labelProject], Directory: c.Labels[labelDirectory]}
 	}
 	return services, nil
 }

@@ -55,6 +55,17 @@ func (e *NameTakenError) Error() string {
 // Unwrap gives the error its class.
 func (e *NameTakenError) Unwrap() error { return cerrdefs.ErrAlreadyExists }
 
+// UnreadableError says that the labels of a snapshot cannot be read.
+type UnreadableError struct {
+	Ref string
+	Err error
+}
+
+func (e *UnreadableError) Error() string { return fmt.Sprintf("read snapshot %s: %v", e.Ref, e.Err) }
+
+// Unwrap is what is wrong with the labels.
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
 // PinnedError says that a snapshot is pinned, and is therefore not removed.
 type PinnedError struct {
 	ID       labels.ID

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docker/go-units"
+
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
@@ -27,7 +29,8 @@ type predicate func(s Snapshot, all []Snapshot) (bool, error)
 // FilterKeys returns the keys that [ParseFilter] knows, for help and completion.
 func FilterKeys() []string {
 	return []string{
-		"before", "container", "expired", "group", "label", "meta.", "name", "pinned", "run", "since", "step", "tag", "trigger",
+		"before", "container", "expired", "group", "kind", "label", "larger", "line", "meta.", "name", "pinned", "run", "since", "smaller", "step", "store",
+		"tag", "trigger",
 	}
 }
 
@@ -49,21 +52,35 @@ func ParseFilter(terms []string, now time.Time) (Filter, error) {
 	return f, nil
 }
 
+// textFields are what the keys stand for whose value is compared as it is.
+var textFields = map[string]func(Snapshot) string{
+	"line":  func(s Snapshot) string { return s.Line },
+	"run":   func(s Snapshot) string { return s.RunID },
+	"step":  func(s Snapshot) string { return s.StepID },
+	"group": func(s Snapshot) string { return s.Group },
+	"store": func(s Snapshot) string { return s.Store },
+}
+
 func parseTerm(key, value string, now time.Time) (predicate, error) {
 	field := func(get func(Snapshot) string) predicate {
 		return func(s Snapshot, _ []Snapshot) (bool, error) { return get(s) == value, nil }
 	}
+	if get, ok := textFields[key]; ok {
+		return field(get), nil
+	}
 	switch key {
 	case "container":
-		return func(s Snapshot, _ []Snapshot) (bool, error) { return isContainer(s.Container, value), nil }, nil
+		return func(s Snapshot, _ []Snapshot) (bool, error) {
+			return s.Kind == labels.KindContainer && isContainer(s.Container, value), nil
+		}, nil
+	case "kind":
+		return kindTerm(value)
 	case "name":
 		return nameTerm(value)
-	case "run":
-		return field(func(s Snapshot) string { return s.RunID }), nil
-	case "step":
-		return field(func(s Snapshot) string { return s.StepID }), nil
-	case "group":
-		return field(func(s Snapshot) string { return s.Group }), nil
+	case "larger":
+		return sizeTerm(value, func(size, limit int64) bool { return size > limit })
+	case "smaller":
+		return sizeTerm(value, func(size, limit int64) bool { return size < limit })
 	case "trigger":
 		if !slices.Contains(labels.Triggers(), labels.Trigger(value)) {
 			return nil, fmt.Errorf("unknown trigger, use one of %v", labels.Triggers())
@@ -94,6 +111,15 @@ func isContainer(c labels.Container, word string) bool {
 	return c.Name == word || c.ID == word || len(word) >= dockerop.ShortID && strings.HasPrefix(c.ID, word)
 }
 
+// kindTerm matches states, or with an empty value all that is of a container.
+func kindTerm(value string) (predicate, error) {
+	kind := labels.Kind(value)
+	if kind != labels.KindContainer && kind != labels.KindState {
+		return nil, fmt.Errorf("unknown kind, use %s, or nothing for those of containers", labels.KindState)
+	}
+	return func(s Snapshot, _ []Snapshot) (bool, error) { return s.Kind == kind, nil }, nil
+}
+
 // labelTerm matches the captured container's own labels, by key or by key=value.
 func labelTerm(term string) predicate {
 	key, want, valued := strings.Cut(term, "=")
@@ -110,6 +136,15 @@ func nameTerm(value string) (predicate, error) {
 		return nil, fmt.Errorf("use a part of a name, or a regular expression: %w", err)
 	}
 	return func(s Snapshot, _ []Snapshot) (bool, error) { return pattern.MatchString(s.Name), nil }, nil
+}
+
+// sizeTerm compares what taking a snapshot added on the engine, as the column SIZE of ls.
+func sizeTerm(value string, compare func(size, limit int64) bool) (predicate, error) {
+	limit, err := units.FromHumanSize(value)
+	if err != nil || limit < 0 {
+		return nil, errors.New("use a size, such as 500MB or 1GB")
+	}
+	return func(s Snapshot, _ []Snapshot) (bool, error) { return compare(s.StoredBytes(), limit), nil }, nil
 }
 
 func boolTerm(value string, get func(Snapshot) bool) (predicate, error) {
@@ -142,43 +177,11 @@ func parseAge(value string, now time.Time) (time.Time, bool) {
 	return now.Add(-d), err == nil
 }
 
-// ParseDuration reads a Go duration, before which whole weeks (w, 7 d) and days (d, 24 h) may
-// stand: 36h, 1w2d, 90m.
-func ParseDuration(s string) (time.Duration, error) {
-	const longest = 290 * 365 * 24 * time.Hour // almost the most that a time.Duration holds
-	invalid := fmt.Errorf("invalid duration %q: use something like 90m, 36h, 1w2d", s)
-	var total time.Duration
-	rest := s
-	for _, unit := range []struct {
-		name   string
-		length time.Duration
-	}{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}} {
-		number, after, found := strings.Cut(rest, unit.name)
-		if !found {
-			continue
-		}
-		n, err := strconv.ParseUint(number, 10, 32)
-		if err != nil || n > uint64(longest/unit.length) {
-			return 0, invalid
-		}
-		total += time.Duration(n) * unit.length
-		rest = after
-	}
-	if rest != "" || s == "" {
-		d, err := time.ParseDuration(rest)
-		if err != nil || d < 0 || d > longest {
-			return 0, invalid
-		}
-		total += d
-	}
-	if total < 0 || total > longest {
-		return 0, invalid
-	}
-	return total, nil
-}
+// ParseDuration reads a duration as labels and options have it; see [labels.ParseDuration].
+func ParseDuration(s string) (time.Duration, error) { return labels.ParseDuration(s) }
 
-// apply returns the snapshots of all that match, in the same order.
-func (f Filter) apply(all []Snapshot) ([]Snapshot, error) {
+// Apply returns the snapshots of all that match, in the same order.
+func (f Filter) Apply(all []Snapshot) ([]Snapshot, error) {
 	var kept []Snapshot
 	for _, s := range all {
 		ok, err := f.match(s, all)

@@ -56,7 +56,7 @@ func (cat *Catalog) List(ctx context.Context, o ListOptions, p plan.Progress) ([
 	if err := cat.checkListed(ctx, o.Container, all); err != nil {
 		return nil, err
 	}
-	found, err := o.Filter.apply(all)
+	found, err := o.Filter.Apply(all)
 	if err != nil {
 		return nil, err
 	}
@@ -112,22 +112,50 @@ func (o ListOptions) sort(list []Snapshot) {
 // Find returns the snapshots among the images whose references match one of the patterns, newest
 // first, with one engine call.
 func (cat *Catalog) Find(ctx context.Context, p plan.Progress, patterns ...string) ([]Snapshot, error) {
+	snapshots, unreadable, err := cat.FindAll(ctx, patterns...)
+	for _, u := range unreadable {
+		p.Warn("list", fmt.Sprintf("image %s is not listed because its labels cannot be read: %v", strings.Join(u.Refs, ", "), u.Err))
+	}
+	return snapshots, err
+}
+
+// Unreadable is an image with the ID tag of a snapshot whose labels cannot be read.
+type Unreadable struct {
+	Refs []string
+	Err  error
+}
+
+// FindAll does the same as [Catalog.Find], and returns what cannot be read instead of warning.
+func (cat *Catalog) FindAll(ctx context.Context, patterns ...string) (snapshots []Snapshot, unreadable []Unreadable, err error) {
 	images, err := cat.ListImages(ctx, patterns...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var snapshots []Snapshot
+	names := map[string]string{}
+	former := map[string][]string{} // tags of images that are no snapshot, or not any more
 	for _, summary := range images {
 		s, err := decode(summary.ID, summary.RepoTags, summary.Labels)
 		switch {
 		case err == nil:
 			snapshots = append(snapshots, s)
+			names[s.ImageID] = summary.Labels[labels.KeyName]
+		case errors.Is(err, labels.ErrAbsent) && summary.Labels[labels.KeyID] != "":
+			former[summary.ID] = summary.RepoTags
 		case !errors.Is(err, labels.ErrAbsent):
-			p.Warn("list", fmt.Sprintf("image %s is not listed because its labels cannot be read: %v", strings.Join(summary.RepoTags, ", "), err))
+			unreadable = append(unreadable, Unreadable{Refs: summary.RepoTags, Err: err})
 		}
 	}
+	for i := range snapshots {
+		snapshots[i].takeFormer(former, names[snapshots[i].ImageID])
+	}
 	slices.SortFunc(snapshots, newestFirst)
-	return snapshots, nil
+	return snapshots, unreadable, nil
+}
+
+// Count returns how many snapshots there are of the container of a name.
+func (cat *Catalog) Count(ctx context.Context, container string) (int, error) {
+	found, err := cat.Find(ctx, nil, Repository(container))
+	return len(found), err
 }
 
 // ListImages returns the images whose references match one of the patterns.

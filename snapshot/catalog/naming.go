@@ -28,11 +28,11 @@ type naming struct {
 }
 
 // A snapshot that was given the same name, but does not have the tag, may be about to take it. It
-// is waited for, for namesakeGrace. If its image is older by NamesakeAge it has lost the name, or
+// is waited for, for namesakeGrace. If its image is older by namesakeAge it has lost the name, or
 // its client was killed before it took it.
 const (
 	namesakeGrace = 3 * time.Second
-	NamesakeAge   = 10 * time.Minute
+	namesakeAge   = 10 * time.Minute
 )
 
 // take sets the tag, if it is free or belongs to the snapshot that is to be replaced.
@@ -92,7 +92,7 @@ func (n *naming) rivals(images []image.Summary) []image.Summary {
 			return true
 		}
 		has := slices.Contains(i.RepoTags, n.name.String())
-		return !has && own >= 0 && i.Created < images[own].Created-int64(NamesakeAge.Seconds())
+		return !has && own >= 0 && i.Created < images[own].Created-int64(namesakeAge.Seconds())
 	})
 }
 

@@ -12,6 +12,10 @@ import (
 // Namespace is the part of every snapshot's repository before the container.
 const Namespace = "cua-snapshot/"
 
+// sessionNamespace is the same of the images that keep the sessions of runs. Lists of snapshots do not
+// show what is in it.
+const sessionNamespace = "cua-snapshot-run/"
+
 // legal matches the names that a repository can have: words with '.', '_', '__' or any number of
 // '-' between two of them. illegal matches every run of characters that cannot be in a word.
 var (
@@ -32,9 +36,13 @@ const (
 // separators that repositories cannot have, are made legal and get a digest of the name at the end;
 // no name that is used as it is ends like that.
 func Repository(containerName string) string {
-	name := strings.TrimPrefix(containerName, "/")
+	return Namespace + repositoryName(strings.TrimPrefix(containerName, "/"))
+}
+
+// repositoryName makes a name that a repository can have of one that it perhaps cannot have.
+func repositoryName(name string) string {
 	if len(name) <= maxRepository && legal.MatchString(name) && !hasDigest(name) {
-		return Namespace + name
+		return name
 	}
 	digest := sha256.Sum256([]byte(name))
 	shown := illegal.ReplaceAllStringFunc(strings.ToLower(name), func(separator string) string {
@@ -44,7 +52,7 @@ func Repository(containerName string) string {
 		return "-"
 	})
 	shown = shown[:min(len(shown), maxRepository-len(digestMark)-digestDigits)]
-	return fmt.Sprintf("%s%s%s%x", Namespace, strings.Trim(shown, "._-"), digestMark, digest[:digestDigits/2])
+	return fmt.Sprintf("%s%s%x", strings.Trim(shown, "._-"), digestMark, digest[:digestDigits/2])
 }
 
 // hasDigest tells whether a name ends like a repository with a digest.

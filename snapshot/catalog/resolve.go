@@ -13,6 +13,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/session"
 )
 
 // Resolve finds the snapshot that word means. A word may be
@@ -20,12 +21,16 @@ import (
 //	container:name, container:latest, container:ID or container@age,
 //	a container, which means its latest snapshot,
 //	a full ID, or a beginning that no other ID has,
-//	a name that no other snapshot on the engine has.
+//	a name that no other snapshot on the engine has,
+//	run#0 or run#-1, the first and the last snapshot of a run.
 //
 // Resolve asks the engine only for what can match: listing every image takes seconds on a
 // containerd image store. The error is a [NotFoundError] or an [AmbiguousError] if there is not
 // exactly one.
 func (cat *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) {
+	if runID, number, ok := session.ParseWord(word); ok {
+		return cat.ofRun(ctx, word, runID, number)
+	}
 	if container, when, ok := strings.Cut(word, "@"); ok {
 		return cat.asOf(ctx, word, container, when)
 	}
@@ -82,7 +87,7 @@ func (cat *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot,
 			if err != nil && !cerrdefs.IsNotFound(err) {
 				return fmt.Errorf("inspect image %s: %w", summary.ID, err)
 			}
-			if s, err := decodeImage(img); err == nil {
+			if s, err := cat.decodeHeld(ctx, img); err == nil {
 				found[i] = s
 			}
 			return nil
@@ -93,7 +98,7 @@ func (cat *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot,
 	}
 	found = slices.DeleteFunc(found, func(s Snapshot) bool { return s.ID == "" })
 	slices.SortFunc(found, newestFirst)
-	return found, nil
+	return slices.CompactFunc(found, func(a, b Snapshot) bool { return a.ImageID == b.ImageID }), nil
 }
 
 // Lookup returns the snapshot that has the tag ref. word is what the user wrote, for the error. An
@@ -106,12 +111,12 @@ func (cat *Catalog) Lookup(ctx context.Context, word string, ref Tag) (Snapshot,
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("inspect image %s: %w", ref, err)
 	}
-	s, err := decodeImage(found)
+	s, err := cat.decodeHeld(ctx, found)
 	if errors.Is(err, labels.ErrAbsent) || err == nil && !slices.Contains(s.Refs, ref.String()) {
 		return Snapshot{}, &NotFoundError{Word: word} // an image of the user's own, or one that was built FROM a snapshot
 	}
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("read snapshot %s: %w", ref, err)
+		return Snapshot{}, &UnreadableError{Ref: ref.String(), Err: err}
 	}
 	return s, nil
 }

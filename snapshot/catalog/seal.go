@@ -18,10 +18,10 @@ import (
 // here.
 const KeyVolume = "cua-snapshot-key"
 
-// LabelKey is the label with the key: KeyBytes bytes in hex.
+// LabelKey is the label with the key: keyBytes bytes in hex.
 const (
 	LabelKey = labels.Prefix + "key"
-	KeyBytes = 32
+	keyBytes = 32
 )
 
 // EngineKey returns the engine's key, and makes one if there is none. If two clients make one at
@@ -31,7 +31,7 @@ func (cat *Catalog) EngineKey(ctx context.Context) ([]byte, error) {
 	if err != nil || key != nil {
 		return key, err
 	}
-	random := make([]byte, KeyBytes)
+	random := make([]byte, keyBytes)
 	if _, err := io.ReadFull(cat.random, random); err != nil {
 		return nil, fmt.Errorf("make the engine's key: %w", err)
 	}
@@ -58,7 +58,7 @@ func (cat *Catalog) KnownKey(ctx context.Context) ([]byte, error) {
 
 func readKey(v volume.Volume) ([]byte, error) {
 	key, err := hex.DecodeString(v.Labels[LabelKey])
-	if err != nil || len(key) != KeyBytes {
+	if err != nil || len(key) != keyBytes {
 		return nil, fmt.Errorf("volume %s holds no key: remove it, then the next snapshot makes one", KeyVolume)
 	}
 	return key, nil

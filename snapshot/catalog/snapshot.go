@@ -18,8 +18,12 @@ type Snapshot struct {
 
 	ImageID string   // of the image that is the filesystem
 	Refs    []string // every tag of that image in the snapshot's repository, sorted
+	Layers  []string // digests of the image's layers, the lowest first; a list of snapshots does not have them
 	Gone    bool     // the store with its archives does not exist any more; only archives.MarkGone looks
 }
+
+// Images returns the IDs of the snapshot's image and of those that were it before it was annotated.
+func (s Snapshot) Images() []string { return append([]string{s.ImageID}, s.Former...) }
 
 // Ref returns the reference that always means this snapshot: repository and ID.
 func (s Snapshot) Ref() string {
@@ -35,6 +39,9 @@ func (s Snapshot) StoredBytes() int64 {
 			total += m.Archive.Stored
 		}
 	}
+	for _, a := range s.Attachments {
+		total += a.Bytes
+	}
 	return total
 }
 
@@ -47,6 +54,18 @@ func (s Snapshot) ArchivedVolumes() int {
 		}
 	}
 	return len(archives)
+}
+
+// UsesStore tells whether a store holds anything of the snapshot.
+func (s Snapshot) UsesStore() bool { return s.ArchivedVolumes() > 0 || len(s.Attachments) > 0 }
+
+// Attachment returns the attachment of that name.
+func (s Snapshot) Attachment(name string) (labels.Attachment, bool) {
+	at := slices.IndexFunc(s.Attachments, func(a labels.Attachment) bool { return a.Name == name })
+	if at < 0 {
+		return labels.Attachment{}, false
+	}
+	return s.Attachments[at], true
 }
 
 // Expired tells whether the snapshot has expired at now.
@@ -62,6 +81,23 @@ func (s Snapshot) ContainerLabels() map[string]string {
 		return nil
 	}
 	return c.Labels
+}
+
+// Root returns what the state in the snapshot is known by; see [labels.Root]. It is empty if the
+// layers are not known, or the configuration cannot be read.
+func (s Snapshot) Root() string {
+	layers := s.Layers
+	switch {
+	case s.Kind == labels.KindState:
+		layers = nil // it has none of its own
+	case len(layers) == 0:
+		return ""
+	}
+	root, err := labels.Root(s.Record, layers)
+	if err != nil {
+		return ""
+	}
+	return root
 }
 
 // word returns how people name the snapshot by one of its tags.
@@ -101,7 +137,9 @@ func decodeImage(found image.InspectResponse) (Snapshot, error) {
 	if found.Config == nil {
 		return Snapshot{}, labels.ErrAbsent
 	}
-	return decode(found.ID, found.RepoTags, found.Config.Labels)
+	s, err := decode(found.ID, found.RepoTags, found.Config.Labels)
+	s.Layers = found.RootFS.Layers
+	return s, err
 }
 
 // FindParent returns the ID of the previous snapshot in a container's line: the newest of this very

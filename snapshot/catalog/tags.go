@@ -97,8 +97,8 @@ func (cat *Catalog) Holder(ctx context.Context, ref Tag) (Holder, error) {
 		return Holder{}, fmt.Errorf("inspect image %s: %w", ref, err)
 	}
 	h := Holder{imageID: found.ID}
-	if s, err := decodeImage(found); err == nil && slices.Contains(s.Refs, ref.String()) {
-		h.Snapshot = &s
+	if s, err := cat.decodeHeld(ctx, found); err == nil && slices.Contains(s.Refs, ref.String()) {
+		h.Snapshot, h.imageID = &s, s.ImageID
 	}
 	return h, nil
 }

@@ -17,7 +17,7 @@ func (cp *Copier) checkContent(ctx context.Context, r restore, p plan.Progress) 
 		if v.Archive != nil {
 			own := (v.Create.Driver == "" || v.Create.Driver == "local") && len(v.Create.DriverOpts) == 0
 			targets = append(targets, volumebackup.Target{
-				Archive: v.Archive.Index, Root: v.Archive.Root, Volume: v.Create.Name, Origin: v.Original, Local: own,
+				Snapshot: string(r.id), Archive: v.Archive.Index, Root: v.Archive.Root, Volume: v.Create.Name, Origin: v.Original, Local: own,
 			})
 		}
 	}
@@ -31,7 +31,7 @@ func (cp *Copier) checkContent(ctx context.Context, r restore, p plan.Progress) 
 	defer func() { err = errors.Join(err, worker.Close()) }()
 	var problems []plan.Problem
 	for _, target := range targets {
-		found, err := archives.Problem(target.Origin, worker.Check(ctx, string(r.id), target))
+		found, err := archives.Problem(target.Origin, worker.Check(ctx, target))
 		if err != nil {
 			return err
 		}

@@ -2,11 +2,13 @@ package copies
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
@@ -23,43 +25,74 @@ import (
 // [plan.ProblemsError] says what stands against it. If making something fails, it removes what it
 // has made.
 func (cp *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (build.Restored, error) {
+	all, err := cp.restoreAll(ctx, ForkOptions{RestoreOptions: o}, p)
+	if len(all) == 0 {
+		return build.Restored{}, err
+	}
+	return all[0], err
+}
+
+// restoreAll makes one copy or, for a fork, several.
+func (cp *Copier) restoreAll(ctx context.Context, o ForkOptions, p plan.Progress) ([]build.Restored, error) {
 	watch := plan.StartWatch(cp.now)
 	s, err := cp.catalog.Resolve(ctx, o.Snapshot)
 	if err != nil {
-		return build.Restored{}, err
+		return nil, err
+	}
+	if err := s.CheckContainer(); err != nil {
+		return nil, err
 	}
 	volumes, err := cp.archives.At(ctx, s)
 	if err != nil {
-		return build.Restored{}, err
+		return nil, err
 	}
 	cp = cp.inStore(volumes)
 	p.Status("check", "checking what "+string(s.ID)+" needs")
-	r, err := cp.planRestore(ctx, s, o, p)
+	all, err := cp.planRestore(ctx, s, o, p)
 	if err != nil {
-		return build.Restored{}, err
+		return nil, err
+	}
+	files, err := cp.archives.AttachmentsTo(s, o.Attachments)
+	if err != nil {
+		return nil, err
 	}
 	watch.Lap("check")
-	r.noteBinds(p)
-	result := build.Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
-	if o.DryRun {
-		err := cp.checkContent(ctx, r, p)
-		result.Timings = watch.Done()
-		return result, err
+	all[0].noteBinds(p)
+	results := make([]build.Restored, len(all))
+	for i, r := range all {
+		results[i] = build.Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
+		all[i].files = files
 	}
-	for _, step := range r.plan.Notes() {
+	if o.DryRun {
+		err := cp.checkContent(ctx, all[0], p)
+		setTimings(results, watch.Done())
+		return results, err
+	}
+	for _, step := range all[0].plan.Notes() {
 		p.Warn("check", step.String())
 	}
-	if err := cp.applyRestore(ctx, r, &result, p); err != nil {
-		return build.Restored{}, err
+	defer files.Discard()
+	if err := files.Fetch(ctx, p); err != nil {
+		return nil, err
+	}
+	if err := cp.applyRestore(ctx, all, results, p); err != nil {
+		return nil, err
 	}
 	watch.Lap("create")
-	if r.gone {
+	if all[0].gone {
 		p.Send(plan.Event{
 			Level: plan.LevelNote, Phase: "restore", Text: fmt.Sprintf("container %s is gone", s.Container.Name), Topic: plan.TopicOriginalGone,
 		})
 	}
-	result.Timings = watch.Done()
-	return result, nil
+	setTimings(results, watch.Done())
+	return results, nil
+}
+
+// setTimings notes how long it took, which is known of all copies together.
+func setTimings(results []build.Restored, timings plan.Timings) {
+	for i := range results {
+		results[i].Timings = timings
+	}
 }
 
 // inStore returns a copier that restores from another store.
@@ -79,82 +112,30 @@ type restore struct {
 	name      string
 	publish   nat.PortMap // ports that the user named, which must not be replaced
 	start     bool
+	waiting   runconfig.Waiting
 	foreign   bool // the snapshot was made on another engine
 	gone      bool // the original is of this engine, but does not exist any more, and nothing else has its name
 	plan      plan.Plan
+	files     *archives.Files // the attachments; nil: nobody asked for them
+	together  bool            // it is one of several that a fork makes: all or none
 
-	bindNotes []plan.Event // worth knowing about bind mounts
+	notes       plan.Plan // what is different in a copy
+	volumeSteps plan.Plan
+	bindNotes   []plan.Event // worth knowing about bind mounts
 }
 
-// planRestore decides everything, and makes nothing.
-func (cp *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o runconfig.RestoreOptions, p plan.Progress) (restore, error) {
-	sp, lost, err := runconfig.Decode(s.Config)
-	if err != nil {
-		return restore{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
-	}
-	for _, field := range lost {
-		p.Warn("check", "this version does not know "+field+" and leaves it out")
-	}
-	operation, err := cp.newOperation()
-	if err != nil {
-		return restore{}, err
-	}
-	suffix := copySuffix(operation)
-	name, err := copyName(s, o.Name, suffix)
-	if err != nil {
-		return restore{}, err
-	}
-	notes := sp.ForCopy(s)
-	volumes, volumeSteps, bindNotes := sp.PlanMounts(s, o, suffix)
-	notes = sp.Override(o, notes)
-	for _, field := range sp.FitAPI(cp.docker.ClientVersion()) {
-		p.Warn("check", "the engine's API does not know "+field+", it is left out")
-	}
-	around, err := cp.build.Observe(ctx, s, &sp, sp.NamedVolumes(volumes))
-	if err != nil {
-		return restore{}, err
-	}
-	foreign := s.IsForeign(around.Info.ID, around.Key)
-	if foreign {
-		sp.ForgetForeign(o.Labels)
-	}
-	sp.BlankInherited(around.Inherited)
-	r := restore{
-		id: s.ID, operation: operation, spec: &sp, volumes: volumes, name: name, publish: o.Publish,
-		start: runconfig.StartAfterRestore(s, o.Start), foreign: foreign, bindNotes: bindNotes,
-		gone: !foreign && !around.Has(s.Container),
-	}
-	r.mark()
-	problems := around.Problems(&sp, name)
-	replaced := sp.FreeTakenPorts(runconfig.HeldPorts(around.Containers), o.Publish)
-	if r.start { // a port may be free by the time that somebody starts the copy
-		problems = append(problems, sp.PortProblems(around)...)
-	}
-	if o.SkipMissing {
-		r.plan, problems = sp.LeaveOut(problems)
-	}
-	if r.foreign {
-		problems = append(problems, around.ForeignProblems(&sp, volumes, o, cp.build.ReservedVolumes()...)...)
-	}
-	if len(problems) > 0 {
-		return restore{}, &plan.ProblemsError{Problems: problems}
-	}
-	if o.Volumes != runconfig.VolumesNone {
-		r.plan = append(r.plan, runconfig.MissingArchives(volumes)...)
-	}
-	r.plan = slices.Concat(r.plan, notes, sp.YieldHostname(s.Container, around), replaced, volumeSteps, r.steps(s, runconfig.CreatesAllEndpoints(cp.docker.ClientVersion())))
-	return r, nil
-}
-
-// mark adds the labels that name the operation to what the restore is going to make.
-func (r restore) mark() {
+// mark adds to what the restore is going to make the labels that name the operation and its time.
+func (r restore) mark(now time.Time) {
+	at := labels.FormatTime(now)
 	for i := range r.volumes {
 		r.volumes[i].Create.Labels[labels.KeyOperation] = r.operation
+		r.volumes[i].Create.Labels[labels.KeyRestoredAt] = at
 	}
+	r.spec.Config.Labels[labels.KeyRestoredAt] = at
 	switch {
 	case r.start:
 		r.spec.Config.Labels[labels.KeyOperation] = r.operation
-	case len(r.anonymous()) > 0:
+	case r.firstName() != r.name:
 		r.spec.Config.Labels[labels.KeyFilledBy] = r.operation
 	}
 }
@@ -179,6 +160,9 @@ func (r restore) noteBinds(p plan.Progress) {
 		return
 	}
 	for _, note := range r.bindNotes {
+		if r.foreign {
+			note.Text += runconfig.NoteElsewhere
+		}
 		p.Send(note)
 	}
 }
@@ -200,77 +184,144 @@ func copyName(s catalog.Snapshot, asked, suffix string) (string, error) {
 	return asked, nil
 }
 
-// applyRestore makes the copy, and starts it if that is planned. If the start fails because a
-// program that is not a container holds a port, it tries again with another port and a new
-// container: a container whose start has failed must not be started twice, or it would have no
+// applyRestore makes the copies, and starts them if that is planned: all, or none. If a start fails
+// because a program that is not a container holds a port, it tries again with another port and new
+// containers: a container whose start has failed must not be started twice, or it would have no
 // network (moby#51758).
-func (cp *Copier) applyRestore(ctx context.Context, r restore, result *build.Restored, p plan.Progress) (err error) {
+func (cp *Copier) applyRestore(ctx context.Context, all []restore, results []build.Restored, p plan.Progress) (err error) {
 	rollback := dockerop.Rollback{Progress: p}
 	defer func() { rollback.Unless(ctx, &err) }()
 	cp.ClearCopies(ctx, p)
-	volumes, err := cp.makeVolumes(ctx, r, &rollback, p)
+	volumes, err := cp.makeVolumes(ctx, all, &rollback, p)
 	defer func() { volumes.Finish(ctx, err == nil, p) }()
 	if err != nil {
 		return err
 	}
-	replaced := r.plan.Only(plan.OpReplacePort)
+	replaced := make([]plan.Plan, len(all))
+	for i, r := range all {
+		replaced[i] = r.plan.Only(plan.OpReplacePort)
+	}
 	for {
-		made, err := cp.makeCopy(ctx, r, p)
+		made, err := cp.makeCopies(ctx, all, p)
 		if err == nil {
-			result.ContainerID = made.id
-			result.Incomplete = volumes.IsIncomplete() || made.volumes.IsIncomplete()
-			made.volumes.Finish(ctx, true, p)
-			cp.build.ReportPorts(ctx, made.id, replaced, p)
+			// Of a fork, only the journal of all copies says when it is over. A settled worker would keep
+			// the engine from removing anonymous volumes together with their containers.
+			made.volumes.Finish(ctx, !all[0].together, p)
+			for i := range all {
+				results[i].ContainerID = made.ids[i]
+				results[i].Incomplete = volumes.IsIncomplete() || made.volumes.IsIncomplete()
+				results[i].Ports = cp.build.ReportPorts(ctx, made.ids[i], replaced[i], p)
+			}
 			return nil
 		}
-		freed := r.spec.FreeFailedPort(err, r.publish)
-		if len(freed) == 0 {
+		isFreed := false
+		for i, r := range all {
+			freed := r.spec.FreeFailedPort(err, r.publish)
+			replaced[i] = append(replaced[i], freed...)
+			isFreed = isFreed || len(freed) > 0
+		}
+		if !isFreed {
 			return err
 		}
-		replaced = append(replaced, freed...)
 	}
 }
 
-// madeCopy is a container that a restore has made.
-type madeCopy struct {
-	id      string
-	volumes *build.RestoredVolumes // its anonymous volumes, if something was restored into them
+// madeCopies are containers that a restore has made.
+type madeCopies struct {
+	ids     []string
+	volumes *build.RestoredVolumes // their anonymous volumes, if something was restored into them
 }
 
-// makeCopy creates the container, fills its anonymous volumes, and starts it if that is planned. To
-// roll that back the worker ends first, because the engine keeps volumes that a worker mounts.
-func (cp *Copier) makeCopy(ctx context.Context, r restore, p plan.Progress) (made madeCopy, err error) {
+// makeCopies creates the containers, fills their anonymous volumes, and starts them if that is
+// planned. To roll that back the worker ends first, because the engine keeps volumes that a worker
+// mounts.
+func (cp *Copier) makeCopies(ctx context.Context, all []restore, p plan.Progress) (made madeCopies, err error) {
 	rollback := dockerop.Rollback{Progress: p}
 	defer func() { rollback.Unless(ctx, &err) }()
-	anonymous, name := r.anonymous(), r.name
-	if len(anonymous) > 0 && !r.start {
-		r.name = unfinishedName(name, r.operation)
+	made.ids = make([]string, len(all))
+	journal := pending.HalfMade{Operation: all[0].operation}
+	rollback.Add(func(ctx context.Context) error { return cp.docker.RemoveVolumes(ctx, journal.Anonymous) })
+	for i := range made.ids {
+		rollback.Add(func(ctx context.Context) error { return cp.docker.Discard(ctx, made.ids[i]) })
 	}
-	if made.id, err = cp.build.Make(ctx, build.Container{Spec: r.spec, Name: r.name, Foreign: r.foreign}, p); err != nil {
+	rollback.Add(func(context.Context) error { return made.volumes.Close() })
+	err = eachCopy(ctx, all, func(ctx context.Context, i int, r restore) (err error) {
+		made.ids[i], err = cp.build.Make(ctx, build.Container{Spec: r.spec, Name: r.firstName(), Foreign: r.foreign}, p)
+		return err
+	})
+	if err != nil {
 		return made, err
 	}
-	journal := pending.HalfMade{Operation: r.operation}
-	rollback.Add(func(ctx context.Context) error { return cp.docker.RemoveVolumes(ctx, journal.Anonymous) })
-	rollback.Add(func(ctx context.Context) error { return cp.docker.RemoveContainer(ctx, made.id) })
-	rollback.Add(func(context.Context) error { return made.volumes.Close() })
-	if len(anonymous) > 0 {
-		if journal.Anonymous, err = cp.build.AnonymousNames(ctx, made.id, anonymous); err != nil {
-			return made, err
-		}
-		o := volumebackup.WorkerOptions{}
-		if o.Journal, err = journal.Labels(); err != nil {
-			return made, err
-		}
-		if made.volumes, err = cp.build.FillAnonymous(ctx, r.id, anonymous, journal.Anonymous, o, p); err != nil {
-			return made, err
-		}
+	if made.volumes, err = cp.fillAnonymous(ctx, all, made.ids, &journal, p); err != nil {
+		return made, err
 	}
-	switch {
-	case r.start:
-		p.Status("start", "starting container "+name)
-		err = dockerop.Describe(cp.docker.ContainerStart(ctx, made.id, container.StartOptions{}), "start container "+name)
-	case r.name != name:
-		err = dockerop.Describe(cp.docker.ContainerRename(ctx, made.id, name), fmt.Sprintf("rename container %s to %s", r.name, name))
+	err = eachCopy(ctx, all, func(ctx context.Context, i int, r restore) error { return cp.finish(ctx, made.ids[i], r, p) })
+	if err == nil {
+		err = all[0].files.Place()
 	}
 	return made, err
+}
+
+// eachCopy does something for several copies at once.
+func eachCopy(ctx context.Context, all []restore, do func(ctx context.Context, i int, r restore) error) error {
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
+	for i, r := range all {
+		calls.Go(func() error { return do(ctx, i, r) })
+	}
+	return calls.Wait()
+}
+
+// fillAnonymous restores the anonymous volumes of all copies. It notes them in the journal.
+func (cp *Copier) fillAnonymous(ctx context.Context, all []restore, ids []string, journal *pending.HalfMade, p plan.Progress) (*build.RestoredVolumes, error) {
+	var volumes []runconfig.NewVolume
+	for i, r := range all {
+		anonymous := r.anonymous()
+		if len(anonymous) == 0 {
+			return nil, nil // and so has none of the others
+		}
+		names, err := cp.build.AnonymousNames(ctx, ids[i], anonymous)
+		if err != nil {
+			return nil, err
+		}
+		volumes, journal.Anonymous = append(volumes, anonymous...), append(journal.Anonymous, names...)
+	}
+	o := volumebackup.WorkerOptions{}
+	var err error
+	if o.Journal, err = journal.Labels(); err != nil {
+		return nil, err
+	}
+	return cp.build.FillAnonymous(ctx, all[0].id, volumes, journal.Anonymous, o, p)
+}
+
+// firstName is the name that the container is made with.
+func (r restore) firstName() string {
+	if !r.start && (r.together || len(r.anonymous()) > 0) {
+		return unfinishedName(r.name, r.operation)
+	}
+	return r.name
+}
+
+// finish starts the copy or, if it is not to be started, gives it its name.
+func (cp *Copier) finish(ctx context.Context, id string, r restore, p plan.Progress) error {
+	switch first := r.firstName(); {
+	case r.start:
+		return cp.start(ctx, id, r, p)
+	case first != r.name:
+		return dockerop.Describe(cp.docker.ContainerRename(ctx, id, r.name), fmt.Sprintf("rename container %s to %s", first, r.name))
+	}
+	return nil
+}
+
+// start starts the copy and, if that is asked for, waits until it is up.
+func (cp *Copier) start(ctx context.Context, id string, r restore, p plan.Progress) error {
+	p.Status("start", "starting container "+r.name)
+	if err := cp.docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+		return fmt.Errorf("start container %s: %w", r.name, err)
+	}
+	err := cp.build.WaitReady(ctx, id, r.name, cp.now(), r.waiting, p)
+	if down, ok := errors.AsType[*build.NotReadyError](err); ok {
+		down.Copy = true
+	}
+	return err
 }

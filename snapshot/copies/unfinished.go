@@ -92,26 +92,40 @@ func (cp *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
 
 // Clear thaws what a dead worker left frozen, and removes the worker and what its restore made.
 func (cp *Copier) Clear(ctx context.Context, w pending.Worker) error {
+	made, madeErr := halfMadeBy(w.Summary)
+	if made != nil && made.Together { // while the journal is there
+		if err := cp.removeTogether(ctx, w.ID, made.Operation); err != nil {
+			return err
+		}
+	}
 	if err := cp.pending.Clear(ctx, w); err != nil {
 		return err
 	}
-	return cp.removeMade(ctx, w.Summary)
+	if made == nil {
+		return madeErr
+	}
+	return cp.removeMade(ctx, *made)
 }
 
-// removeMade removes what a dead worker's label says that its restore has made, unless the restore
+// halfMadeBy returns what a dead worker's label says that its restore has made, or nil if the restore
 // was over.
-func (cp *Copier) removeMade(ctx context.Context, worker container.Summary) error {
+func halfMadeBy(worker container.Summary) (*pending.HalfMade, error) {
 	text, ok := worker.Labels[pending.LabelMade]
 	if !ok || volumebackup.IsSettled(dockerop.SummaryName(worker)) {
-		return nil
+		return nil, nil
 	}
 	var made pending.HalfMade
 	if err := json.Unmarshal([]byte(text), &made); err != nil {
-		return fmt.Errorf("read journal %.200q: %w", text, err)
+		return nil, fmt.Errorf("read journal %.200q: %w", text, err)
 	}
 	if made.Operation == "" {
-		return fmt.Errorf("read journal %.200q: it names no operation", text)
+		return nil, fmt.Errorf("read journal %.200q: it names no operation", text)
 	}
+	return &made, nil
+}
+
+// removeMade removes what an interrupted restore has made.
+func (cp *Copier) removeMade(ctx context.Context, made pending.HalfMade) error {
 	_, err := cp.RemoveUnfinished(ctx, made.Operation, 0)
 	for _, name := range made.Volumes {
 		err = errors.Join(err, cp.removeOwnVolume(ctx, name, made.Operation))

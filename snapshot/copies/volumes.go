@@ -32,38 +32,47 @@ func (r restore) anonymous() []runconfig.NewVolume {
 // makeVolumes has a worker make the named volumes, and restores those that have an archive. The
 // engine makes them together with the worker, whose label names them, so at no time are there
 // volumes that nobody knows of. The result must be closed, even after an error.
-func (cp *Copier) makeVolumes(ctx context.Context, r restore, rollback *dockerop.Rollback, p plan.Progress) (*build.RestoredVolumes, error) {
-	named := r.named()
-	if len(named) == 0 {
+//
+// The worker of a fork bears the journal of all its copies, so a fork has one also without volumes.
+func (cp *Copier) makeVolumes(ctx context.Context, all []restore, rollback *dockerop.Rollback, p plan.Progress) (*build.RestoredVolumes, error) {
+	var named []runconfig.NewVolume
+	for _, r := range all {
+		named = append(named, r.named()...)
+	}
+	operation, id := all[0].operation, all[0].id
+	if len(named) == 0 && !all[0].together {
 		return nil, nil
 	}
 	p.Status("volumes", "creating volumes")
-	o := volumebackup.WorkerOptions{Purpose: "restore " + string(r.id)}
+	o := volumebackup.WorkerOptions{Purpose: "restore " + string(id)}
 	var needs volumebackup.Fill
 	var targets []volumebackup.Target
 	for _, v := range named {
 		o.Volumes, o.Make = append(o.Volumes, v.Create.Name), append(o.Make, v.Create)
 		if v.Archive != nil {
-			targets = append(targets, build.TargetOf(v, v.Create.Name, &needs))
+			targets = append(targets, build.TargetOf(id, v, v.Create.Name, &needs))
 		}
-		rollback.Add(func(ctx context.Context) error { return cp.removeOwnVolume(ctx, v.Create.Name, r.operation) })
+		rollback.Add(func(ctx context.Context) error { return cp.removeOwnVolume(ctx, v.Create.Name, operation) })
 	}
 	o.Task = needs
 	if len(targets) == 0 {
 		o.Task = volumebackup.Hold{}
 	}
 	var err error
-	if o.Journal, err = (pending.HalfMade{Operation: r.operation, Volumes: o.Volumes}).Labels(); err != nil {
+	if o.Journal, err = (pending.HalfMade{Operation: operation, Volumes: o.Volumes, Together: all[0].together}).Labels(); err != nil {
 		return nil, err
 	}
 	worker, err := cp.volumes.OpenWorker(ctx, o, archives.Progress(p))
 	if err != nil {
 		return nil, err
 	}
-	if err := cp.checkOwnVolumes(ctx, o.Volumes, r.operation); err != nil {
+	if err := cp.checkOwnVolumes(ctx, o.Volumes, operation); err != nil {
 		return &build.RestoredVolumes{Worker: worker}, err
 	}
+	if len(targets) == 0 {
+		return &build.RestoredVolumes{Worker: worker}, nil
+	}
 	p.Status("volumes", "restoring volumes")
-	results, err := worker.Apply(ctx, string(r.id), targets)
+	results, err := worker.Apply(ctx, targets)
 	return &build.RestoredVolumes{Worker: worker, Lost: build.AnySkipped(results)}, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -17,43 +16,93 @@ import (
 // Commit makes an untagged image of the container's filesystem and returns its ID.
 //
 // An engine does not stop a commit when its client goes away. So after a cancellation Commit waits
-// for the answer, for [CleanupTimeout] at most, and removes the image.
+// for the answer, for 20 seconds at most, and removes the image.
 func (e *Engine) Commit(ctx context.Context, id string, options container.CommitOptions) (string, error) {
-	type result struct {
-		image string
-		err   error
-	}
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	done := make(chan result, 1)
-	go func() {
+	var made string
+	c := startCall(func() error {
 		response, err := e.ContainerCommit(context.WithoutCancel(ctx), id, options)
-		done <- result{response.ID, err}
-	}()
+		made = response.ID
+		return AsFull(err)
+	})
+	help := startCall(func() error { return e.unstickCommit(context.WithoutCancel(ctx), id, options, c) })
 	select {
-	case r := <-done:
-		if r.err != nil && options.Reference == "" { // a tagged one is found by its tag
-			return "", errors.Join(r.err, e.removeUnansweredCommit(ctx, r.err, options))
+	case <-c.over:
+		if c.err != nil && options.Reference == "" { // a tagged one is found by its tag
+			return "", errors.Join(c.err, e.removeUnansweredCommit(ctx, c.err, options))
 		}
-		return r.image, r.err
+		<-help.over
+		if c.err == nil && errors.Is(help.err, ErrRan) {
+			return "", errors.Join(ErrRan, e.RemoveImage(ctx, made))
+		}
+		return made, c.err // what else helping has failed with shows in the container's state
 	case <-ctx.Done():
 	}
-	limit := time.NewTimer(CleanupTimeout)
-	defer limit.Stop()
-	select {
-	case r := <-done:
-		if r.err != nil {
-			return "", context.Cause(ctx)
-		}
+	if c.within(context.WithoutCancel(ctx), cleanupTimeout) && c.err == nil {
+		<-help.over
 		after, cancel := Cleanup(ctx)
 		defer cancel()
-		if err := e.RemoveImage(after, r.image); err != nil {
+		if err := e.RemoveImage(after, made); err != nil {
 			return "", fmt.Errorf("remove unfinished image: %w", err)
 		}
-	case <-limit.C:
 	}
 	return "", context.Cause(ctx)
+}
+
+// ErrRan says that a frozen container had to run during its commit, because the engine was stuck.
+var ErrRan = errors.New("the engine was stuck until a frozen container ran")
+
+// unstickCommit helps an engine that is stuck with a container while it commits that: in the thaw at the
+// end, or before it begins if the container was frozen already. In the second case it returns [ErrRan].
+func (e *Engine) unstickCommit(ctx context.Context, id string, options container.CommitOptions, c *call) error {
+	t := thawer{docker: e.Docker, open: e.freezer}
+	for wasThere := false; !c.within(ctx, stuckAfter); {
+		if !options.Pause {
+			if e.isStuck(ctx, id) {
+				return t.commitPast(ctx, id, c)
+			}
+			continue
+		}
+		found, err := e.committed(ctx, options)
+		if err == nil && len(found) > 0 && wasThere { // the image is there, and the answer does not come
+			return t.unstick(ctx, id, c)
+		}
+		wasThere = len(found) > 0
+	}
+	return nil
+}
+
+// isStuck tells whether the engine does not say what a container is.
+func (e *Engine) isStuck(ctx context.Context, id string) bool {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	look := startCall(func() error {
+		_, _, err := e.ContainerInspectWithRaw(ctx, id, false)
+		return err
+	})
+	return !look.within(ctx, stuckAfter)
+}
+
+// commitPast lets the engine go on with the commit of a frozen container.
+func (t thawer) commitPast(ctx context.Context, id string, c *call) error {
+	past, err := t.open(ctx)
+	if err != nil {
+		return c.waitAnyway(ctx, err)
+	}
+	defer func() { _ = past.Close() }()
+	_, err = t.letPass(ctx, past, id, c)
+	return errors.Join(ErrRan, err)
+}
+
+// committed lists the images that a commit has made: their labels hold the ID of its snapshot.
+func (e *Engine) committed(ctx context.Context, options container.CommitOptions, more ...filters.KeyValuePair) ([]image.Summary, error) {
+	own := options.Config.Labels
+	return e.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(append(more,
+		filters.Arg("label", labels.KeyID+"="+own[labels.KeyID]),
+		filters.Arg("label", labels.KeyUpdated+"="+own[labels.KeyUpdated]), // not one that it was before it was annotated
+	)...)})
 }
 
 // removeUnansweredCommit removes the image of a commit that succeeded although the call failed: the
@@ -67,9 +116,7 @@ func (e *Engine) removeUnansweredCommit(ctx context.Context, failure error, opti
 	ctx, cancel := Cleanup(ctx)
 	defer cancel()
 	return insist(ctx, func(ctx context.Context) error {
-		made, err := e.ImageList(ctx, image.ListOptions{
-			Filters: filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", labels.KeyID+"="+id)),
-		})
+		made, err := e.committed(ctx, options, filters.Arg("dangling", "true"))
 		for _, summary := range made {
 			err = errors.Join(err, e.RemoveImage(ctx, summary.ID))
 		}

@@ -41,6 +41,7 @@ func (e *Engine) CreateContainer(ctx context.Context, config *container.Config, 
 		return container.CreateResponse{}, context.Cause(ctx)
 	}
 	created, err := e.ContainerCreate(context.WithoutCancel(ctx), config, host, networking, nil, name)
+	err = AsFull(err)
 	if err == nil && ctx.Err() == nil {
 		return created, nil
 	}
@@ -94,7 +95,7 @@ func (e *Engine) Discard(ctx context.Context, word string) error {
 }
 
 // AwaitGone waits until a container is gone that the engine is removing. It fails after
-// [CleanupTimeout].
+// 20 seconds.
 func (e *Engine) AwaitGone(ctx context.Context, id string) error {
 	return AwaitGone(ctx, e.Docker, id)
 }
@@ -110,7 +111,7 @@ const removalPoll = 10 * time.Millisecond
 
 // AwaitGone does what [Engine.AwaitGone] does, for callers without an [Engine].
 func AwaitGone(ctx context.Context, docker Inspector, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, CleanupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	return pollEvery(ctx, removalPoll, func() (bool, error) {
 		_, _, err := docker.ContainerInspectWithRaw(ctx, id, false)

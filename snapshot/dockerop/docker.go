@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	eventtypes "github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/image"
@@ -19,6 +20,7 @@ import (
 type Docker interface {
 	Containers
 	Lifecycle
+	Execs
 	Images
 	Host
 }
@@ -32,6 +34,7 @@ type Containers interface {
 	ContainerExport(ctx context.Context, id string) (io.ReadCloser, error)
 	ContainerRename(ctx context.Context, id, name string) error
 	ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error)
+	ContainerStatsOneShot(ctx context.Context, id string) (container.StatsResponseReader, error)
 }
 
 // Lifecycle makes containers, runs them, and removes them.
@@ -44,6 +47,13 @@ type Lifecycle interface {
 	ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error
 }
 
+// Execs runs commands in containers.
+type Execs interface {
+	ContainerExecCreate(ctx context.Context, id string, options container.ExecOptions) (container.ExecCreateResponse, error)
+	ContainerExecAttach(ctx context.Context, exec string, options container.ExecAttachOptions) (types.HijackedResponse, error)
+	ContainerExecInspect(ctx context.Context, exec string) (container.ExecInspect, error)
+}
+
 // Images reads, tags, makes and removes images.
 type Images interface {
 	ImageInspect(ctx context.Context, id string, options ...client.ImageInspectOption) (image.InspectResponse, error)
@@ -51,6 +61,7 @@ type Images interface {
 	ImageTag(ctx context.Context, source, target string) error
 	ImageRemove(ctx context.Context, id string, options image.RemoveOptions) ([]image.DeleteResponse, error)
 	ImageImport(ctx context.Context, source image.ImportSource, ref string, options image.ImportOptions) (io.ReadCloser, error)
+	ImageLoad(ctx context.Context, content io.Reader, options ...client.ImageLoadOption) (image.LoadResponse, error)
 }
 
 // Host is everything around containers and images: networks, volumes, events, the engine itself.
@@ -71,10 +82,13 @@ var _ Docker = client.APIClient(nil)
 
 // Engine calls an engine. Its own methods are safe to interrupt and to repeat; the embedded ones
 // are the plain calls of the API. It keeps no state and may be used by several goroutines.
-type Engine struct{ Docker }
+type Engine struct {
+	Docker
+	freezer OpenFreezer
+}
 
-// New returns an engine that is called through docker.
-func New(docker Docker) *Engine { return &Engine{docker} }
+// New returns an engine that is called through docker. If it gets stuck, freezer helps.
+func New(docker Docker, freezer OpenFreezer) *Engine { return &Engine{docker, freezer} }
 
 // Describe puts what was being done before an error: "list networks: ...". It returns nil for nil.
 func Describe(err error, doing string) error {

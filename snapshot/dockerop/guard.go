@@ -10,4 +10,5 @@ type Guard func(ctx context.Context, w Watched) (release func(), err error)
 type Watched struct {
 	Frozen   []string // IDs of containers to thaw
 	Replaced string   // name of a container whose restore in place is to be recovered
+	Hook     *Exec    // the post hook of a snapshot; its command may be empty: then only what has its mark is ended
 }

@@ -1,12 +1,14 @@
 package dockerop
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
 )
 
 // RemoveImage removes an image if id is its ID, or one of its tags. It succeeds if that is gone
@@ -16,6 +18,18 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 	if cerrdefs.IsNotFound(err) {
 		return nil
 	}
+	return err
+}
+
+// LoadImage loads an archive of an image, whose name is in the archive. An image that had the name
+// loses it.
+func (e *Engine) LoadImage(ctx context.Context, archive []byte) error {
+	answer, err := e.ImageLoad(ctx, bytes.NewReader(archive), client.ImageLoadWithQuiet(true))
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, err = LastStatus(answer.Body)
 	return err
 }
 

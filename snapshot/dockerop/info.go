@@ -1,6 +1,7 @@
 package dockerop
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ type Info struct {
 	ID         string
 	ImageStore string // the image store in use; an engine may have several
 	systemTime string
+	machine    string // the architecture, as the kernel calls it
 }
 
 // driverType names the line of an engine's answer that distinguishes a containerd image store from
@@ -20,7 +22,7 @@ type Info struct {
 const driverType = "driver-type"
 
 func newInfo(info system.Info) Info {
-	e := Info{ID: info.ID, ImageStore: info.Driver, systemTime: info.SystemTime}
+	e := Info{ID: info.ID, ImageStore: info.Driver, systemTime: info.SystemTime, machine: info.Architecture}
 	for _, line := range info.DriverStatus {
 		if line[0] == driverType {
 			e.ImageStore += "/" + line[1]
@@ -28,6 +30,14 @@ func newInfo(info system.Info) Info {
 	}
 	return e
 }
+
+// architectures are the names that images have for what kernels call otherwise.
+var architectures = map[string]string{
+	"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "armv6l": "arm", "i386": "386", "i686": "386",
+}
+
+// Architecture returns that of the engine's machine, as images name it.
+func (e Info) Architecture() string { return cmp.Or(architectures[e.machine], e.machine, "amd64") }
 
 // Now returns the time on the engine's clock when it answered. Times in the engine's answers can
 // only be compared with that clock.

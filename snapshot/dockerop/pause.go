@@ -38,14 +38,19 @@ const pauseTimeout = 30 * time.Second
 // it cannot be paused, a [FreezeError].
 //
 // An engine's error does not tell what it has done: it may carry out a call and then fail, or its
-// answer may be lost. So after an error Pause inspects the container.
+// answer may be lost. So after an error Pause inspects the container. It does so before, too: an engine
+// 20.10 answers that only when the commands have begun that are about to, and with these it would get
+// stuck.
 func (e *Engine) Pause(ctx context.Context, id string) (ours bool, err error) {
+	if _, err := e.InspectIfThere(ctx, id); err != nil {
+		return false, err
+	}
 	for try := range pauseTries {
 		err = e.pauseOnce(ctx, id)
 		if err == nil {
 			return true, nil
 		}
-		if try == 0 && IsPausedAlready(err) {
+		if try == 0 && isPausedAlready(err) {
 			return false, &PausedError{Container: id}
 		}
 		c, _, inspectErr := e.ContainerInspectWithRaw(ctx, id, false)
@@ -81,13 +86,13 @@ func (e *Engine) MakePaused(ctx context.Context, id string) error {
 	return err
 }
 
-// IsPausedAlready tells whether an engine refused to pause a container because it is paused. The
+// isPausedAlready tells whether an engine refused to pause a container because it is paused. The
 // error's class does not tell: a container that does not run is a conflict as well, and proxies
 // between client and engine have classes of their own.
-func IsPausedAlready(err error) bool { return strings.Contains(err.Error(), "is already paused") }
+func isPausedAlready(err error) bool { return strings.Contains(err.Error(), "is already paused") }
 
-// IsNotPaused tells whether an engine refused to thaw a container because it is not paused.
-func IsNotPaused(err error) bool { return strings.Contains(err.Error(), "is not paused") }
+// isNotPaused tells whether an engine refused to thaw a container because it is not paused.
+func isNotPaused(err error) bool { return strings.Contains(err.Error(), "is not paused") }
 
 // Thawer is the part of the Engine API that [Thaw] calls.
 type Thawer interface {
@@ -98,18 +103,19 @@ type Thawer interface {
 // Thaw lets containers run again, all at once. early says that at least one of them was running
 // already.
 func (e *Engine) Thaw(ctx context.Context, containers []string) (early bool, err error) {
-	return Thaw(ctx, e.Docker, containers)
+	return Thaw(ctx, e.Docker, e.freezer, containers)
 }
 
-// Thaw lets containers run again, all at once. early says that at least one of them was running
-// already.
-func Thaw(ctx context.Context, docker Thawer, containers []string) (early bool, err error) {
+// Thaw lets containers run again, all at once, also if the engine is stuck. early says that at least
+// one of them was running already.
+func Thaw(ctx context.Context, docker Thawer, freezer OpenFreezer, containers []string) (early bool, err error) {
+	t := thawer{docker: docker, open: freezer}
 	ran := make([]bool, len(containers))
 	failures := make([]error, len(containers))
 	var calls errgroup.Group
 	for i, id := range containers {
 		calls.Go(func() error {
-			ran[i], failures[i] = unpause(ctx, docker, id)
+			ran[i], failures[i] = t.unpause(ctx, id)
 			return nil
 		})
 	}
@@ -122,14 +128,14 @@ func Thaw(ctx context.Context, docker Thawer, containers []string) (early bool, 
 
 // unpause thaws one container; ran says that it was running already. It succeeds if the container
 // is gone.
-func unpause(ctx context.Context, docker Thawer, id string) (ran bool, err error) {
-	err = docker.ContainerUnpause(ctx, id)
+func (t thawer) unpause(ctx context.Context, id string) (ran bool, err error) {
+	err = t.ask(ctx, id)
 	if err == nil || cerrdefs.IsNotFound(err) {
 		return false, nil
 	}
-	c, _, inspectErr := docker.ContainerInspectWithRaw(ctx, id, false)
+	c, _, inspectErr := t.docker.ContainerInspectWithRaw(ctx, id, false)
 	if cerrdefs.IsNotFound(inspectErr) || inspectErr == nil && !c.State.Paused {
-		return IsNotPaused(err), nil
+		return isNotPaused(err), nil
 	}
 	return false, fmt.Errorf("container %s is still paused, thaw it with docker unpause: %w", id, err)
 }

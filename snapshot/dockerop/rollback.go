@@ -11,9 +11,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// CleanupTimeout bounds what is done after a failure or Ctrl-C. It is long enough for a slow engine
+// cleanupTimeout bounds what is done after a failure or Ctrl-C. It is long enough for a slow engine
 // to answer, and short enough for a user to wait.
-const CleanupTimeout = 20 * time.Second
+const cleanupTimeout = 20 * time.Second
 
 // Rollback is the stack of steps that roll back an operation which fails halfway. The zero value is
 // empty.
@@ -63,7 +63,7 @@ func insist(ctx context.Context, step func(context.Context) error, p plan.Progre
 	}
 }
 
-// Cleanup returns a context for cleaning up. It outlives ctx, but ends after [CleanupTimeout].
+// Cleanup returns a context for cleaning up. It outlives ctx, but ends after [cleanupTimeout].
 func Cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), CleanupTimeout)
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 }

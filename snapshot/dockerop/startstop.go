@@ -14,7 +14,7 @@ import (
 // container is gone.
 func (e *Engine) Stop(ctx context.Context, id string, paused bool, timeout *int) error {
 	if paused {
-		if _, err := unpause(ctx, e.Docker, id); err != nil {
+		if _, err := e.Thaw(ctx, []string{id}); err != nil {
 			return err
 		}
 	}
@@ -36,7 +36,7 @@ func (e *Engine) SetRestartPolicy(ctx context.Context, id string, policy contain
 
 // StartAgain starts a container that ran before. After a crash an engine may fail with "already
 // exists", because something of the earlier run is left. It clears that away, so StartAgain tries
-// until [CleanupTimeout].
+// until 20 seconds.
 func (e *Engine) StartAgain(ctx context.Context, id string) error {
 	ctx, cancel := Cleanup(ctx)
 	defer cancel()

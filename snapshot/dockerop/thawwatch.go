@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	eventtypes "github.com/docker/docker/api/types/events"
@@ -40,12 +41,16 @@ type ContainerEvents struct{ Paused, Ran []string }
 // answers the commit.
 const commitEventTimeout = 10 * time.Second
 
-// UntilCommit returns what happened between [Engine.WatchThaws] and the end of the commit with this
-// comment. An engine sends events in the order in which things happen.
-func (w *ThawWatch) UntilCommit(ctx context.Context, comment string) (ContainerEvents, error) {
+// UntilCommit returns what happened between [Engine.WatchThaws] and the end of the last of the
+// commits with these comments. An engine sends events in the order in which things happen.
+func (w *ThawWatch) UntilCommit(ctx context.Context, comments ...string) (ContainerEvents, error) {
 	limit := time.NewTimer(commitEventTimeout)
 	defer limit.Stop()
 	var h ContainerEvents
+	done := map[string]bool{}
+	isOver := func() bool {
+		return !slices.ContainsFunc(comments, func(comment string) bool { return !done[comment] })
+	}
 	for {
 		select {
 		case m := <-w.messages:
@@ -55,7 +60,7 @@ func (w *ThawWatch) UntilCommit(ctx context.Context, comment string) (ContainerE
 			case eventtypes.ActionUnPause, eventtypes.ActionStart:
 				h.Ran = append(h.Ran, m.Actor.ID)
 			case eventtypes.ActionCommit:
-				if m.Actor.Attributes["comment"] == comment {
+				if done[m.Actor.Attributes["comment"]] = true; isOver() {
 					return h, nil
 				}
 			}

@@ -23,8 +23,6 @@ import (
 	"github.com/docker/go-connections/nat"
 	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 // FakeContainer is a container of a [Docker].
@@ -40,10 +38,16 @@ type FakeContainer struct {
 	Log         string
 	ExitCode    int // of its command, once that has ended
 	created     time.Time
-	started     time.Time // only set for workers
+	started     time.Time
 	finished    time.Time
 	startFailed bool
+	Memory      uint64 // bytes that it uses
 	Commits     []bool // for each commit, whether the call asked to pause it
+	// Begins says that a command begins in it whenever it is frozen: then the engine is stuck with it, as
+	// 20.10 is, until its processes are thawed past the engine.
+	Begins bool
+	stuck  chan struct{} // closed when they are; nil: it is not stuck
+	past   bool          // its processes run, and the engine does not know
 }
 
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
@@ -73,6 +77,9 @@ func (f *Docker) withContainer(ctx context.Context, call, word string, effect fu
 
 // ContainerInspectWithRaw also reports the fields of FutureHost.
 func (f *Docker) ContainerInspectWithRaw(ctx context.Context, id string, size bool) (found container.InspectResponse, raw []byte, err error) {
+	if err := f.awaitUnstuck(ctx, id); err != nil {
+		return container.InspectResponse{}, nil, err
+	}
 	err = f.withContainer(ctx, "ContainerInspect", id, func(c *FakeContainer) error {
 		answer := c.Inspect(size)
 		raw, err = json.Marshal(answer)
@@ -189,27 +196,33 @@ func (c *FakeContainer) mountsOneOf(volumes []string) bool {
 	})
 }
 
+// ContainerStatsOneShot answers with the use of memory that the test has set, of a limit of 1000.
+func (f *Docker) ContainerStatsOneShot(ctx context.Context, id string) (answer container.StatsResponseReader, err error) {
+	err = f.withContainer(ctx, "ContainerStats", id, func(c *FakeContainer) error {
+		stats := container.StatsResponse{MemoryStats: container.MemoryStats{
+			Usage: c.Memory + 100, Limit: 1000, Stats: map[string]uint64{"inactive_file": 100},
+		}}
+		raw, err := json.Marshal(stats)
+		answer.Body = io.NopCloser(bytes.NewReader(raw))
+		return err
+	})
+	return answer, err
+}
+
 // ContainerCommit fails for an image with 125 layers, as overlay2 does.
 func (f *Docker) ContainerCommit(ctx context.Context, id string, options container.CommitOptions) (made container.CommitResponse, err error) {
+	if err := f.awaitUnstuck(ctx, id); err != nil {
+		return made, err
+	}
+	thaws := false
 	err = f.withContainer(ctx, "ContainerCommit", id, func(c *FakeContainer) error {
-		parent := f.FindImage(c.Image)
-		if parent == nil {
-			return fmt.Errorf("no such image: %s: %w", c.Image, cerrdefs.ErrNotFound)
-		}
-		if len(parent.Layers) >= 125 {
-			return fmt.Errorf("max depth exceeded: %w", cerrdefs.ErrInternal)
-		}
-		config := Clone(options.Config)
-		if config == nil {
-			config = &container.Config{}
-		}
-		mergeConfig(config, Clone(c.Config))
-		img := &FakeImage{
-			ID: "sha256:" + f.NewID(), Parent: parent.ID, Config: config, Comment: options.Comment,
-			Layers: append(slices.Clone(parent.Layers), f.NewID()), Files: c.Files, created: f.Clock, Arch: parent.Arch,
+		img, err := f.imageOf(c, options)
+		if err != nil {
+			return err
 		}
 		c.Commits = append(c.Commits, options.Pause)
 		pauses := options.Pause && c.State == "running"
+		thaws = pauses
 		if pauses {
 			f.SetPaused(c, true)
 		}
@@ -219,7 +232,7 @@ func (f *Docker) ContainerCommit(ctx context.Context, id string, options contain
 			first()
 		}
 		f.tell(eventtypes.ActionCommit, c, options.Comment)
-		if pauses && c.State == "paused" {
+		if pauses && c.State == "paused" && c.stuck == nil {
 			f.SetPaused(c, false)
 		}
 		if options.Reference != "" {
@@ -230,7 +243,34 @@ func (f *Docker) ContainerCommit(ctx context.Context, id string, options contain
 		made.ID = img.ID
 		return nil
 	})
+	if err == nil && thaws { // whether that fails is not told
+		err = f.awaitUnstuck(ctx, id)
+	}
 	return made, err
+}
+
+// imageOf is what a commit of a container makes.
+func (f *Docker) imageOf(c *FakeContainer, options container.CommitOptions) (*FakeImage, error) {
+	parent := f.FindImage(c.Image)
+	if parent == nil {
+		return nil, fmt.Errorf("no such image: %s: %w", c.Image, cerrdefs.ErrNotFound)
+	}
+	if len(parent.Layers) >= 125 {
+		return nil, fmt.Errorf("max depth exceeded: %w", cerrdefs.ErrInternal)
+	}
+	config := Clone(options.Config)
+	if config == nil {
+		config = &container.Config{}
+	}
+	mergeConfig(config, Clone(c.Config))
+	img := &FakeImage{
+		ID: "sha256:" + f.NewID(), Parent: parent.ID, Config: config, Comment: options.Comment,
+		Layers: slices.Clone(parent.Layers), Files: c.Files, created: f.Clock, Arch: parent.Arch,
+	}
+	if c.State != "created" { // nothing was written
+		img.Layers = append(img.Layers, f.NewID())
+	}
+	return img, nil
 }
 
 // ContainerCreate makes a container, and the volumes that it mounts and that do not exist.
@@ -259,7 +299,7 @@ func (f *Docker) newContainer(config *container.Config, host *container.HostConf
 			return nil, fmt.Errorf("invalid mount config for type \"bind\": bind source path does not exist: %s: %w", m.Source, cerrdefs.ErrInvalidArgument)
 		}
 	}
-	if networking != nil && len(networking.EndpointsConfig) > 1 && f.APIVersion < runconfig.AllEndpointsVersion {
+	if networking != nil && len(networking.EndpointsConfig) > 1 && f.APIVersion < "1.44" {
 		return nil, fmt.Errorf("container cannot be created with several network endpoints: %w", cerrdefs.ErrInvalidArgument)
 	}
 	img := f.FindImage(config.Image)

@@ -41,6 +41,7 @@ type Docker struct {
 	StartError   error             // every start fails with it
 	FutureHost   map[string]any    // fields of HostConfig that this engine reports and we do not know
 	listeners    []chan eventtypes.Message
+	streams      []chan<- error       // for the ends of their connections
 	InCommit     func()               // called once, while a container is committed
 	OnStart      func(*FakeContainer) // called when a container has started; nil: it goes on running
 	Clock        time.Time
@@ -56,6 +57,8 @@ type Docker struct {
 	Records      map[string]string   // journals that the store holds, by worker ID
 	Seen         []volumebackup.Seen // what calls to remove archives said of the engine
 	Dead         bool                // the client was killed: its calls have no effect
+	Execs        []*FakeExec         // every command that was run in a container
+	OnExec       func(*FakeExec)     // called when one starts; it may change how it ends
 	StartedTwice bool                // a container was started again after its start had failed
 }
 
@@ -77,7 +80,7 @@ func New() *Docker {
 	for _, name := range []string{"bridge", "host", "none"} {
 		f.Networks[name] = f.NewID()
 	}
-	f.Volumes = []*FakeVolume{{Name: catalog.KeyVolume, Labels: map[string]string{catalog.LabelKey: strings.Repeat("5e", catalog.KeyBytes)}}}
+	f.Volumes = []*FakeVolume{{Name: catalog.KeyVolume, Labels: map[string]string{catalog.LabelKey: EngineKey}}}
 	f.AddImage("busybox:latest", &container.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}})
 	f.withVolumes()
 	return f
@@ -203,7 +206,8 @@ func (f *Docker) Lock(name string) string {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	for _, c := range f.Containers {
-		if j, err := pending.ReadJournal(c.Config.Labels); err == nil && j.Name == name {
+		var j pending.Journal
+		if err := json.Unmarshal([]byte(c.Config.Labels[pending.LabelJournal]), &j); err == nil && j.IsAbout([]string{name}) {
 			return c.Name
 		}
 	}
@@ -233,3 +237,6 @@ func (f *Docker) Count(call string) int {
 
 // NoGuard watches over nothing.
 func NoGuard(context.Context, dockerop.Watched) (release func(), err error) { return func() {}, nil }
+
+// EngineKey is the key that seals what this engine makes, in hex.
+const EngineKey = "5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e"

@@ -36,7 +36,7 @@ const contractPrefix = "contract-"
 func runContract(t *testing.T, newEngine func(t *testing.T) contractDocker) {
 	t.Helper()
 	for _, behaviours := range []map[string]func(*testing.T, contractEngine){
-		imageBehaviours(), removeBehaviours(), commitBehaviours(), createBehaviours(), runBehaviours(),
+		imageBehaviours(), removeBehaviours(), commitBehaviours(), createBehaviours(), runBehaviours(), execBehaviours(),
 	} {
 		for name, check := range behaviours {
 			t.Run(name, func(t *testing.T) { check(t, contractEngine{newEngine(t)}) })

@@ -96,7 +96,9 @@ func (f *Docker) do(ctx context.Context, call string, effect func() error) error
 	err := effect()
 	if kind == FaultCancelAfter {
 		f.Cancel()
-		return ctx.Err()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
 	if err == nil && begins(f.Spoiled) {
 		return fmt.Errorf("injected: a conflict after %s: %w", call, cerrdefs.ErrConflict)

@@ -3,10 +3,12 @@ package enginetest
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +31,7 @@ type FakeVolume struct {
 	options  map[string]string
 	Labels   map[string]string
 	MadeWith string // if it is anonymous: the ID of the container that it was made with
+	Created  time.Time
 	Content  string // a text that stands for its files
 }
 
@@ -76,13 +79,15 @@ func (f *Docker) mountVolumes(c *FakeContainer) {
 	}
 	covered := map[string]bool{}
 	for _, text := range c.Host.Binds {
-		b, _ := runconfig.ParseBind(text)
-		covered[b.Destination] = true
-		if b.IsPath() {
-			c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeBind, Source: b.Source, Destination: b.Destination, RW: !b.Has("ro")})
+		source, rest, _ := strings.Cut(text, ":")
+		destination, options, _ := strings.Cut(rest, ":")
+		rw := !slices.Contains(strings.Split(options, ","), "ro")
+		covered[destination] = true
+		if strings.HasPrefix(source, "/") {
+			c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeBind, Source: source, Destination: destination, RW: rw})
 			continue
 		}
-		add(b.Source, b.Destination, !b.Has("ro"), false)
+		add(source, destination, rw, false)
 	}
 	for _, m := range c.Host.Mounts {
 		covered[m.Target] = true
@@ -117,8 +122,8 @@ func (c *FakeContainer) ports() []runconfig.HostPort {
 			if err != nil {
 				continue // the engine chooses a free port
 			}
-			ip := runconfig.ParseIP(b.HostIP)
-			if !ip.IsValid() {
+			ip, err := netip.ParseAddr(b.HostIP)
+			if err != nil {
 				ip = netip.IPv4Unspecified()
 			}
 			ports = append(ports, runconfig.HostPort{IP: ip, Port: uint16(number), Proto: port.Proto()})
@@ -133,7 +138,7 @@ func (f *Docker) ClientVersion() string { return f.APIVersion }
 // InfoNow returns what the engine says of itself now.
 func (f *Docker) InfoNow(t *testing.T) dockerop.Info {
 	t.Helper()
-	info, err := dockerop.New(f).Identify(t.Context())
+	info, err := dockerop.New(f, nil).Identify(t.Context())
 	assert.NilError(t, err)
 	f.Calls = f.Calls[:len(f.Calls)-1]
 	return info
@@ -220,7 +225,7 @@ func (f *Docker) VolumeList(ctx context.Context, o volume.ListOptions) (list vol
 			if !o.Filters.MatchKVList("label", v.Labels) {
 				continue
 			}
-			made := Clone(volume.Volume{Name: v.Name, Driver: "local", Options: v.options, Labels: v.Labels, Mountpoint: "/volumes/" + v.Name})
+			made := Clone(volume.Volume{Name: v.Name, Driver: "local", Options: v.options, Labels: v.Labels, Mountpoint: "/volumes/" + v.Name, CreatedAt: v.Created.Format(time.RFC3339)})
 			list.Volumes = append(list.Volumes, &made)
 		}
 		return nil
@@ -234,6 +239,7 @@ func (f *Docker) Events(ctx context.Context, _ eventtypes.ListOptions) (<-chan e
 	messages, failed := make(chan eventtypes.Message, buffered), make(chan error, 1)
 	err := f.do(ctx, "Events", func() error {
 		f.listeners = append(f.listeners, messages)
+		f.streams = append(f.streams, failed)
 		return nil
 	})
 	if err != nil {
@@ -242,20 +248,63 @@ func (f *Docker) Events(ctx context.Context, _ eventtypes.ListOptions) (<-chan e
 	return messages, failed
 }
 
+// BreakEvents breaks the connections of all who listen.
+func (f *Docker) BreakEvents() {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for _, stream := range f.streams {
+		stream <- io.ErrUnexpectedEOF
+	}
+	f.streams = nil
+}
+
+// Happens sends an event of a container, as oom and health_status: those that no call causes.
+func (f *Docker) Happens(action eventtypes.Action, name string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.tell(action, f.FindContainer(name), "")
+}
+
 // tell sends an event to everybody who listens.
 func (f *Docker) tell(action eventtypes.Action, c *FakeContainer, comment string) {
+	f.send(eventtypes.Message{Type: eventtypes.ContainerEventType, Action: action, Actor: eventtypes.Actor{
+		ID: c.ID, Attributes: map[string]string{"name": c.Name, "comment": comment},
+	}})
+}
+
+func (f *Docker) send(m eventtypes.Message) {
 	for _, listener := range f.listeners {
-		listener <- eventtypes.Message{Type: eventtypes.ContainerEventType, Action: action, Actor: eventtypes.Actor{
-			ID: c.ID, Attributes: map[string]string{"name": c.Name, "comment": comment},
-		}}
+		listener <- m
 	}
+}
+
+// Exec runs a command in a container as somebody else does: without a call that counts or can fail. It
+// only sends the events.
+func (f *Docker) Exec(name, command string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	c, exec := f.FindContainer(name), f.NewID()
+	for _, action := range []eventtypes.Action{eventtypes.ActionExecStart + eventtypes.Action(": "+command), eventtypes.ActionExecDie} {
+		f.send(eventtypes.Message{Type: eventtypes.ContainerEventType, Action: action, Actor: eventtypes.Actor{
+			ID: c.ID, Attributes: map[string]string{"name": c.Name, "execID": exec},
+		}})
+	}
+}
+
+// Connected tells everybody who listens that a container was connected to a network.
+func (f *Docker) Connected(name, network string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.send(eventtypes.Message{Type: eventtypes.NetworkEventType, Action: eventtypes.ActionConnect, Actor: eventtypes.Actor{
+		Attributes: map[string]string{"name": network, "container": f.FindContainer(name).ID},
+	}})
 }
 
 // makeVolume makes a volume, unless one of that name exists.
 func (f *Docker) makeVolume(options volume.CreateOptions) *FakeVolume {
 	v := f.FindVolume(options.Name)
 	if v == nil {
-		v = &FakeVolume{Name: options.Name, options: options.DriverOpts, Labels: options.Labels}
+		v = &FakeVolume{Name: options.Name, options: options.DriverOpts, Labels: options.Labels, Created: f.Clock}
 		f.Volumes = append(f.Volumes, v)
 	}
 	return v
@@ -275,6 +324,9 @@ func (f *Docker) VolumeRemove(ctx context.Context, name string, _ bool) error {
 // VolumeCreate returns the volume of that name if it exists.
 func (f *Docker) VolumeCreate(ctx context.Context, options volume.CreateOptions) (made volume.Volume, err error) {
 	err = f.do(ctx, "VolumeCreate "+options.Name, func() error {
+		if f.FindVolume(options.Name) == nil {
+			f.send(eventtypes.Message{Type: eventtypes.VolumeEventType, Action: eventtypes.ActionCreate, Actor: eventtypes.Actor{ID: options.Name}})
+		}
 		v := f.makeVolume(options)
 		made = Clone(volume.Volume{Name: v.Name, Driver: "local", Options: v.options, Labels: v.Labels})
 		return nil

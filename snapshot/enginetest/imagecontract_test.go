@@ -54,7 +54,7 @@ func imageBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.Equal(t, len(c.inspectImage(t, older).RepoTags), 0)
 		},
 		"tagging what is not there is a not-found error": func(t *testing.T, c contractEngine) {
-			assert.Assert(t, cerrdefs.IsNotFound(c.ImageTag(t.Context(), dockerop.NoImage, repository+":x")))
+			assert.Assert(t, cerrdefs.IsNotFound(c.ImageTag(t.Context(), noImage, repository+":x")))
 		},
 		"dangling and label together find what has no tag": func(t *testing.T, c contractEngine) {
 			c.image(t, repository+":tagged", "LABEL "+contractPrefix+"dangling=yes")
@@ -106,7 +106,7 @@ func removeBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.Assert(t, !c.hasImage(t, id))
 		},
 		"removing what is not there is a not-found error": func(t *testing.T, c contractEngine) {
-			assert.Assert(t, cerrdefs.IsNotFound(remove(t, c, dockerop.NoImage, true)))
+			assert.Assert(t, cerrdefs.IsNotFound(remove(t, c, noImage, true)))
 			assert.Assert(t, cerrdefs.IsNotFound(remove(t, c, repository+":never", true)))
 		},
 		"an untagged image that a container uses is a conflict without force": func(t *testing.T, c contractEngine) {
@@ -209,3 +209,6 @@ func commitBehaviours() map[string]func(*testing.T, contractEngine) {
 		},
 	}
 }
+
+// noImage is a reference that no image can have: no content has a digest of zeros.
+const noImage = "sha256:0000000000000000000000000000000000000000000000000000000000000000"

@@ -1,9 +1,11 @@
 package enginetest
 
 import (
+	"archive/tar"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -251,4 +253,60 @@ func (f *Docker) ImageImport(ctx context.Context, source image.ImportSource, ref
 		return nil
 	})
 	return answer, err
+}
+
+// ImageLoad makes the image that an archive of docker save describes.
+func (f *Docker) ImageLoad(ctx context.Context, content io.Reader, _ ...client.ImageLoadOption) (answer image.LoadResponse, err error) {
+	err = f.do(ctx, "ImageLoad", func() error {
+		members, err := readArchive(content)
+		if err != nil {
+			return err
+		}
+		var saved []struct {
+			Config   string
+			RepoTags []string
+		}
+		if err := json.Unmarshal(members["manifest.json"], &saved); err != nil || len(saved) != 1 {
+			return fmt.Errorf("invalid archive: %w", cerrdefs.ErrInvalidArgument)
+		}
+		var described struct {
+			Architecture string           `json:"architecture"`
+			Config       container.Config `json:"config"`
+		}
+		if err := json.Unmarshal(members[saved[0].Config], &described); err != nil {
+			return err
+		}
+		id := "sha256:" + strings.TrimPrefix(saved[0].Config, "blobs/sha256/")
+		for _, tag := range saved[0].RepoTags {
+			f.untag(familiar(tag))
+		}
+		img := f.FindImage(id)
+		if img == nil {
+			img = f.AddImage("", &described.Config)
+			img.ID, img.Layers, img.Arch = id, nil, described.Architecture
+		}
+		for _, tag := range saved[0].RepoTags {
+			img.Tags = append(img.Tags, familiar(tag))
+		}
+		answer.Body = io.NopCloser(strings.NewReader(`{"stream":"Loaded image"}`))
+		return nil
+	})
+	return answer, err
+}
+
+// readArchive returns the files of a tar by their names.
+func readArchive(content io.Reader) (map[string][]byte, error) {
+	members := map[string][]byte{}
+	for files := tar.NewReader(content); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return members, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if members[header.Name], err = io.ReadAll(files); err != nil {
+			return nil, err
+		}
+	}
 }

@@ -40,12 +40,21 @@ func (f *Docker) ContainerStart(ctx context.Context, id string, _ container.Star
 // Started makes a container run, and sends the event.
 func (f *Docker) Started(c *FakeContainer) {
 	if c.State != "running" {
-		c.State = "running"
+		c.State, c.started = "running", f.Clock
 		f.tell(eventtypes.ActionStart, c, "")
 	}
 }
 
 func (f *Docker) startable(c *FakeContainer) error {
+	if mode := c.Host.NetworkMode; mode.IsContainer() {
+		peer := f.FindContainer(mode.ConnectedContainer())
+		switch {
+		case peer == nil:
+			return fmt.Errorf("no such container: %s: %w", mode.ConnectedContainer(), cerrdefs.ErrNotFound)
+		case peer.State != "running" && peer.State != "paused":
+			return fmt.Errorf("cannot join network of a non running container: %s: %w", peer.ID, cerrdefs.ErrConflict)
+		}
+	}
 	for name, e := range c.Endpoints {
 		if f.Networks[name] == "" || f.Networks[name] != e.NetworkID {
 			return fmt.Errorf("network %s not found: %w", name, cerrdefs.ErrNotFound)
@@ -121,7 +130,13 @@ func (f *Docker) ContainerPause(ctx context.Context, id string) error {
 
 // ContainerUnpause fails for a container that is not paused, in the words of an engine.
 func (f *Docker) ContainerUnpause(ctx context.Context, id string) error {
+	if err := f.awaitUnstuck(ctx, id); err != nil {
+		return err
+	}
 	return f.withContainer(ctx, "ContainerUnpause", id, func(c *FakeContainer) error {
+		if c.past {
+			return fmt.Errorf("cannot unpause container %s: OCI runtime resume failed: container not paused: unknown", id)
+		}
 		if c.State != "paused" {
 			return fmt.Errorf("container %s is not paused: %w", id, cerrdefs.ErrConflict)
 		}
@@ -136,6 +151,9 @@ func (f *Docker) SetPaused(c *FakeContainer, paused bool) {
 	action := eventtypes.ActionUnPause
 	if paused {
 		c.State, action = "paused", eventtypes.ActionPause
+	}
+	if paused && c.Begins {
+		c.stuck = make(chan struct{})
 	}
 	f.tell(action, c, "")
 }

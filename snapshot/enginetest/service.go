@@ -3,8 +3,11 @@ package enginetest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,9 +28,14 @@ import (
 // and what a volume holds is a text.
 type FakeVolumes struct {
 	docker   *Docker
-	Archives map[string][]string // the contents of the volumes, by snapshot ID
+	Archives map[string][]string              // the contents of the volumes, by snapshot ID
+	Attached map[string]map[string]string     // attachments by name, by snapshot ID
+	Read     map[string][]volumebackup.Volume // what was asked to be archived, by snapshot ID
+	Applied  map[string]volumebackup.Target   // what was asked to be restored last, by volume
 	SweepDue bool
-	Rotten   error // Secure fails with it
+	Freed    int64                            // what a removal says that it has freed
+	Rotten   error                            // Secure fails with it
+	Damages  map[string][]volumebackup.Damage // what Verify finds, by snapshot ID
 	Origins  map[string]volumebackup.Origin
 	Homes    map[string]string     // which store has the archives of a snapshot, or the journal of a worker, by ID
 	Home     volumebackup.StoreRef // the store of this service
@@ -41,7 +49,7 @@ const WorkerImage = "cua-snapshot/worker:0123456789ab"
 // withVolumes has volumes archived. The image of workers is there, as after the first one.
 func (f *Docker) withVolumes() {
 	f.AddImage(WorkerImage, &container.Config{Cmd: []string{"worker"}})
-	f.Service = &FakeVolumes{docker: f, Archives: map[string][]string{}, Origins: map[string]volumebackup.Origin{}, Homes: map[string]string{}, Home: volumebackup.StoreRef{Name: volumebackup.DefaultStore}}
+	f.Service = &FakeVolumes{docker: f, Archives: map[string][]string{}, Damages: map[string][]volumebackup.Damage{}, Attached: map[string]map[string]string{}, Origins: map[string]volumebackup.Origin{}, Read: map[string][]volumebackup.Volume{}, Applied: map[string]volumebackup.Target{}, Homes: map[string]string{}, Home: volumebackup.StoreRef{Name: volumebackup.DefaultStore}}
 }
 
 // After returns the same service for a client. do is called once, before that makes its first
@@ -132,21 +140,41 @@ func (v *FakeVolumes) Worker(name string, journal map[string]string, volumes []s
 	for i, volume := range volumes {
 		c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeVolume, Name: volume, Destination: fmt.Sprint("/mnt/", i), RW: !readOnly})
 	}
-	c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeVolume, Name: v.Home.Name, Destination: archives.StoreMount, RW: true})
+	c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeVolume, Name: v.Home.Name, Destination: "/store", RW: true})
 	f.Containers = append(f.Containers, c)
 	return c
 }
 
-// repair waits for a live holder of a lock. It removes a dead one, or renames it if it has a
-// journal.
+// repair waits for a live holder of a lock. It thaws what a dead one has left frozen, and removes the
+// holder, or renames it if it has a journal.
 func (v *FakeVolumes) repair(ctx context.Context, holder *FakeContainer) error {
 	if holder.State == "running" || holder.State == "created" {
 		return v.wait(holder)
+	}
+	if err := v.thaw(ctx, holder); err != nil {
+		return err
 	}
 	if holder.Config.Labels[pending.LabelJournal] != "" {
 		return v.docker.ContainerRename(ctx, holder.ID, holder.Name+"-"+holder.ID[:6])
 	}
 	return v.docker.ContainerRemove(ctx, holder.ID, container.RemoveOptions{Force: true})
+}
+
+// thaw lets run again what a dead worker has left frozen.
+func (v *FakeVolumes) thaw(ctx context.Context, dead *FakeContainer) error {
+	frozen, err := volumebackup.FrozenBy(dead.Config.Labels)
+	if err != nil {
+		return err
+	}
+	for _, id := range frozen {
+		if c := v.docker.FindContainer(id); c == nil || c.State != "paused" {
+			continue
+		}
+		if err := v.docker.ContainerUnpause(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wait calls Waiting, which lets the holder go on. Without that, waiting fails.
@@ -197,18 +225,22 @@ func (v *FakeVolumes) Await(_ context.Context, workerID string) error {
 func (v *FakeVolumes) Begin(ctx context.Context, o volumebackup.BackupOptions, _ volumebackup.Progress) (archives.Backup, error) {
 	var names []string
 	for _, volume := range o.Volumes {
-		names = append(names, volume.Name)
+		names = append(names, volume.Key)
 	}
 	frozen, _ := json.Marshal(o.Freezes)
 	journal := map[string]string{volumebackup.LabelPurpose: "create", labels.Prefix + "worker.frozen": string(frozen)}
-	w, err := v.launch(ctx, volumebackup.LockName(o.Container), journal, names, true)
+	name := ""
+	if o.Container != "" {
+		name = volumebackup.LockName(o.Container)
+	}
+	w, err := v.launch(ctx, name, journal, names, true)
 	if err != nil {
 		return nil, err
 	}
 	return &FakeBackup{worker: w, o: o}, nil
 }
 
-// TakeLock starts a worker that only holds a lock and a journal.
+// TakeLock starts workers that only hold locks. The last of them has the journal.
 func (v *FakeVolumes) TakeLock(ctx context.Context, o volumebackup.LockOptions, _ volumebackup.Progress) (archives.Lock, error) {
 	frozen, err := json.Marshal(o.Freezes)
 	if err != nil {
@@ -216,11 +248,23 @@ func (v *FakeVolumes) TakeLock(ctx context.Context, o volumebackup.LockOptions, 
 	}
 	journal := map[string]string{volumebackup.LabelPurpose: o.Purpose, labels.Prefix + "worker.frozen": string(frozen)}
 	maps.Copy(journal, o.Journal)
-	w, err := v.launch(ctx, volumebackup.LockName(o.Containers[0]), journal, o.Volumes, false)
-	if err != nil {
-		return nil, err
+	l := &fakeLock{}
+	own := volumebackup.JournalLock(o.Containers)
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(o.Containers))) {
+		if name := volumebackup.LockName(id); name != own {
+			w, err := v.launch(ctx, name, map[string]string{volumebackup.LabelPurpose: o.Purpose, labels.Prefix + "worker.frozen": "null"}, nil, false)
+			if err != nil {
+				return nil, errors.Join(err, l.Close())
+			}
+			l.others = append(l.others, w)
+		}
 	}
-	return w, nil
+	w, err := v.launch(ctx, own, journal, o.Volumes, false)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	l.fakeWorker = w
+	return l, nil
 }
 
 // OpenWorker starts a worker that mounts volumes.
@@ -252,8 +296,9 @@ func (v *FakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) 
 				removed.Foreign = append(removed.Foreign, id)
 			default:
 				delete(v.Archives, id)
+				delete(v.Attached, id)
 				delete(v.Origins, id)
-				removed.Removed = append(removed.Removed, id)
+				removed.Removed, removed.Freed = append(removed.Removed, id), v.Freed
 			}
 		}
 		return nil
@@ -261,9 +306,98 @@ func (v *FakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) 
 	return removed, err
 }
 
+// Usage tells that each archive takes a byte for each letter of its content, and shares that with
+// archives of the same content.
+func (v *FakeVolumes) Usage(ctx context.Context) (held volumebackup.Usage, err error) {
+	err = v.docker.do(ctx, "usage", func() error {
+		sets := map[string]int{} // by content
+		for _, id := range slices.Sorted(maps.Keys(v.Archives)) {
+			if v.Homes[id] != v.Home.Name {
+				continue
+			}
+			n := len(held.Snapshots)
+			held.Snapshots = append(held.Snapshots, protocol.SnapshotUsage{Snapshot: id})
+			for _, content := range v.Archives[id] {
+				rest := -1
+				if before, shared := sets[content]; shared {
+					rest = before
+					held.Sets[before].Bytes = 0
+				}
+				sets[content] = len(held.Sets)
+				held.Sets = append(held.Sets, protocol.HolderSet{Rest: rest, Snapshot: n, Bytes: int64(len(content))})
+			}
+		}
+		return nil
+	})
+	return held, err
+}
+
 // Entries fails if the archive does not exist, and visits nothing.
 func (v *FakeVolumes) Entries(_ context.Context, snapshot string, archive int, _ string, _ func(volumebackup.Entry)) error {
 	return v.locked(func() error { return v.holds(snapshot, archive) })
+}
+
+// OpenComparer starts a worker that compares: whole contents, as if each were one file.
+func (v *FakeVolumes) OpenComparer(ctx context.Context, o volumebackup.CompareOptions, _ volumebackup.Progress) (archives.Comparer, error) {
+	journal := map[string]string{volumebackup.LabelPurpose: o.Purpose, labels.Prefix + "worker.frozen": "null"}
+	w, err := v.launch(ctx, "", journal, o.Volumes, true)
+	if err != nil {
+		return nil, err
+	}
+	return &fakeComparer{fakeWorker: w}, nil
+}
+
+// Attachments writes each attachment in two pieces.
+func (v *FakeVolumes) Attachments(ctx context.Context, snapshot string, names []string, each func(name string, read func(out io.Writer) error) error) error {
+	for _, name := range names {
+		if err := each(name, func(out io.Writer) error { return v.readAttachment(ctx, snapshot, name, out) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *FakeVolumes) readAttachment(ctx context.Context, snapshot, name string, out io.Writer) error {
+	var content string
+	err := v.docker.do(ctx, "attachment "+name, func() error {
+		if err := v.open(); err != nil {
+			return err
+		}
+		found, ok := v.Attached[snapshot][name]
+		if !ok || v.Homes[snapshot] != v.Home.Name {
+			return fmt.Errorf("attachment %s of %s: %w", name, snapshot, protocol.NotFound)
+		}
+		content = found
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, piece := range []string{content[:len(content)/2], content[len(content)/2:]} {
+		if _, err := io.WriteString(out, piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Verify finds the archives that are not there, and the damages that the fake was told of.
+func (v *FakeVolumes) Verify(ctx context.Context, o volumebackup.VerifyOptions, _ volumebackup.Progress) (found volumebackup.Verified, err error) {
+	err = v.docker.do(ctx, "verify archives", func() error {
+		if err := v.open(); err != nil {
+			return err
+		}
+		for _, asked := range o.Snapshots {
+			for n := range asked.Roots {
+				if v.holds(asked.Snapshot, n) != nil {
+					found.Damages = append(found.Damages, volumebackup.Damage{Snapshot: asked.Snapshot, Archive: n, Message: "an archive is missing", Missing: true})
+				}
+			}
+			found.Damages = append(found.Damages, v.Damages[asked.Snapshot]...)
+		}
+		return nil
+	})
+	return found, err
 }
 
 // CheckJournal compares text with the journal that the store holds for a worker.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -34,26 +35,26 @@ func (w *fakeWorker) Begin(_ context.Context, o volumebackup.BackupOptions, _ vo
 	return &FakeBackup{worker: w, o: o, borrowed: true}, nil
 }
 
-func (w *fakeWorker) Check(ctx context.Context, snapshot string, t volumebackup.Target) error {
+func (w *fakeWorker) Check(ctx context.Context, t volumebackup.Target) error {
 	return w.request(ctx, "check", func() error {
-		return w.service.holds(snapshot, t.Archive)
+		return w.service.holds(t.Snapshot, t.Archive)
 	})
 }
 
 // Plan finds no differences.
-func (w *fakeWorker) Plan(_ context.Context, _ string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error) {
+func (w *fakeWorker) Plan(_ context.Context, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error) {
 	return make([]volumebackup.RestoreResult, len(targets)), nil
 }
 
 // Secure fails if an archive of the safety snapshot is missing, or with Rotten.
-func (w *fakeWorker) Secure(ctx context.Context, safety string, now []volumebackup.Target, _ string, targets []volumebackup.Target) error {
+func (w *fakeWorker) Secure(ctx context.Context, now, targets []volumebackup.Target) error {
 	return w.request(ctx, "secure", func() error {
 		for _, t := range targets {
 			at := slices.IndexFunc(now, func(n volumebackup.Target) bool { return n.Volume == t.Volume })
 			if at < 0 {
 				continue
 			}
-			if err := w.service.holds(safety, now[at].Archive); err != nil {
+			if err := w.service.holds(now[at].Snapshot, now[at].Archive); err != nil {
 				return err
 			}
 		}
@@ -62,14 +63,15 @@ func (w *fakeWorker) Secure(ctx context.Context, safety string, now []volumeback
 }
 
 // Apply writes each volume in two steps. In between it holds a mixture.
-func (w *fakeWorker) Apply(ctx context.Context, snapshot string, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error) {
+func (w *fakeWorker) Apply(ctx context.Context, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error) {
 	for _, t := range targets {
 		var content string
 		err := w.service.locked(func() error {
-			if err := w.service.holds(snapshot, t.Archive); err != nil {
+			if err := w.service.holds(t.Snapshot, t.Archive); err != nil {
 				return err
 			}
-			content = w.service.Archives[snapshot][t.Archive]
+			content = w.service.Archives[t.Snapshot][t.Archive]
+			w.service.Applied[t.Volume] = t
 			return nil
 		})
 		if err != nil {
@@ -154,18 +156,38 @@ type FakeBackup struct {
 	o        volumebackup.BackupOptions
 	borrowed bool
 	read     []string
+	attached map[string]string
+}
+
+// Attach keeps the content until the snapshot is published.
+func (b *FakeBackup) Attach(ctx context.Context, name string, content io.Reader) (attached volumebackup.Attached, err error) {
+	err = b.worker.request(ctx, "attach "+name, func() error {
+		text, err := io.ReadAll(content)
+		if b.attached == nil {
+			b.attached = map[string]string{}
+		}
+		b.attached[name] = string(text)
+		attached = volumebackup.Attached{Bytes: int64(len(text)), SHA256: fmt.Sprintf("%x", sha256.Sum256(text))}
+		return err
+	})
+	return attached, err
 }
 
 // Pass reads the volumes.
 func (b *FakeBackup) Pass(ctx context.Context, _ volumebackup.Mode) (archives []volumebackup.Archive, err error) {
 	err = b.worker.request(ctx, "pass", func() error {
 		b.read = nil
+		b.worker.service.Read[b.o.Snapshot] = b.o.Volumes
 		for _, v := range b.o.Volumes {
-			content := b.worker.service.docker.FindVolume(v.Name).Content
+			content := b.worker.service.docker.FindVolume(v.Key).Content
 			b.read = append(b.read, content)
-			archives = append(archives, volumebackup.Archive{
-				Volume: v.Name, Number: v.Number, Root: fmt.Sprintf("%x", sha256.Sum256([]byte(content))), Entries: 2, Bytes: int64(len(content)),
-			})
+			a := volumebackup.Archive{
+				Key: v.Key, Number: v.Number, Root: fmt.Sprintf("%x", sha256.Sum256([]byte(content))), Entries: 2, Bytes: int64(len(content)),
+			}
+			if v.Excluded != nil {
+				a.Excluded = 7
+			}
+			archives = append(archives, a)
 		}
 		return nil
 	})
@@ -176,6 +198,7 @@ func (b *FakeBackup) Pass(ctx context.Context, _ volumebackup.Mode) (archives []
 func (b *FakeBackup) Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error) {
 	return nil, b.worker.request(ctx, "publish", func() error {
 		b.worker.service.Archives[b.o.Snapshot] = slices.Clone(b.read)
+		b.worker.service.Attached[b.o.Snapshot] = b.attached
 		b.worker.service.Origins[b.o.Snapshot] = o
 		b.worker.service.Homes[b.o.Snapshot] = b.worker.service.Home.Name
 		return nil

@@ -16,6 +16,7 @@ type HalfMade struct {
 	Operation string   `json:"operation"`           // labels everything but the anonymous volumes
 	Volumes   []string `json:"volumes,omitempty"`   // made by the worker
 	Anonymous []string `json:"anonymous,omitempty"` // made by the engine, together with the copy
+	Together  bool     `json:"together,omitempty"`  // there are to be all copies of the operation or none: also those that run go
 }
 
 // Labels returns the labels for the worker.

@@ -15,9 +15,20 @@ import (
 // LabelJournal is on the worker that holds the lock of a restore in place, and holds a [Journal].
 const LabelJournal = labels.Prefix + "worker.replace"
 
-// Journal is what has to be known to roll back a restore in place. It is written before anything is
-// touched. What was done already is not in it: whoever rolls back looks.
+// Journal is what has to be known to roll back a restore in place of one or several containers. It is
+// written before anything is touched. What was done already is not in it: whoever rolls back looks.
 type Journal struct {
+	Members []Member `json:"members"`           // in the order in which their old containers are started
+	Worker  string   `json:"worker,omitempty"`  // name of the worker that writes the volumes
+	Volumes []string `json:"volumes,omitempty"` // volumes that are written and existed
+	Found   []string `json:"found,omitempty"`   // those of Volumes that did not exist, but whose storage did
+	Made    []string `json:"made,omitempty"`    // volumes that did not exist
+	Holds   []string `json:"holds,omitempty"`   // all volumes that the old containers mount
+	Others  []Other  `json:"others,omitempty"`  // containers that are stopped meanwhile
+}
+
+// Member is one of the containers that are restored.
+type Member struct {
 	Name     string    `json:"name"`               // of the container, before and after the restore
 	Old      string    `json:"old,omitempty"`      // ID of the old container; empty: it was gone
 	OldName  string    `json:"old_name,omitempty"` // its name, which may differ from Name
@@ -28,20 +39,14 @@ type Journal struct {
 	Timeout  int       `json:"timeout,omitempty"`  // seconds that it has to stop
 	Policy   string    `json:"policy,omitempty"`   // its restart policy, which is off meanwhile
 	Retries  int       `json:"retries,omitempty"`  // of its restart policy
+	Starts   bool      `json:"starts,omitempty"`   // the new container is started
 	Snapshot labels.ID `json:"snapshot"`           // what is being restored
 	Safety   labels.ID `json:"safety,omitempty"`   // the safety snapshot, from which the volumes are rolled back
-	Worker   string    `json:"worker,omitempty"`   // name of the worker that writes the volumes
-	Volumes  []string  `json:"volumes,omitempty"`  // volumes that are written and existed
-	Found    []string  `json:"found,omitempty"`    // those of Volumes that did not exist, but whose storage did
-	Made     []string  `json:"made,omitempty"`     // volumes that did not exist
-	Holds    []string  `json:"holds,omitempty"`    // all volumes that the old container mounts
-	Others   []Other   `json:"others,omitempty"`   // containers that are stopped meanwhile
 	// Endpoints says how the old container was connected: a failed start may lose that.
 	Endpoints dockerop.Endpoints `json:"endpoints,omitempty"`
 }
 
-// Other is a container that shares a volume with the one that is restored, and is stopped
-// meanwhile.
+// Other is a container that shares a volume with one that is restored, and is stopped meanwhile.
 type Other struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -54,26 +59,60 @@ type Other struct {
 // AsideName returns the name of the old container while another has its own.
 func AsideName(name, id string) string { return fmt.Sprintf("%s-replaced-%s", name, id[:6]) }
 
-// WorkerName returns the name of the worker that writes the volumes. id is the safety snapshot's.
+// WorkerName returns the name of the worker that writes the volumes. id is the first safety
+// snapshot's.
 func (j Journal) WorkerName(id labels.ID) string {
 	return volumebackup.LockName(j.Lock()) + "-" + string(id[len(id)-workerDigits:])
 }
 
-// Lock returns the ID whose lock the operation holds: the old container's or, if that was gone, a
-// digest of its name.
-func (j Journal) Lock() string {
-	if j.Old != "" {
-		return j.Old
+// Name returns the name of the first member. Whoever recovers the operation finds it by that.
+func (j Journal) Name() string { return j.Members[0].Name }
+
+// Locks returns the IDs whose locks the operation holds.
+func (j Journal) Locks() []string {
+	ids := make([]string, len(j.Members))
+	for i, m := range j.Members {
+		ids[i] = m.Lock()
 	}
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(j.Name)))
+	return ids
+}
+
+// Lock returns the ID whose lock bears the journal.
+func (j Journal) Lock() string { return slices.Max(j.Locks()) }
+
+// Lock returns the ID that locks the member: the old container's or, if that was gone, a digest of its
+// name.
+func (m Member) Lock() string {
+	if m.Old != "" {
+		return m.Old
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(m.Name)))
 }
 
 // IsAbout tells whether the operation replaces a container with one of these names or IDs.
 func (j Journal) IsAbout(words []string) bool {
+	return slices.ContainsFunc(j.Members, func(m Member) bool { return m.isOneOf(words) })
+}
+
+func (m Member) isOneOf(words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
-		isID := len(word) >= dockerop.ShortID && strings.HasPrefix(j.Old, word)
-		return isID || word != "" && (word == j.Name || word == j.OldName || word == j.Aside)
+		isID := len(word) >= dockerop.ShortID && strings.HasPrefix(m.Old, word)
+		return isID || word != "" && (word == m.Name || word == m.OldName || word == m.Aside)
 	})
+}
+
+// Replaces tells whether a container is the old one of a member.
+func (j Journal) Replaces(id string) bool {
+	return slices.ContainsFunc(j.Members, func(m Member) bool { return m.Old == id })
+}
+
+// Snapshots returns what is being restored.
+func (j Journal) Snapshots() []string {
+	ids := make([]string, len(j.Members))
+	for i, m := range j.Members {
+		ids[i] = string(m.Snapshot)
+	}
+	return ids
 }
 
 // isOn tells whether the operation writes one of these volumes.
@@ -87,11 +126,11 @@ func (o Other) IsOneOf(words []string) bool {
 }
 
 // State says in words what the old container was doing.
-func (j Journal) State() string {
+func (m Member) State() string {
 	switch {
-	case j.Paused:
+	case m.Paused:
 		return "paused"
-	case j.Running:
+	case m.Running:
 		return "running"
 	}
 	return "stopped"
@@ -99,8 +138,8 @@ func (j Journal) State() string {
 
 // WhyGone returns itself if the old container removed itself when it stopped, and somebody if
 // somebody must have removed it.
-func (j Journal) WhyGone(itself, somebody string) string {
-	if j.OneShot {
+func (m Member) WhyGone(itself, somebody string) string {
+	if m.OneShot {
 		return itself
 	}
 	return somebody
@@ -110,8 +149,10 @@ func (j Journal) WhyGone(itself, somebody string) string {
 func (j Journal) Stopped() []Other {
 	all := slices.Clone(j.Others)
 	slices.Reverse(all) // a container that depends on others is stopped before them and started after them
-	if j.Old != "" && j.Running {
-		all = append(all, Other{ID: j.Old, Name: j.OldName, Paused: j.Paused, Timeout: j.Timeout})
+	for _, m := range slices.Backward(j.Members) {
+		if m.Old != "" && m.Running {
+			all = append(all, Other{ID: m.Old, Name: m.OldName, Paused: m.Paused, Timeout: m.Timeout})
+		}
 	}
 	return all
 }

@@ -15,12 +15,17 @@ import (
 func soundJournal() Journal {
 	id := strings.Repeat("ab", 32)
 	j := Journal{
-		Name: "web", Old: id, OldName: "web", Aside: "web-replaced-ababab", Running: true, Policy: "always", Timeout: 10,
-		Snapshot: "20260131-120000-000001", Safety: "20260131-120100-0000ff",
+		Members: []Member{{
+			Name: "web", Old: id, OldName: "web", Aside: "web-replaced-ababab", Running: true, Policy: "always", Timeout: 10, Starts: true,
+			Snapshot: "20260131-120000-000001", Safety: "20260131-120100-0000ff",
+		}, {
+			Name: "db", Old: strings.Repeat("12", 32), OldName: "db", Aside: "db-replaced-121212",
+			Snapshot: "20260131-120000-000002", Safety: "20260131-120100-0000fe",
+		}},
 		Volumes: []string{"data", "nfs"}, Found: []string{"nfs"}, Made: []string{"gone"}, Holds: []string{"data"},
 		Others: []Other{{ID: strings.Repeat("cd", 32), Name: "reader", Timeout: 3}},
 	}
-	j.Worker = j.WorkerName(j.Safety)
+	j.Worker = j.WorkerName(j.Members[0].Safety)
 	return j
 }
 
@@ -54,28 +59,32 @@ func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*Journal){
 		"a stranger as worker":             func(j *Journal) { j.Worker = "precious" },
 		"a worker of another lock":         func(j *Journal) { j.Worker = volumebackup.LockName(id) + "-0000ff" },
-		"a worker of another operation":    func(j *Journal) { j.Worker = volumebackup.LockName(j.Old) + "-abcdef" },
-		"a name as ID":                     func(j *Journal) { j.Old = "precious" },
-		"the beginning of an ID":           func(j *Journal) { j.Old = j.Old[:12] },
-		"another name aside":               func(j *Journal) { j.Aside = "precious" },
-		"no name":                          func(j *Journal) { j.Name = "" },
-		"a path as name":                   func(j *Journal) { j.Name = "../x" },
-		"a long name":                      func(j *Journal) { j.Name = strings.Repeat("x", maxJournalName+1) },
-		"no snapshot":                      func(j *Journal) { j.Snapshot = "" },
-		"a name as safety snapshot":        func(j *Journal) { j.Safety = "latest" },
-		"a policy that is none":            func(j *Journal) { j.Policy = "sometimes" },
-		"a negative timeout":               func(j *Journal) { j.Timeout = -1 },
+		"a worker of another operation":    func(j *Journal) { j.Worker = volumebackup.LockName(j.Members[0].Old) + "-abcdef" },
+		"a name as ID":                     func(j *Journal) { j.Members[0].Old = "precious" },
+		"the beginning of an ID":           func(j *Journal) { j.Members[0].Old = j.Members[0].Old[:12] },
+		"another name aside":               func(j *Journal) { j.Members[0].Aside = "precious" },
+		"no name":                          func(j *Journal) { j.Members[0].Name = "" },
+		"a path as name":                   func(j *Journal) { j.Members[0].Name = "../x" },
+		"a long name":                      func(j *Journal) { j.Members[0].Name = strings.Repeat("x", maxJournalName+1) },
+		"no snapshot":                      func(j *Journal) { j.Members[0].Snapshot = "" },
+		"a name as safety snapshot":        func(j *Journal) { j.Members[0].Safety = "latest" },
+		"a policy that is none":            func(j *Journal) { j.Members[0].Policy = "sometimes" },
+		"no member":                        func(j *Journal) { j.Members = nil },
+		"a member twice":                   func(j *Journal) { j.Members[1] = j.Members[0] },
+		"two members of a name":            func(j *Journal) { j.Members[1].Name = "web" },
+		"a second member as another":       func(j *Journal) { j.Others[0].ID = j.Members[1].Old },
+		"a negative timeout":               func(j *Journal) { j.Members[0].Timeout = -1 },
 		"a path as volume":                 func(j *Journal) { j.Volumes = []string{"/etc", "nfs"} },
 		"a volume without a name":          func(j *Journal) { j.Made = []string{""} },
 		"a volume with control characters": func(j *Journal) { j.Holds = []string{"a\x1b[2J"} },
 		"a volume that was there as made":  func(j *Journal) { j.Made = []string{"data"} },
 		"storage of a volume not written":  func(j *Journal) { j.Found = []string{"other"} },
 		"a name as another's ID":           func(j *Journal) { j.Others[0].ID = "reader" },
-		"itself as another":                func(j *Journal) { j.Others[0].ID = j.Old },
+		"itself as another":                func(j *Journal) { j.Others[0].ID = j.Members[0].Old },
 		"many volumes":                     func(j *Journal) { j.Holds = make([]string, maxJournalItems+1) },
 		"a container that was gone": func(j *Journal) {
-			j.Old = ""
-			j.Worker = j.WorkerName(j.Safety)
+			j.Members[0].Old = ""
+			j.Worker = j.WorkerName(j.Members[0].Safety)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +97,8 @@ func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
 	}
 	sound := journalText(soundJournal())
 	for name, text := range map[string]string{
-		"a field that nobody knows": strings.Replace(sound, `{"name"`, `{"later":1,"name"`, 1),
+		"a field that nobody knows": strings.Replace(sound, `{"members"`, `{"later":1,"members"`, 1),
+		"a field of a member":       strings.Replace(sound, `{"name"`, `{"later":1,"name"`, 1),
 		"a field of another that":   strings.Replace(sound, `{"id"`, `{"later":1,"id"`, 1),
 		"something after it":        sound + "{}",
 		"nothing":                   "",
@@ -104,15 +114,15 @@ func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
 
 func TestAJournalOfAnotherVersionIsRefused(t *testing.T) {
 	for name, version := range map[string]map[string]string{
-		"later": {"cua.snapshot.worker.journal": "2"}, "none": {},
+		"later": {"cua.snapshot.worker.journal": "3"}, "none": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			worker := map[string]string{LabelJournal: journalText(soundJournal()), "cua.snapshot.worker.frozen": `["a"]`}
 			maps.Copy(worker, version)
 			_, err := ReadJournal(worker)
-			assert.ErrorContains(t, err, "this plugin understands only version 1")
+			assert.ErrorContains(t, err, "this plugin understands only version 2")
 			_, err = volumebackup.FrozenBy(worker)
-			assert.ErrorContains(t, err, "this plugin understands only version 1")
+			assert.ErrorContains(t, err, "this plugin understands only version 2")
 		})
 	}
 }
@@ -126,8 +136,8 @@ func TestAJournalOnAnotherWorkerIsRefused(t *testing.T) {
 
 func FuzzReadJournal(f *testing.F) {
 	f.Add(journalText(soundJournal()))
-	f.Add(journalText(Journal{Name: "gone", Snapshot: "20260131-120000-000001"}))
-	f.Add(`{"name":"web","old":"x","worker":"precious","volumes":["data"]}`)
+	f.Add(journalText(Journal{Members: []Member{{Name: "gone", Snapshot: "20260131-120000-000001"}}}))
+	f.Add(`{"members":[{"name":"web","old":"x"}],"worker":"precious","volumes":["data"]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		j, err := ReadJournal(journalLabels(text))
 		if err != nil {
@@ -136,8 +146,8 @@ func FuzzReadJournal(f *testing.F) {
 		again, err := ReadJournal(journalLabels(journalText(j)))
 		assert.NilError(t, err)
 		assert.DeepEqual(t, journalText(again), journalText(j))
-		if j.Old != "" {
-			assert.Assert(t, strings.HasPrefix(j.Aside, j.OldName+"-replaced-"))
+		for _, m := range j.Members {
+			assert.Assert(t, m.Old == "" || strings.HasPrefix(m.Aside, m.OldName+"-replaced-"))
 		}
 		assert.Assert(t, strings.HasPrefix(j.Worker, "cua-snapshot-"))
 	})

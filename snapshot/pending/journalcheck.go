@@ -49,7 +49,7 @@ func JournalOf(w Worker) (Journal, error) {
 	j, err := ReadJournal(w.Labels)
 	name := dockerop.SummaryName(w.Summary)
 	if err == nil && !volumebackup.IsLockOf(name, j.Lock()) && !volumebackup.IsSettled(name) {
-		err = fmt.Errorf("read journal: worker %s does not lock container %.200q", name, j.Name)
+		err = fmt.Errorf("read journal: worker %s does not lock container %.200q", name, j.Name())
 	}
 	return j, err
 }
@@ -71,48 +71,68 @@ func decodeJournal(text string) (j Journal, err error) {
 
 // Check refuses a journal that no restore in place can have written.
 func (j Journal) Check() error {
-	if !isName(j.Name) {
-		return fmt.Errorf("name %.200q", j.Name)
+	if len(j.Members) == 0 || len(j.Members) > maxJournalItems {
+		return fmt.Errorf("%d members", len(j.Members))
 	}
-	if _, err := labels.ParseID(string(j.Snapshot)); err != nil {
-		return err
-	}
-	if j.Safety != "" {
-		if _, err := labels.ParseID(string(j.Safety)); err != nil {
+	for i, m := range j.Members {
+		if err := m.check(); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(j.Members[:i], func(other Member) bool { return other.Name == m.Name || other.Lock() == m.Lock() }) {
+			return fmt.Errorf("container %.200q is listed twice", m.Name)
 		}
 	}
 	if !j.namesItsWorker() {
 		return fmt.Errorf("worker %.200q", j.Worker)
 	}
-	if j.Retries < 0 || j.Timeout < 0 {
-		return errors.New("a number is negative")
+	if len(j.Holds) > 0 && !slices.ContainsFunc(j.Members, func(m Member) bool { return m.Old != "" }) {
+		return errors.New("it describes containers that were gone")
 	}
-	return errors.Join(j.checkOld(), j.checkVolumes(), j.checkOthers())
+	return errors.Join(j.checkVolumes(), j.checkOthers())
 }
 
 // namesItsWorker tells whether Worker is the name of this operation's own worker.
 func (j Journal) namesItsWorker() bool {
 	digits, ok := strings.CutPrefix(j.Worker, volumebackup.LockName(j.Lock())+"-")
-	return ok && labels.IsDigits(digits, workerDigits, workerDigits) && (j.Safety == "" || strings.HasSuffix(string(j.Safety), digits))
+	safety := string(j.Members[0].Safety)
+	return ok && labels.IsDigits(digits, workerDigits, workerDigits) && (safety == "" || strings.HasSuffix(safety, digits))
+}
+
+// check refuses what no journal can say of one container.
+func (m Member) check() error {
+	if !isName(m.Name) {
+		return fmt.Errorf("name %.200q", m.Name)
+	}
+	if _, err := labels.ParseID(string(m.Snapshot)); err != nil {
+		return err
+	}
+	if m.Safety != "" {
+		if _, err := labels.ParseID(string(m.Safety)); err != nil {
+			return err
+		}
+	}
+	if m.Retries < 0 || m.Timeout < 0 {
+		return errors.New("a number is negative")
+	}
+	return errors.Join(m.checkOld(), checkEndpoints(m.Endpoints))
 }
 
 // checkOld checks what the journal says of the old container.
-func (j Journal) checkOld() error {
-	if j.Old == "" {
-		if j.OldName != "" || j.Aside != "" || j.Running || j.Paused || j.OneShot || j.Policy != "" || len(j.Holds) > 0 {
+func (m Member) checkOld() error {
+	if m.Old == "" {
+		if m.OldName != "" || m.Aside != "" || m.Running || m.Paused || m.OneShot || m.Policy != "" {
 			return errors.New("it describes a container that was gone")
 		}
 		return nil
 	}
-	if !isFullID(j.Old) || !isName(j.OldName) || j.Aside != AsideName(j.OldName, j.Old) {
-		return fmt.Errorf("container %.200q, %.200q, aside as %.200q", j.Old, j.OldName, j.Aside)
+	if !isFullID(m.Old) || !isName(m.OldName) || m.Aside != AsideName(m.OldName, m.Old) {
+		return fmt.Errorf("container %.200q, %.200q, aside as %.200q", m.Old, m.OldName, m.Aside)
 	}
-	switch container.RestartPolicyMode(j.Policy) {
+	switch container.RestartPolicyMode(m.Policy) {
 	case "", container.RestartPolicyAlways, container.RestartPolicyOnFailure, container.RestartPolicyUnlessStopped:
 		return nil
 	}
-	return fmt.Errorf("restart policy %.200q", j.Policy)
+	return fmt.Errorf("restart policy %.200q", m.Policy)
 }
 
 func (j Journal) checkVolumes() error {
@@ -144,14 +164,14 @@ func (j Journal) checkOthers() error {
 		return fmt.Errorf("%d containers", len(j.Others))
 	}
 	for _, o := range j.Others {
-		if !isFullID(o.ID) || !isName(o.Name) || o.Timeout < 0 || o.ID == j.Old {
+		if !isFullID(o.ID) || !isName(o.Name) || o.Timeout < 0 || j.Replaces(o.ID) {
 			return fmt.Errorf("container %.200q, %.200q", o.ID, o.Name)
 		}
 		if err := checkEndpoints(o.Endpoints); err != nil {
 			return err
 		}
 	}
-	return checkEndpoints(j.Endpoints)
+	return nil
 }
 
 // checkEndpoints refuses endpoints that no engine reports.

@@ -63,24 +63,31 @@ func (f *Finder) Rivals(ctx context.Context, own []string, about Scope, p plan.P
 	return rivals, readers, nil
 }
 
-// CheckUnmoved checks, once the caller holds the container's lock, that the container is still as
-// it was observed, and that no restore in place concerns it or its volumes; otherwise it returns
-// [ErrMoved]. It returns the other workers.
-func (f *Finder) CheckUnmoved(ctx context.Context, c container.InspectResponse, volumes []string, p plan.Progress) ([]Worker, error) {
-	workers, err := f.otherWorkers(ctx, []string{volumebackup.LockName(c.ID)})
+// CheckUnmoved checks, once the caller holds the locks of some containers, that they are still as
+// they were observed, and that no restore in place concerns them or their volumes; otherwise it
+// returns [ErrMoved]. It returns the other workers.
+func (f *Finder) CheckUnmoved(ctx context.Context, containers []container.InspectResponse, volumes []string, p plan.Progress) ([]Worker, error) {
+	about := Scope{Volumes: volumes}
+	var own []string
+	for _, c := range containers {
+		about, own = about.Of(c), append(own, volumebackup.LockName(c.ID))
+	}
+	workers, err := f.otherWorkers(ctx, own)
 	if err != nil {
 		return nil, err
 	}
-	rivals, err := Scope{Volumes: volumes}.Of(c).chooseRivals(workers, p)
+	rivals, err := about.chooseRivals(workers, p)
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.docker.InspectIfThere(ctx, c.ID)
-	if err != nil {
-		return nil, err
-	}
-	if len(rivals) > 0 || found == nil || !SameContainer(*found, c) || c.State.Paused && !found.State.Paused {
-		return nil, ErrMoved
+	for _, c := range containers {
+		found, err := f.docker.InspectIfThere(ctx, c.ID)
+		if err != nil {
+			return nil, err
+		}
+		if len(rivals) > 0 || found == nil || !SameContainer(*found, c) || c.State.Paused && !found.State.Paused {
+			return nil, ErrMoved
+		}
 	}
 	return workers, nil
 }

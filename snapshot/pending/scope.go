@@ -62,7 +62,7 @@ func (s Scope) Choose(workers []Worker, p plan.Progress) ([]Operation, error) {
 // scope.
 func (s Scope) Locks(w Worker) bool {
 	return slices.ContainsFunc(s.Words, func(word string) bool {
-		return word != "" && (volumebackup.IsLockOf(dockerop.SummaryName(w.Summary), word) || volumebackup.IsLockOf(dockerop.SummaryName(w.Summary), Journal{Name: word}.Lock()))
+		return word != "" && (volumebackup.IsLockOf(dockerop.SummaryName(w.Summary), word) || volumebackup.IsLockOf(dockerop.SummaryName(w.Summary), Member{Name: word}.Lock()))
 	})
 }
 

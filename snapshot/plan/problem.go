@@ -32,6 +32,7 @@ const (
 	ProblemNotHeld      ProblemKind = "not-held"       // Subject: volume that the user named and the snapshot does not hold
 	ProblemRenamed      ProblemKind = "renamed"        // Subject: present name of the captured container
 	ProblemDead         ProblemKind = "dead"           // Subject: container that the engine could not remove completely
+	ProblemContents     ProblemKind = "contents"       // Subject: volume of which two snapshots that are restored together hold different contents
 	ProblemHostAccess   ProblemKind = "host-access"    // Subject: the access that is asked for
 )
 

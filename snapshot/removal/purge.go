@@ -26,6 +26,7 @@ type PurgeKind string
 // The kinds, in the order in which they are removed.
 const (
 	PurgeSnapshot    PurgeKind = "snapshot"
+	PurgeRun         PurgeKind = "run"    // what is known of a run
 	PurgeTag         PurgeKind = "tag"    // of an image that was a snapshot, but has lost its ID tag or readable labels
 	PurgeWorker      PurgeKind = "worker" // the container of a dead worker
 	PurgeStore       PurgeKind = "store"
@@ -70,6 +71,13 @@ func (rm *Remover) FindPurgeable(ctx context.Context, p plan.Progress) (all []Pu
 	}
 	for _, s := range snapshots {
 		all = append(all, Purgeable{Kind: PurgeSnapshot, Name: string(s.ID), Size: s.StoredBytes(), Container: s.Container.Name, Pinned: s.Pinned, id: s.Ref()})
+	}
+	sessions, err := rm.catalog.Sessions(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range sessions {
+		all = append(all, Purgeable{Kind: PurgeRun, Name: s.RunID, id: catalog.SessionRef(s.RunID)})
 	}
 	rest, err := rm.looseTags(ctx, snapshots)
 	if err != nil {
@@ -198,8 +206,8 @@ func (rm *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) 
 		failures[at[n]] = r.Err
 	}
 	if now, err := rm.docker.Time(ctx); err == nil { // whatever its age, because nobody is at work
-		now = now.Add(OrphanAge)
-		failures = append(failures, rm.sweepScratch(ctx, now), rm.sweepImages(ctx, now))
+		now = now.Add(orphanAge)
+		failures = append(failures, rm.sweepScratch(ctx, now), rm.sweepImages(ctx, now), rm.sweepLocks(ctx, now))
 	}
 	var removed []Purgeable
 	for i, one := range all {
@@ -223,7 +231,7 @@ func (rm *Remover) purgeOne(ctx context.Context, one Purgeable) (err error) {
 		return err
 	}
 	switch one.Kind {
-	case PurgeTag:
+	case PurgeTag, PurgeRun:
 		err = rm.docker.RemoveImage(ctx, one.id)
 	case PurgeWorker:
 		err = rm.docker.ContainerRemove(ctx, one.id, container.RemoveOptions{Force: true})

@@ -96,14 +96,14 @@ func (rm *Remover) chooseRemoved(ctx context.Context, words []string, o Options)
 	return all
 }
 
-// ManyWords is the number of words from which on it is faster to list all snapshots than to look up
+// manyWords is the number of words from which on it is faster to list all snapshots than to look up
 // each.
-const ManyWords = 8
+const manyWords = 8
 
 // listMany returns, if there are many words, all snapshots by their full IDs. An ID that two
 // snapshots have is left empty. Words that it does not find have to be resolved one by one.
 func (rm *Remover) listMany(ctx context.Context, words []string) map[string]catalog.Snapshot {
-	if len(words) < ManyWords {
+	if len(words) < manyWords {
 		return nil
 	}
 	all, err := rm.catalog.Find(ctx, nil, catalog.Namespace+"*")
@@ -132,7 +132,10 @@ func (rm *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progres
 	going, images := catalog.IDSet{}, map[string]bool{}
 	for _, r := range chosen {
 		r.Err = err
-		going[r.Snapshot.ID], images[r.Snapshot.ImageID] = true, true
+		going[r.Snapshot.ID] = true
+		for _, id := range r.Snapshot.Images() {
+			images[id] = true
+		}
 	}
 	if err != nil {
 		return
@@ -156,7 +159,7 @@ func (rm *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progres
 	}
 	rm.keepLatest(ctx, chosen, p)
 	for _, r := range chosen.left() {
-		if names := users[r.Snapshot.ImageID]; len(names) > 0 {
+		if names := usersOf(r.Snapshot, users); len(names) > 0 {
 			p.Warn("remove", fmt.Sprintf("the layers of %s are used by container %s, and are freed when that is removed", r.Snapshot.ID, strings.Join(names, ", ")))
 		}
 	}
@@ -181,14 +184,14 @@ func (rm *Remover) keepLatest(ctx context.Context, chosen removals, p plan.Progr
 }
 
 // freeRemoved frees what stores keep for snapshots whose images are gone, and sweeps what
-// interrupted commands have left.
-func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockerop.EarlyInfo, p plan.Progress) {
+// interrupted commands have left. It returns how many bytes the stores have freed.
+func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockerop.EarlyInfo, p plan.Progress) (freed int64) {
 	var known *dockerop.Info
 	engine, err := early.Info()
 	if err == nil {
 		known = &engine
 	}
-	failed := rm.archives.Remove(ctx, gone.snapshots(), known, p)
+	failed, freed := rm.archives.Remove(ctx, gone.snapshots(), known, p)
 	var busy []string
 	var inUse error
 	for _, r := range gone {
@@ -203,15 +206,19 @@ func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockero
 	}
 	if err != nil {
 		p.Warn("sweep", "leftovers of interrupted commands were not removed: "+err.Error())
-		return
+		return freed
 	}
 	rm.SweepOrphans(ctx, engine, p)
+	return freed
 }
 
 // untag removes every tag of a snapshot, and with the last one its image. The ID tag goes last:
 // while it is there, the snapshot is whole. The snapshots in going do not get the tag latest.
 func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.IDSet) (err error) {
 	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if s, err = rm.catalog.WithFormerTags(ctx, s); err != nil {
 		return err
 	}
 	var rollback dockerop.Rollback
@@ -255,12 +262,27 @@ func (rm *Remover) untagOne(ctx context.Context, s catalog.Snapshot, ref string,
 	return nil
 }
 
+// usersOf returns the names of the containers that were made from a snapshot.
+func usersOf(s catalog.Snapshot, users map[string][]string) []string {
+	var names []string
+	for _, id := range s.Images() {
+		names = append(names, users[id]...)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // users returns the names of the containers that were made from each image, by image ID.
 func (rm *Remover) users(ctx context.Context) (map[string][]string, error) {
 	all, err := rm.docker.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", err)
 	}
+	return usersByImage(all), nil
+}
+
+// usersByImage returns the names of the containers that were made from each image, by image ID.
+func usersByImage(all []container.Summary) map[string][]string {
 	users := map[string][]string{}
 	for _, c := range all {
 		users[c.ImageID] = append(users[c.ImageID], dockerop.SummaryName(c))
@@ -268,5 +290,5 @@ func (rm *Remover) users(ctx context.Context) (map[string][]string, error) {
 	for _, names := range users {
 		slices.Sort(names)
 	}
-	return users, nil
+	return users
 }

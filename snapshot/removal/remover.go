@@ -1,6 +1,8 @@
 package removal
 
 import (
+	"time"
+
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
@@ -15,9 +17,10 @@ type Remover struct {
 	archives *archives.Archives
 	pending  *pending.Finder
 	volumes  archives.Service
+	now      func() time.Time
 }
 
 // New returns a remover for an engine. volumes works with the store of new snapshots.
-func New(docker *dockerop.Engine, snapshots *catalog.Catalog, held *archives.Archives, workers *pending.Finder, volumes archives.Service) *Remover {
-	return &Remover{docker: docker, catalog: snapshots, archives: held, pending: workers, volumes: volumes}
+func New(docker *dockerop.Engine, snapshots *catalog.Catalog, held *archives.Archives, workers *pending.Finder, volumes archives.Service, now func() time.Time) *Remover {
+	return &Remover{docker: docker, catalog: snapshots, archives: held, pending: workers, volumes: volumes, now: now}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// OrphanAge is the age from which on an unfinished image or container counts as abandoned.
-const OrphanAge = time.Hour
+// orphanAge is the age from which on an unfinished image or container counts as abandoned.
+const orphanAge = time.Hour
 
 // Sweep frees archives in the store of new snapshots whose images were removed long ago by others,
 // such as docker image prune, and removes what interrupted commands have left. It gives way to
@@ -73,13 +73,13 @@ func (rm *Remover) sweepAt(ctx context.Context, stores []archives.Service, p pla
 	rm.SweepOrphans(ctx, engine, p)
 }
 
-// SweepOrphans removes what a killed client has left and nobody will finish, once it is [OrphanAge]
-// old: our images without a tag, and the containers through which layers are flattened. It runs
-// after a removal, because nobody waits for that.
+// SweepOrphans removes what a killed client has left and nobody will finish, once it is [orphanAge]
+// old: our images without a tag, the containers through which layers are flattened, and the locks of
+// runs. It runs after a removal, because nobody waits for that.
 func (rm *Remover) SweepOrphans(ctx context.Context, engine dockerop.Info, p plan.Progress) {
 	now, err := engine.Now()
 	if err == nil {
-		err = errors.Join(rm.sweepScratch(ctx, now), rm.sweepImages(ctx, now))
+		err = errors.Join(rm.sweepScratch(ctx, now), rm.sweepImages(ctx, now), rm.sweepLocks(ctx, now))
 	}
 	if err != nil && ctx.Err() == nil {
 		p.Warn("sweep", "leftovers of interrupted commands could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -110,16 +110,33 @@ func (rm *Remover) sweepImages(ctx context.Context, now time.Time) error {
 	return err
 }
 
+// sweepLocks removes the volumes with which killed clients had locked the session of a run. They are
+// empty, and others break such a lock within seconds; then it is theirs.
+func (rm *Remover) sweepLocks(ctx context.Context, now time.Time) error {
+	locks, err := rm.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labels.KeyLock))})
+	for _, v := range locks.Volumes {
+		created, unknown := time.Parse(time.RFC3339, v.CreatedAt)
+		if unknown != nil || !isOld(created.Unix(), now) {
+			continue
+		}
+		if removeErr := rm.docker.VolumeRemove(ctx, v.Name, false); !cerrdefs.IsNotFound(removeErr) {
+			err = errors.Join(err, removeErr)
+		}
+	}
+	return err
+}
+
 // isOld tells whether something made at that Unix time counts as abandoned. Both times are the
 // engine's.
-func isOld(created int64, now time.Time) bool { return now.Sub(time.Unix(created, 0)) >= OrphanAge }
+func isOld(created int64, now time.Time) bool { return now.Sub(time.Unix(created, 0)) >= orphanAge }
 
 func (rm *Remover) removeOrphan(ctx context.Context, id string) error {
 	found, err := rm.docker.ImageInspect(ctx, id)
 	if err != nil || len(found.RepoTags) > 0 || found.Config == nil {
 		return err
 	}
-	if found.Comment != catalog.CommitComment(labels.ID(found.Config.Labels[labels.KeyID])) {
+	isSession := found.Config.Labels[labels.KeySession] != "" && len(found.RootFS.Layers) == 0 // of a run, as it was once
+	if !isSession && found.Comment != catalog.CommitComment(labels.ID(found.Config.Labels[labels.KeyID])) {
 		return nil // somebody's image that was built FROM a snapshot
 	}
 	_, err = rm.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true})

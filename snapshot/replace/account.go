@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 )
 
 // dataState says what the volumes hold while a restore in place is rolled back.
@@ -73,12 +74,14 @@ func (e *UndoError) Unwrap() error { return e.Err }
 func (b *rollback) account(ctx context.Context) string {
 	lines := []string{"Nothing was deleted. What there is now:"}
 	say := func(format string, args ...any) { lines = append(lines, "  - "+fmt.Sprintf(format, args...)) }
-	if b.journal.Old != "" {
-		say("the container itself (%s) %s", b.journal.Old[:dockerop.ShortID], b.engine.situation(ctx, b.journal.Old))
-	}
-	made, err := b.engine.findMade(ctx, b.journal.Name, b.journal.Snapshot, b.journal.Old)
-	if err == nil && made != nil {
-		say("the new container (%s) %s", made.ID[:dockerop.ShortID], describeState(*made))
+	for _, m := range b.journal.Members {
+		if m.Old != "" {
+			say("the container itself (%s) %s", m.Old[:dockerop.ShortID], b.engine.situation(ctx, m.Old))
+		}
+		made, err := b.engine.findMade(ctx, b.journal, m.Name, m.Snapshot)
+		if err == nil && made != nil {
+			say("the new container (%s) %s", made.ID[:dockerop.ShortID], describeState(*made))
+		}
 	}
 	if volumes := b.journal.Written(); len(volumes) > 0 {
 		say("its volumes %s: %s", b.data, strings.Join(volumes, ", "))
@@ -86,16 +89,22 @@ func (b *rollback) account(ctx context.Context) string {
 	for _, o := range b.journal.Others {
 		say("container %s, which shares them, %s", o.Name, b.engine.situation(ctx, o.ID))
 	}
-	safety, err := b.findSafety(ctx)
-	switch {
-	case err != nil:
-		say("snapshot %s should hold what there was before, but the engine cannot show it: %v", b.journal.Safety, err)
-	case safety != nil:
-		say("snapshot %s holds what there was before", b.journal.Safety)
-	default:
-		say("there is no snapshot of what there was before")
+	for _, m := range b.journal.Members {
+		say("%s", b.engine.accountOfSafety(ctx, m))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// accountOfSafety says whether there is a snapshot of what there was before.
+func (rp *Replacer) accountOfSafety(ctx context.Context, m pending.Member) string {
+	safety, err := rp.findSafety(ctx, m)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("snapshot %s should hold what there was before, but the engine cannot show it: %v", m.Safety, err)
+	case safety != nil:
+		return fmt.Sprintf("snapshot %s holds what there was before", m.Safety)
+	}
+	return "there is no snapshot of what there was before"
 }
 
 // situation tells the name and the state that a container has now.

@@ -13,48 +13,67 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
-// stopAll stops the old container and the sharers of its volumes, so that nobody writes to them.
+// stopAll stops the old containers and the sharers of their volumes, so that nobody writes to them. Who
+// depends on others goes first.
 //
 // A stop is not cancelled midway. The engine would go on with it, and stop a container that
 // was started again meanwhile.
-func (rp *Replacer) stopAll(ctx context.Context, j pending.Journal, timeout *int, p plan.Progress) error {
+func (t *transaction) stopAll(ctx context.Context) error {
 	detached := context.WithoutCancel(ctx)
-	for _, o := range slices.Backward(j.Others) { // who depends on others goes first
-		p.Status("stop", "stopping container "+o.Name)
-		if err := rp.docker.Stop(detached, o.ID, o.Paused, nil); err != nil {
+	for _, o := range slices.Backward(t.others) {
+		t.p.Status("stop", "stopping container "+o.Name)
+		if err := t.engine.docker.Stop(detached, o.ID, o.Paused, nil); err != nil {
 			return fmt.Errorf("stop container %s: %w", o.Name, err)
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	if j.Old == "" {
-		return nil
-	}
-	p.Status("stop", "stopping container "+j.OldName)
-	if j.Policy != "" { // or a restart of the engine would start it
-		if err := rp.docker.SetRestartPolicy(detached, j.Old, container.RestartPolicy{Name: container.RestartPolicyDisabled}); err != nil {
+	for i, m := range slices.Backward(t.journal.Members) {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if m.Old == "" {
+			continue
+		}
+		if err := t.stopOld(detached, m, t.members[i].options.StopTimeout); err != nil {
 			return err
 		}
-	}
-	if err := rp.docker.Stop(detached, j.Old, j.Paused, timeout); err != nil {
-		return fmt.Errorf("stop container %s: %w", j.OldName, err)
 	}
 	return context.Cause(ctx)
 }
 
-// stepAside renames the old container, so that the new one can have its name.
-func (rp *Replacer) stepAside(ctx context.Context, j pending.Journal) error {
-	switch {
-	case j.Old == "":
-		return nil
-	case j.OneShot:
-		return rp.docker.AwaitGone(ctx, j.Old)
+// stopOld stops an old container.
+func (t *transaction) stopOld(ctx context.Context, m pending.Member, timeout *int) error {
+	t.p.Status("stop", "stopping container "+m.OldName)
+	if m.Policy != "" { // or a restart of the engine would start it
+		if err := t.engine.docker.SetRestartPolicy(ctx, m.Old, container.RestartPolicy{Name: container.RestartPolicyDisabled}); err != nil {
+			return err
+		}
 	}
-	if err := rp.docker.ContainerRename(context.WithoutCancel(ctx), j.Old, j.Aside); err != nil {
-		return fmt.Errorf("rename container %s: %w", j.OldName, err)
+	if err := t.engine.docker.Stop(ctx, m.Old, m.Paused, timeout); err != nil {
+		return fmt.Errorf("stop container %s: %w", m.OldName, err)
 	}
-	return context.Cause(ctx)
+	return nil
+}
+
+// stepAside renames the old containers, so that the new ones can have their names.
+func (t *transaction) stepAside(ctx context.Context) error {
+	for _, m := range t.journal.Members {
+		switch {
+		case m.Old == "":
+			continue
+		case m.OneShot:
+			if err := t.engine.docker.AwaitGone(ctx, m.Old); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := t.engine.docker.ContainerRename(context.WithoutCancel(ctx), m.Old, m.Aside); err != nil {
+			return fmt.Errorf("rename container %s: %w", m.OldName, err)
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startOthers starts the sharers that were stopped, and returns why some do not start. A

@@ -12,7 +12,7 @@ import (
 func (rp *Replacer) conclude(ctx context.Context, pending []pending.Operation, p plan.Progress) error {
 	for _, r := range pending {
 		if r.Worker.Alive {
-			if err := rp.pending.Await(ctx, r.Worker, r.Journal.Name, p); err != nil {
+			if err := rp.pending.Await(ctx, r.Worker, r.Journal.Name(), p); err != nil {
 				return err
 			}
 			continue

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	cerrdefs "github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
@@ -12,14 +11,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// dependents finds containers that share a namespace of the old one. They refer to its ID, and
-// would lose the namespace when it goes. The engine's list shows only networks, so each
+// findDependents finds containers outside the group that share a namespace of an old one. They refer to
+// its ID, and would lose the namespace when it goes. The engine's list shows only networks, so each
 // container is inspected.
-func (rp *Replacer) dependents(ctx context.Context, old *container.InspectResponse, around runconfig.Surroundings) ([]plan.Problem, error) {
-	if old == nil {
-		return nil, nil
+func (rp *Replacer) findDependents(ctx context.Context, g *group, m *member) error {
+	if m.Old == nil {
+		return nil
 	}
-	containers := without(around.Containers, old)
+	containers := g.without(m.around.Containers)
 	found := make([]*plan.Problem, len(containers))
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.SetLimit(dockerop.MaxConcurrentCalls)
@@ -27,7 +26,7 @@ func (rp *Replacer) dependents(ctx context.Context, old *container.InspectRespon
 		calls.Go(func() error {
 			dependent, _, err := rp.docker.ContainerInspectWithRaw(ctx, c.ID, false)
 			if err == nil {
-				found[i] = runconfig.Dependence(dependent, *old)
+				found[i] = runconfig.Dependence(dependent, *m.Old)
 			}
 			if cerrdefs.IsNotFound(err) {
 				return nil
@@ -36,13 +35,12 @@ func (rp *Replacer) dependents(ctx context.Context, old *container.InspectRespon
 		})
 	}
 	if err := calls.Wait(); err != nil {
-		return nil, err
+		return err
 	}
-	var problems []plan.Problem
 	for _, p := range found {
 		if p != nil {
-			problems = append(problems, *p)
+			m.problems = append(m.problems, *p)
 		}
 	}
-	return problems, nil
+	return nil
 }

@@ -3,6 +3,7 @@ package replace
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
@@ -12,33 +13,49 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// newJournal describes the state before the restore. An empty safety means that no safety
-// snapshot will be taken.
-func newJournal(r replacement, safety labels.ID) pending.Journal {
-	j := pending.Journal{Name: r.Name, Snapshot: r.Snapshot.ID, Safety: safety, Others: r.Others}
-	for _, v := range r.Volumes {
-		switch {
-		case v.IsAnonymous(): // the engine makes and removes it with the container
-		case !v.Exists && v.Elsewhere && v.Archive != nil: // a rollback keeps it: some drivers would delete its storage
-			j.Volumes, j.Found = append(j.Volumes, v.Create.Name), append(j.Found, v.Create.Name)
-		case !v.Exists:
-			j.Made = append(j.Made, v.Create.Name)
-		case v.Archive != nil:
-			j.Volumes = append(j.Volumes, v.Create.Name)
+// newJournal describes the state before the restore. ids are those of the safety snapshots, one for
+// each member.
+func newJournal(g *group, ids []labels.ID) pending.Journal {
+	j := pending.Journal{Others: g.others, Holds: g.mounted()}
+	for i, m := range g.members {
+		entry := m.entry()
+		if !g.noSafety {
+			entry.Safety = ids[i] //nolint:gosec // there is one for each member
+		}
+		j.Members = append(j.Members, entry)
+		for _, v := range m.Volumes {
+			switch {
+			case v.IsAnonymous(): // the engine makes and removes it with the container
+			case !v.Exists && v.Elsewhere && v.Archive != nil: // a rollback keeps it: some drivers would delete its storage
+				j.Volumes, j.Found = append(j.Volumes, v.Create.Name), append(j.Found, v.Create.Name)
+			case !v.Exists:
+				j.Made = append(j.Made, v.Create.Name)
+			case v.Archive != nil:
+				j.Volumes = append(j.Volumes, v.Create.Name)
+			}
 		}
 	}
-	if r.Old == nil {
+	j.Worker = j.WorkerName(ids[0])
+	return j
+}
+
+// entry describes the old container in the journal.
+func (m *member) entry() pending.Member {
+	j := pending.Member{Name: m.Name, Snapshot: m.Snapshot.ID, Starts: m.Start}
+	if m.Old == nil {
 		return j
 	}
-	j.Old, j.OldName = r.Old.ID, dockerop.ContainerName(*r.Old)
+	j.Old, j.OldName = m.Old.ID, dockerop.ContainerName(*m.Old)
 	j.Aside = pending.AsideName(j.OldName, j.Old)
-	j.Paused = r.Old.State.Paused
-	j.Running = r.Old.State.Running || r.Old.State.Restarting
-	j.OneShot = runconfig.IsOneShot(*r.Old)
-	j.Timeout = runconfig.StopTimeout(*r.Old)
-	j.Holds = dockerop.MountedVolumes(*r.Old)
-	j.Endpoints = runconfig.EndpointsOf(*r.Old)
-	if policy := r.Old.HostConfig.RestartPolicy; !policy.IsNone() {
+	j.Paused = m.Old.State.Paused
+	j.Running = m.Old.State.Running || m.Old.State.Restarting
+	j.OneShot = runconfig.IsOneShot(*m.Old)
+	j.Timeout = runconfig.StopTimeout(*m.Old)
+	if asked := m.options.StopTimeout; asked != nil {
+		j.Timeout = max(0, *asked)
+	}
+	j.Endpoints = runconfig.EndpointsOf(*m.Old)
+	if policy := m.Old.HostConfig.RestartPolicy; !policy.IsNone() {
 		j.Policy, j.Retries = string(policy.Name), policy.MaximumRetryCount
 	}
 	return j
@@ -49,11 +66,11 @@ func newJournal(r replacement, safety labels.ID) pending.Journal {
 func lockOptions(j pending.Journal) volumebackup.LockOptions {
 	present := slices.DeleteFunc(dockerop.Distinct(j.Holds, j.Volumes), func(name string) bool { return slices.Contains(j.Found, name) })
 	return volumebackup.LockOptions{
-		Containers: []string{j.Lock()}, Purpose: "restore " + string(j.Snapshot) + " in place", Volumes: present,
+		Containers: j.Locks(), Purpose: "restore " + strings.Join(j.Snapshots(), " ") + " in place", Volumes: present,
 	}
 }
 
-// lockWithJournal takes the lock of a restore in place with the journal on it, and records the
+// lockWithJournal takes the locks of a restore in place with the journal on the last, and records the
 // journal in the store. If it returns a lock together with an error, that lock is held.
 func (rp *Replacer) lockWithJournal(ctx context.Context, j pending.Journal, o volumebackup.LockOptions) (archives.Lock, error) {
 	text, err := j.Encode()

@@ -31,7 +31,7 @@ func (e *UnknownJournalError) Unwrap() error { return cerrdefs.ErrFailedPrecondi
 // store recorded another one. It also fails if there is no record although something was
 // changed: an operation records its journal before it changes anything.
 func (rp *Replacer) isRecorded(ctx context.Context, r pending.Operation) (bool, error) {
-	unknown := &UnknownJournalError{Worker: dockerop.SummaryName(r.Worker.Summary), Container: r.Journal.Name}
+	unknown := &UnknownJournalError{Worker: dockerop.SummaryName(r.Worker.Summary), Container: r.Journal.Name()}
 	err := rp.volumes.CheckJournal(ctx, r.Worker.ID, r.Worker.Labels[pending.LabelJournal])
 	switch {
 	case err == nil:
@@ -62,21 +62,31 @@ func (rp *Replacer) isSettled(ctx context.Context, worker string) (bool, error) 
 	return now == nil || volumebackup.IsSettled(dockerop.ContainerName(*now)), nil
 }
 
-// isUntouched tells whether a container is as it was when the journal was written.
+// isUntouched tells whether the containers are as they were when the journal was written.
 func (rp *Replacer) isUntouched(ctx context.Context, j pending.Journal) (bool, error) {
-	made, err := rp.findMade(ctx, j.Name, j.Snapshot, j.Old)
+	for _, m := range j.Members {
+		untouched, err := rp.isMemberUntouched(ctx, j, m)
+		if err != nil || !untouched {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (rp *Replacer) isMemberUntouched(ctx context.Context, j pending.Journal, m pending.Member) (bool, error) {
+	made, err := rp.findMade(ctx, j, m.Name, m.Snapshot)
 	if err != nil || made != nil {
 		return false, err
 	}
-	if j.Old == "" {
+	if m.Old == "" {
 		return true, nil
 	}
-	old, err := rp.docker.InspectIfThere(ctx, j.Old)
+	old, err := rp.docker.InspectIfThere(ctx, m.Old)
 	if err != nil || old == nil {
 		return false, err
 	}
 	runs := old.State.Running || old.State.Restarting
-	return dockerop.ContainerName(*old) == j.OldName && runs == j.Running && old.State.Paused == j.Paused, nil
+	return dockerop.ContainerName(*old) == m.OldName && runs == m.Running && old.State.Paused == m.Paused, nil
 }
 
 // discardUnrecorded removes the workers of an operation that changed nothing, or is over.

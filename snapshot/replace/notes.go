@@ -9,18 +9,22 @@ import (
 
 // noteKept reports the bind mounts of a container that is restored in place: their content is
 // not restored.
-func (r *replacement) noteKept(p plan.Progress) {
-	if !r.foreign && runconfig.KnowsBinds(r.Spec.Config.Labels) {
+func (m *member) noteKept(p plan.Progress) {
+	if !m.foreign && runconfig.KnowsBinds(m.Spec.Config.Labels) {
 		return
 	}
-	binds := r.Spec.Binds()
-	configured := r.Spec.Destinations()
-	for _, m := range r.Snapshot.Mounts {
-		if len(r.Spec.Host.VolumesFrom) > 0 && m.Type == string(mount.TypeBind) && !configured[m.Destination] {
-			binds = append(binds, runconfig.Bind{Source: m.Source, Destination: m.Destination})
+	binds := m.Spec.Binds()
+	configured := m.Spec.Destinations()
+	for _, captured := range m.Snapshot.Mounts {
+		if len(m.Spec.Host.VolumesFrom) > 0 && captured.Type == string(mount.TypeBind) && !configured[captured.Destination] {
+			binds = append(binds, runconfig.Bind{Source: captured.Source, Destination: captured.Destination})
 		}
 	}
 	for _, b := range binds {
-		p.Note("check", b.Note()+" and stays as it is")
+		note := b.Note() + " and stays as it is"
+		if m.foreign {
+			note += runconfig.NoteElsewhere
+		}
+		p.Note("check", note)
 	}
 }

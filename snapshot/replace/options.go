@@ -1,7 +1,7 @@
 package replace
 
 import (
-	"time"
+	"errors"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
@@ -11,20 +11,30 @@ import (
 // Options says how to restore a snapshot in place.
 type Options struct {
 	runconfig.RestoreOptions
-	ReadOnly      []string      // volumes to restore although the container mounts them read-only
-	NoSafety      bool          // take no snapshot first: a failure cannot put volumes back
-	StopOthers    bool          // stop other containers that hold the volumes, and start them again
-	StopTimeout   *int          // seconds; nil: the container's own
-	Wait          bool          // for health, also without a healthcheck for Settle
-	Settle        time.Duration // how long a container without healthcheck must run
-	HealthTimeout time.Duration // how long it may take to become healthy; 0: as long as its healthcheck needs
+	ReadOnly    []string // volumes to restore although the container mounts them read-only
+	NoSafety    bool     // take no snapshot first: a failure cannot put volumes back
+	StopOthers  bool     // stop other containers that hold the volumes, and start them again
+	StopTimeout *int     // seconds; nil: the container's own
 }
 
-// The defaults of waiting.
-const (
-	DefaultSettle        = 2 * time.Second
-	DefaultHealthTimeout = 2 * time.Minute // at least, unless another one is asked for
-)
+// shared are the options that concern all containers of a restore in place.
+type shared struct{ dryRun, noSafety, stopOthers bool }
+
+// sharedBy refuses options that do not go together.
+func sharedBy(all []Options) (shared, error) {
+	if len(all) == 0 {
+		return shared{}, errors.New("no snapshot to restore")
+	}
+	of := func(o Options) shared {
+		return shared{dryRun: o.DryRun, noSafety: o.NoSafety, stopOthers: o.StopOthers}
+	}
+	for _, o := range all {
+		if of(o) != of(all[0]) {
+			return shared{}, errors.New("containers that are restored together are restored in the same way")
+		}
+	}
+	return of(all[0]), nil
+}
 
 // Result says what a restore in place did, or with DryRun would do.
 type Result struct {

@@ -16,26 +16,31 @@ import (
 
 func TestWhoIsNeededMustRun(t *testing.T) {
 	for state, running := range map[string]bool{"running": true, "paused": true, "exited": false, "created": false, "restarting": false} {
-		r := replacement{Start: true, Spec: &runconfig.Spec{Host: container.HostConfig{NetworkMode: "container:side"}}}
-		around := runconfig.Surroundings{Containers: []container.Summary{{ID: "2", Names: []string{"/side"}, State: state}}}
-		problems := r.peerProblems(around)
-		assert.Equal(t, len(problems) == 0, running, state)
-		if !running {
-			assert.Equal(t, problems[0].Text, "this container uses the network of side, which does not run")
+		needs := func(start bool) *member {
+			return &member{Start: start, Spec: &runconfig.Spec{Host: container.HostConfig{NetworkMode: "container:side"}}}
 		}
-		r.Start = false
-		assert.Equal(t, len(r.peerProblems(around)), 0)
+		around := runconfig.Surroundings{Containers: []container.Summary{{ID: "2", Names: []string{"/side"}, State: state}}}
+		m := needs(true)
+		m.peerProblems(&group{members: []*member{m}}, around)
+		assert.Equal(t, len(m.problems) == 0, running, state)
+		if !running {
+			assert.Equal(t, m.problems[0].Text, "this container uses the network of side, which does not run")
+		}
+		m = needs(false)
+		m.peerProblems(&group{members: []*member{m}}, around)
+		assert.Equal(t, len(m.problems), 0)
 	}
 }
 
 func TestOnlyThoseThatAreNeededAreStartedBefore(t *testing.T) {
-	r := replacement{
-		Spec:   &runconfig.Spec{Host: container.HostConfig{IpcMode: "container:2"}},
-		Others: []pending.Other{{ID: "1", Name: "base"}, {ID: "2", Name: "side"}, {ID: "3", Name: "reader"}},
+	m := &member{Start: true, Spec: &runconfig.Spec{Host: container.HostConfig{IpcMode: "container:2"}}}
+	g := &group{
+		members: []*member{m},
+		others:  []pending.Other{{ID: "1", Name: "base"}, {ID: "2", Name: "side"}, {ID: "3", Name: "reader"}},
 	}
-	assert.DeepEqual(t, r.peers(), r.Others[:2])
-	r.Spec.Host.IpcMode = ""
-	assert.Equal(t, len(r.peers()), 0)
+	assert.DeepEqual(t, g.peers(), g.others[:2])
+	m.Spec.Host.IpcMode = ""
+	assert.Equal(t, len(g.peers()), 0)
 }
 
 func TestADeadContainerIsNotReplaced(t *testing.T) {
@@ -44,7 +49,7 @@ func TestADeadContainerIsNotReplaced(t *testing.T) {
 	s := snapshotOf(t, docker, capture.Options{Container: "web"})
 	web.State = "dead"
 	before := docker.World()
-	_, err := replacerOf(docker).Replace(t.Context(), Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: string(s.ID)}}, nil)
+	_, err := replacerOf(docker).Replace(t.Context(), []Options{{RestoreOptions: runconfig.RestoreOptions{Snapshot: string(s.ID)}}}, nil)
 	problems, ok := errors.AsType[*plan.ProblemsError](err)
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, problems.Problems[0].Kind, plan.ProblemDead)

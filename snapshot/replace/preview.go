@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -11,50 +12,49 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// preview returns what a restore in place would do, or every problem with it. It makes only a
-// worker that cannot write.
-func (t *transaction) preview(ctx context.Context) (Result, error) {
-	problems, err := t.previewVolumes(ctx)
-	if problems = append(t.Plan.problems, problems...); len(problems) > 0 {
-		return Result{}, errors.Join(&plan.ProblemsError{Problems: problems}, err)
+// preview returns what a restore in place would do, or every problem with it: those that are known, and
+// those with the archives. It makes only a worker that cannot write.
+func (t *transaction) preview(ctx context.Context, known []plan.Problem) ([]Result, error) {
+	problems, err := t.previewVolumes(ctx, len(known) > 0)
+	if problems = append(known, problems...); len(problems) > 0 {
+		return nil, errors.Join(&plan.ProblemsError{Problems: problems}, err)
 	}
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	t.watch.Lap("check")
 	t.close()
-	result := t.Summary()
-	result.Timings = t.watch.Done()
-	return result, nil
+	return t.results(), nil
 }
 
-// previewVolumes checks the archives, and compares the volumes with them.
-func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Problem, err error) {
-	var targets, present []volumebackup.Target
+// previewVolumes checks the archives and, unless there are problems already, compares the volumes
+// with them.
+func (t *transaction) previewVolumes(ctx context.Context, checkOnly bool) (problems []plan.Problem, err error) {
+	var present []volumebackup.Target
 	var names []string
-	for _, target := range t.targets() {
-		targets = append(targets, target)
-		if t.Plan.exists(target.Volume) {
+	targets := t.targets()
+	for _, target := range targets {
+		if t.exists(target.Volume) {
 			present, names = append(present, target), append(names, target.Volume)
 		}
 	}
 	if len(targets) == 0 {
-		t.changes = t.Plan.changes(nil, nil)
+		t.noteChanges(nil, nil)
 		return nil, nil
 	}
 	t.worker, err = t.engine.volumes.OpenWorker(ctx, volumebackup.WorkerOptions{
-		Purpose: "look at " + string(t.Plan.Snapshot.ID), Volumes: names, Task: volumebackup.Compare{},
+		Purpose: "look at " + t.snapshots(), Volumes: names, Task: volumebackup.Compare{},
 	}, archives.Progress(t.p))
 	if err != nil {
 		return nil, err
 	}
 	problems, err = t.checkArchives(ctx, targets)
-	if err != nil || len(problems)+len(t.Plan.problems) > 0 {
+	if err != nil || len(problems) > 0 || checkOnly {
 		return problems, err
 	}
 	results := make([]volumebackup.RestoreResult, len(present))
 	for i, target := range present {
-		planned, err := t.worker.Plan(ctx, string(t.Plan.Snapshot.ID), []volumebackup.Target{target})
+		planned, err := t.worker.Plan(ctx, []volumebackup.Target{target})
 		if err == nil {
 			results[i] = planned[0]
 		}
@@ -64,18 +64,29 @@ func (t *transaction) previewVolumes(ctx context.Context) (problems []plan.Probl
 		}
 		problems = append(problems, found...)
 	}
-	t.changes = t.Plan.changes(present, results)
+	t.noteChanges(present, results)
 	return problems, nil
 }
 
-func (r *replacement) exists(volume string) bool {
-	return slices.ContainsFunc(r.Volumes, func(v runconfig.PlacedVolume) bool { return v.Create.Name == volume && v.Exists })
+// snapshots are the IDs of what is restored.
+func (g *group) snapshots() string {
+	ids := make([]string, len(g.members))
+	for i, m := range g.members {
+		ids[i] = string(m.Snapshot.ID)
+	}
+	return strings.Join(ids, " ")
 }
 
-// changes lists what a restore did, or would do, to each volume.
-func (r *replacement) changes(targets []volumebackup.Target, results []volumebackup.RestoreResult) []VolumeChange {
+func (g *group) exists(volume string) bool {
+	return slices.ContainsFunc(g.members, func(m *member) bool {
+		return slices.ContainsFunc(m.Volumes, func(v runconfig.PlacedVolume) bool { return v.Create.Name == volume && v.Exists })
+	})
+}
+
+// changed lists what a restore did, or would do, to each volume.
+func (m *member) changed(targets []volumebackup.Target, results []volumebackup.RestoreResult) []VolumeChange {
 	var changes []VolumeChange
-	for _, v := range r.Volumes {
+	for _, v := range m.Volumes {
 		at := slices.IndexFunc(targets, func(target volumebackup.Target) bool { return target.Volume == v.Create.Name })
 		switch {
 		case v.Kept != "":

@@ -17,11 +17,10 @@ func TestPreviewTellsOfTheConfiguration(t *testing.T) {
 	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 	config := docker.FindContainer("web").Config
 	config.Env = append(config.Env, "DEBUG=1")
-	s, err := replacerOf(docker).catalog.Resolve(t.Context(), "web:one")
+	rp := replacerOf(docker)
+	g, err := rp.findAll(t.Context(), []Options{{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}}, shared{})
 	assert.NilError(t, err)
-	web := docker.FindContainer("web").Inspect(false)
-	planned, err := replacerOf(docker).planReplace(t.Context(), s, &web, Options{}, nil)
-	assert.NilError(t, err)
-	changes := (&transaction{Plan: planned}).Summary().Config
+	assert.NilError(t, rp.plan(t.Context(), g, nil))
+	changes := g.result(g.members[0]).Config
 	assert.DeepEqual(t, changes, []runconfig.ConfigChange{{What: runconfig.ConfigEnvironment, Name: "DEBUG", Verb: "remove"}})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -51,7 +52,7 @@ func (rp *Replacer) Recover(ctx context.Context, r pending.Operation, p plan.Pro
 	if err == nil { // else something is left to do
 		err = rp.discardRecorded(after, r.Worker.ID)
 	}
-	return &Recovery{Container: r.Journal.Name, Text: text}, errors.Join(err, lock.Close())
+	return &Recovery{Container: r.Journal.Name(), Text: text}, errors.Join(err, lock.Close())
 }
 
 // markSettled marks the journal of a dead worker as settled.
@@ -70,7 +71,7 @@ func (rp *Replacer) finishSettled(ctx context.Context, r pending.Operation, p pl
 	if err := rp.discardRecorded(after, r.Worker.ID); err != nil {
 		return nil, err
 	}
-	return &Recovery{Container: r.Journal.Name, Text: fmt.Sprintf("the rest of the restore of %s was done", r.Journal.Snapshot)}, nil
+	return &Recovery{Container: r.Journal.Name(), Text: "the rest of the restore of " + strings.Join(r.Journal.Snapshots(), " and ") + " was done"}, nil
 }
 
 // concludeReplace rolls back or finishes the operation of a dead worker. It returns what there is
@@ -82,46 +83,85 @@ func (rp *Replacer) concludeReplace(ctx context.Context, j pending.Journal, dead
 	}
 	after, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	if made == "" {
+	if made == nil {
 		text, err := rp.rollBackLater(j, p).runAfterStop(ctx)
 		if text == "" {
 			return "", err
 		}
 		return text, errors.Join(err, rp.markSettled(after, dead.ID))
 	}
+	notStarted := rp.startNew(after, j, made)
 	if err := rp.markSettled(after, dead.ID); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("the restore of %s was completed: container %s (%s) has been at work since the interruption", j.Snapshot, j.Name, made[:dockerop.ShortID])
-	if j.Safety != "" {
-		text += fmt.Sprintf("; what was there before is in snapshot %s", j.Safety)
-	}
-	return text, rp.finishReplace(after, j, p)
+	return describeCompleted(j, made), errors.Join(notStarted, rp.finishReplace(after, j, p))
 }
 
-// goneOnFor is the longest time that the new container may have run after the interruption for
+// describeCompleted says that the new containers stay.
+func describeCompleted(j pending.Journal, made []container.InspectResponse) string {
+	lines := make([]string, len(made))
+	for i, m := range j.Members {
+		lines[i] = fmt.Sprintf("the restore of %s was completed: container %s (%s) has been at work since the interruption", m.Snapshot, m.Name, made[i].ID[:dockerop.ShortID])
+		if m.Safety != "" {
+			lines[i] += fmt.Sprintf("; what was there before is in snapshot %s", m.Safety)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// startNew starts the new containers that the interrupted client did not come to start.
+func (rp *Replacer) startNew(ctx context.Context, j pending.Journal, made []container.InspectResponse) error {
+	var failed error
+	for i, m := range j.Members {
+		if m.Starts && dockerop.TimeOf(made[i].State.StartedAt).IsZero() {
+			failed = errors.Join(failed, dockerop.Describe(rp.docker.ContainerStart(ctx, made[i].ID, container.StartOptions{}), "start container "+m.Name))
+		}
+	}
+	if failed != nil {
+		return &NotStartedError{Container: j.Name(), Err: failed}
+	}
+	return nil
+}
+
+// goneOnFor is the longest time that a new container may have run after the interruption for
 // the restore to be rolled back.
 const goneOnFor = 2 * time.Minute
 
-// goneOn returns the ID of the new container if it ran for long after the interruption. A
-// rollback would lose what it has written since.
-func (rp *Replacer) goneOn(ctx context.Context, j pending.Journal, dead container.InspectResponse) (string, error) {
-	made, err := rp.findMade(ctx, j.Name, j.Snapshot, j.Old)
-	if err != nil || made == nil {
-		return "", err
-	}
-	last := dockerop.TimeOf(made.State.FinishedAt)
-	if made.State.Running || made.State.Restarting {
-		if last, err = rp.docker.Time(ctx); err != nil {
-			return "", err
+// goneOn returns the new containers, one for each member, if one of them ran for long after the
+// interruption. A rollback would lose what it has written since. None is started before all are made.
+func (rp *Replacer) goneOn(ctx context.Context, j pending.Journal, dead container.InspectResponse) ([]container.InspectResponse, error) {
+	var all []container.InspectResponse
+	for _, m := range j.Members {
+		made, err := rp.findMade(ctx, j, m.Name, m.Snapshot)
+		if err != nil || made == nil {
+			return nil, err
 		}
+		all = append(all, *made)
+	}
+	last, err := rp.lastAtWork(ctx, all)
+	if err != nil {
+		return nil, err
 	}
 	interrupted := dockerop.TimeOf(dead.State.FinishedAt)
 	if interrupted.IsZero() { // it never ran, or the engine does not know when it ended
 		interrupted = dockerop.TimeOf(dead.Created)
 	}
 	if last.Sub(interrupted) <= goneOnFor {
-		return "", nil
+		return nil, nil
 	}
-	return made.ID, nil
+	return all, nil
+}
+
+// lastAtWork is when one of some containers ran last.
+func (rp *Replacer) lastAtWork(ctx context.Context, all []container.InspectResponse) (time.Time, error) {
+	var last time.Time
+	for _, c := range all {
+		if c.State.Running || c.State.Restarting {
+			return rp.docker.Time(ctx)
+		}
+		if ended := dockerop.TimeOf(c.State.FinishedAt); ended.After(last) {
+			last = ended
+		}
+	}
+	return last, nil
 }

@@ -3,69 +3,100 @@ package replace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
-	"github.com/docker/docker/api/types/container"
-
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// Replace brings a snapshot back in place: the container of that name becomes
-// what it was, and so do its volumes. It is a transaction. Everything is checked
-// before anything is touched; a safety snapshot is taken; and whatever fails
-// afterwards, the same container runs again with the data that it had.
-func (rp *Replacer) Replace(ctx context.Context, o Options, p plan.Progress) (Result, error) {
+// Replace brings snapshots back in place: each container becomes what it was, and so do its
+// volumes. It is a transaction. Everything is checked before anything is touched; safety snapshots
+// are taken; and whatever fails afterwards, the same containers run again with the data that they
+// had. The results are in the order of the options.
+func (rp *Replacer) Replace(ctx context.Context, all []Options, p plan.Progress) ([]Result, error) {
+	how, err := sharedBy(all)
+	if err != nil {
+		return nil, err
+	}
 	watch, tried := plan.StartWatch(rp.now), Leftovers{}
 	for {
-		replaced, err := rp.tryReplace(ctx, o, watch, tried, p)
+		replaced, err := rp.tryReplace(ctx, all, how, watch, tried, p)
 		if !errors.Is(err, pending.ErrMoved) {
 			return replaced, err
 		}
 	}
 }
 
-func (rp *Replacer) tryReplace(ctx context.Context, o Options, watch *plan.Stopwatch, tried Leftovers, p plan.Progress) (Result, error) {
-	s, err := rp.catalog.Resolve(ctx, o.Snapshot)
-	if err != nil {
-		return Result{}, err
-	}
+func (rp *Replacer) tryReplace(ctx context.Context, all []Options, how shared, watch *plan.Stopwatch, tried Leftovers, p plan.Progress) ([]Result, error) {
 	// Inspect before listing journals, or an operation that starts in between would be missed.
-	old, err := rp.findReplaced(ctx, s, o.Name)
+	g, err := rp.findAll(ctx, all, how)
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	if err := rp.makeWay(ctx, s, old, o, tried, p); err != nil {
-		return Result{}, err
+	asked := slices.Clone(g.members)
+	if err := rp.makeWay(ctx, g, tried, p); err != nil {
+		return nil, err
 	}
-	p.Status("check", "checking what "+string(s.ID)+" needs")
-	plan, err := rp.planReplace(ctx, s, old, o, p)
-	if err != nil {
-		return Result{}, err
+	if err := rp.plan(ctx, g, p); err != nil {
+		return nil, err
 	}
-	if err := plan.checkSelf(dockerop.OwnMounts()); err != nil {
-		return Result{}, err
+	if err := g.checkSelf(dockerop.OwnMounts()); err != nil {
+		return nil, err
 	}
-	if len(plan.problems) == 0 {
-		plan.noteKept(p)
-	}
-	if len(plan.written()) > 0 { // else only the safety snapshot needs a store: the one of new snapshots
-		volumes, err := rp.archives.At(ctx, s)
-		if err != nil {
-			return Result{}, err
+	problems := g.problems()
+	if len(problems) == 0 {
+		for _, m := range g.members {
+			m.noteKept(p)
 		}
-		rp = rp.inStore(volumes)
 	}
-	t := &transaction{engine: rp, Plan: plan, options: o, p: p, watch: watch}
+	if rp, err = rp.atStoreOf(ctx, g); err != nil {
+		return nil, err
+	}
+	for _, m := range g.members {
+		if m.files, err = rp.archives.AttachmentsTo(m.Snapshot, m.options.Attachments); err != nil {
+			return nil, err
+		}
+	}
+	t := &transaction{engine: rp, group: g, asked: asked, p: p, watch: watch}
 	defer t.close()
-	if o.DryRun || len(plan.problems) > 0 {
-		return t.preview(ctx)
+	if how.dryRun || len(problems) > 0 {
+		return t.preview(ctx, problems)
+	}
+	for _, m := range g.members {
+		defer m.files.Discard()
+		if err := m.files.Fetch(ctx, p); err != nil {
+			return nil, err
+		}
 	}
 	return t.run(ctx)
+}
+
+// atStoreOf returns a replacer that works in the store that holds what is restored. If no volume is
+// restored, only the safety snapshots need a store: the one of new snapshots.
+func (rp *Replacer) atStoreOf(ctx context.Context, g *group) (*Replacer, error) {
+	var from *member
+	var store archives.Service
+	for _, m := range g.members {
+		if len(m.written()) == 0 {
+			continue
+		}
+		volumes, err := rp.archives.At(ctx, m.Snapshot)
+		switch {
+		case err != nil:
+			return nil, err
+		case from == nil:
+			from, store = m, volumes
+		case volumes.Store() != store.Store(): // a worker sees one
+			return nil, fmt.Errorf("snapshots %s and %s cannot be restored together: their volumes are in different stores, %s and %s", from.Snapshot.ID, m.Snapshot.ID, store.Store(), volumes.Store())
+		}
+	}
+	if from == nil {
+		return rp, nil
+	}
+	return rp.inStore(store), nil
 }
 
 // inStore is the same with volumes that are in another store.
@@ -76,55 +107,52 @@ func (rp *Replacer) inStore(volumes archives.Service) *Replacer {
 	return &other
 }
 
-// makeWay waits for restores in place of the same container, or of a sharer of its volumes, and
+// scope is the containers and volumes that the operation concerns.
+func (g *group) scope() pending.Scope {
+	var about pending.Scope
+	for _, m := range g.members {
+		about.Words = append(about.Words, m.Name)
+		about.Volumes = dockerop.Distinct(about.Volumes, pending.VolumesOf(m.Snapshot.Mounts))
+		if m.Old != nil {
+			about = about.Of(*m.Old)
+		}
+	}
+	about.Volumes = dockerop.Distinct(about.Volumes, g.mounted())
+	return about
+}
+
+// makeWay waits for restores in place of the same containers, or of sharers of their volumes, and
 // recovers those that were interrupted. A dry run changes nothing, so there they are an error.
-func (rp *Replacer) makeWay(ctx context.Context, s catalog.Snapshot, old *container.InspectResponse, o Options, tried Leftovers, p plan.Progress) error {
-	about := pending.Scope{Words: []string{o.Name}, Volumes: pending.VolumesOf(s.Mounts)}
-	if o.Name == "" {
-		about.Words = []string{s.Container.Name}
+func (rp *Replacer) makeWay(ctx context.Context, g *group, tried Leftovers, p plan.Progress) error {
+	found, err := rp.pending.Replacements(ctx, g.scope(), p)
+	if found = tried.Untried(found); g.dryRun {
+		found = slices.DeleteFunc(found, pending.Operation.IsLeftover)
 	}
-	if old != nil {
-		about = about.Of(*old)
-		about.Volumes = dockerop.Distinct(about.Volumes, dockerop.MountedVolumes(*old))
-	}
-	pendingX, err := rp.pending.Replacements(ctx, about, p)
-	if pendingX = tried.Untried(pendingX); o.DryRun {
-		pendingX = slices.DeleteFunc(pendingX, pending.Operation.IsLeftover)
-	}
-	if err != nil || len(pendingX) == 0 {
+	if err != nil || len(found) == 0 {
 		return err
 	}
-	if o.DryRun {
-		return &PendingError{Container: pendingX[0].Journal.Name}
+	if g.dryRun {
+		return &PendingError{Container: found[0].Journal.Name()}
 	}
-	if err := tried.Conclude(ctx, rp, pendingX, p); err != nil {
+	if err := tried.Conclude(ctx, rp, found, p); err != nil {
 		return err
 	}
 	return pending.ErrMoved
 }
 
-// saves tells whether a safety snapshot will be taken. If the container is gone, that depends on
-// whether it left volumes.
-func (r *replacement) saves(o Options) bool {
-	if o.NoSafety || r.Old != nil {
-		return !o.NoSafety
-	}
-	return slices.ContainsFunc(r.Volumes, func(v runconfig.PlacedVolume) bool { return (v.Exists || v.Elsewhere) && v.Archive != nil })
-}
-
-// steps are what the transaction does, in order.
-func (r *replacement) steps(o Options) plan.Plan {
-	steps := slices.Clone(r.notes)
-	for _, other := range r.Others {
+// steps are what the transaction does for a member, in order.
+func (g *group) steps(m *member) plan.Plan {
+	steps := slices.Clone(m.notes)
+	for _, other := range g.others {
 		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: other.Name, Reason: "shares a volume; it is started again"})
 	}
-	if r.Old != nil && r.Old.State.Running {
-		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: dockerop.ContainerName(*r.Old), Reason: r.Old.ID[:dockerop.ShortID]})
+	if m.Old != nil && m.Old.State.Running {
+		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: dockerop.ContainerName(*m.Old), Reason: m.Old.ID[:dockerop.ShortID]})
 	}
-	if r.saves(o) {
-		steps = append(steps, plan.Step{Op: plan.OpCreateSnapshot, Target: r.Name, Reason: "to go back to"})
+	if m.saves(g) {
+		steps = append(steps, plan.Step{Op: plan.OpCreateSnapshot, Target: m.Name, Reason: "to go back to"})
 	}
-	for _, v := range r.Volumes {
+	for _, v := range m.Volumes {
 		switch {
 		case !v.Exists:
 			steps = append(steps, v.Step())
@@ -132,15 +160,15 @@ func (r *replacement) steps(o Options) plan.Plan {
 			steps = append(steps, plan.Step{Op: plan.OpRestoreVolume, Target: v.Create.Name})
 		}
 	}
-	steps = append(steps, plan.Step{Op: plan.OpCreateContainer, Target: r.Name, Reason: "from " + r.Snapshot.Ref()})
-	if r.Start {
-		steps = append(steps, plan.Step{Op: plan.OpStartContainer, Target: r.Name})
+	steps = append(steps, plan.Step{Op: plan.OpCreateContainer, Target: m.Name, Reason: "from " + m.Snapshot.Ref()})
+	if m.Start {
+		steps = append(steps, plan.Step{Op: plan.OpStartContainer, Target: m.Name})
 	}
-	if r.Pause {
-		steps = append(steps, plan.Step{Op: plan.OpPauseContainer, Target: r.Name})
+	if m.Pause {
+		steps = append(steps, plan.Step{Op: plan.OpPauseContainer, Target: m.Name})
 	}
-	if r.Old != nil {
-		steps = append(steps, plan.Step{Op: plan.OpRemoveContainer, Target: dockerop.ContainerName(*r.Old), Reason: "replaced: " + r.Old.ID[:dockerop.ShortID]})
+	if m.Old != nil {
+		steps = append(steps, plan.Step{Op: plan.OpRemoveContainer, Target: dockerop.ContainerName(*m.Old), Reason: "replaced: " + m.Old.ID[:dockerop.ShortID]})
 	}
 	return steps
 }

@@ -20,13 +20,13 @@ func replacerOf(docker *enginetest.Docker) *Replacer { return replacerThrough(do
 
 // replacerThrough is the same, with something between it and the fake.
 func replacerThrough(fake *enginetest.Docker, through dockerop.Docker) *Replacer {
-	docker, random := dockerop.New(through), &enginetest.Counter{Last: fake.Randomness}
+	docker, random := dockerop.New(through, fake.Service.OpenFreezer), &enginetest.Counter{Last: fake.Randomness}
 	snapshots, volumes := catalog.New(docker, fake.Tick, random), archives.Service(fake.Service)
 	workers, held := pending.New(docker, volumes), archives.New(docker, snapshots, volumes, false)
 	return New(Rooms{
 		Docker: docker, Catalog: snapshots, Archives: held, Pending: workers, Volumes: volumes, Guard: enginetest.NoGuard, Now: fake.Tick,
-		Build:   build.New(docker, snapshots, workers, volumes),
-		Removal: removal.New(docker, snapshots, held, workers, volumes),
+		Build:   build.New(docker, snapshots, workers, volumes, fake.Tick),
+		Removal: removal.New(docker, snapshots, held, workers, volumes, fake.Tick),
 		Capture: capture.New(capture.Rooms{
 			Docker: docker, Catalog: snapshots, Archives: held, Pending: workers, Volumes: volumes, Guard: enginetest.NoGuard, Now: fake.Tick, Random: random,
 		}),
@@ -37,11 +37,11 @@ func replacerThrough(fake *enginetest.Docker, through dockerop.Docker) *Replacer
 func snapshotOf(t *testing.T, docker *enginetest.Docker, o capture.Options) catalog.Snapshot {
 	t.Helper()
 	capturer := replacerOf(docker).capture
-	request, err := capturer.NewRequest()
+	request, err := capturer.NewRequest(1)
 	assert.NilError(t, err)
-	created, err := capturer.TakeWithin(t.Context(), request, o, nil)
+	created, err := capturer.TakeWithin(t.Context(), request, []capture.Options{o}, nil)
 	assert.NilError(t, err)
-	return created.Snapshot
+	return created[0].Snapshot
 }
 
 // rollBack rolls a restore in place back, as the transaction that failed does.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -70,95 +71,134 @@ func (b *rollback) run(ctx context.Context) (string, error) {
 	case err == nil && b.notStarted == nil:
 		return text, nil
 	case err == nil:
-		return text, &NotStartedError{Container: b.journal.Name, Err: b.notStarted}
+		return text, &NotStartedError{Container: b.journal.Name(), Err: b.notStarted}
 	}
 	if b.data == dataSafe { // else they would work with a mixture
 		err = errors.Join(err, b.engine.startOthers(ctx, b.journal.Others, b.p))
 	}
-	return "", &UndoError{Container: b.journal.Name, State: b.account(ctx), Err: err}
+	return "", &UndoError{Container: b.journal.Name(), State: b.account(ctx), Err: err}
+}
+
+// remains are what there is of a member when it is rolled back.
+type remains struct {
+	pending.Member
+	old   *container.InspectResponse // nil: it is gone
+	made  *container.InspectResponse // the new container; nil: there is none
+	stays bool                       // nothing of the old one is left, so the new one stays
+	id    string                     // of the container that has its name back
+}
+
+// isInPlace tells whether the old container has its name.
+func (r *remains) isInPlace() bool {
+	return r.old != nil && dockerop.ContainerName(*r.old) == r.OldName
 }
 
 // putBack does the work of run.
 func (b *rollback) putBack(ctx context.Context) (string, error) {
-	old, err := b.findOld(ctx)
+	members, err := b.findOld(ctx)
 	if err != nil {
 		return "", err
 	}
-	if old != nil && dockerop.ContainerName(*old) == b.journal.OldName {
-		b.data = dataSafe // it had not stepped aside
+	// Volumes are written when all have stepped aside, and names are given back when the volumes are back.
+	anyInPlace := slices.ContainsFunc(members, (*remains).isInPlace)
+	if anyInPlace {
+		b.data = dataSafe
 	}
 	if err := b.engine.docker.Discard(ctx, b.journal.Worker); err != nil {
 		return "", fmt.Errorf("end the worker that writes the volumes: %w", err)
 	}
-	made, err := b.engine.findMade(ctx, b.journal.Name, b.journal.Snapshot, b.journal.Old)
-	if err != nil {
+	if err := b.findNew(ctx, members); err != nil {
 		return "", err
 	}
-	if over, err := b.isOver(ctx, old, made); over != "" || err != nil {
-		return over, err
-	}
-	if made != nil {
-		if err := b.engine.docker.Discard(ctx, made.ID); err != nil {
-			return "", fmt.Errorf("remove the new container %s: %w", made.ID[:dockerop.ShortID], err)
-		}
-	}
-	if old != nil && dockerop.ContainerName(*old) == b.journal.OldName {
+	if !slices.ContainsFunc(members, func(r *remains) bool { return !r.stays }) {
 		b.notStarted = b.engine.startOthers(ctx, b.journal.Others, b.p)
-		return b.standUp(ctx, old.ID)
+		return textOf(members, (*remains).whyItStays), nil
 	}
-	if b.when == later {
-		if err := b.checkFree(ctx); err != nil {
+	if err := b.removeNew(ctx, members); err != nil {
+		return "", err
+	}
+	if !anyInPlace {
+		err := b.freeVolumes(ctx, members)
+		if errors.Is(err, errMixed) {
+			return b.leaveStopped(ctx, members)
+		}
+		if err != nil {
 			return "", err
 		}
 	}
-	if err := b.putVolumesBack(ctx, old); err != nil {
-		if errors.Is(err, errMixed) {
-			return b.leaveStopped(ctx, old)
-		}
-		return "", err
-	}
 	b.data = dataSafe
-	b.notStarted = b.engine.startOthers(ctx, b.journal.Others, b.p) // the container may need one of them to start
-	if old == nil {
-		return b.makeAgain(ctx)
-	}
-	return b.returnName(ctx, old)
+	b.notStarted = b.engine.startOthers(ctx, b.journal.Others, b.p) // a container may need one of them to start
+	return b.standUp(ctx, members)
 }
 
-// returnName gives the old container its name back, and what it was doing.
-func (b *rollback) returnName(ctx context.Context, old *container.InspectResponse) (string, error) {
-	err := b.engine.docker.ContainerRename(ctx, old.ID, b.journal.OldName)
-	if cerrdefs.IsNotFound(err) { // somebody has removed it since
-		return b.makeAgain(ctx)
+// freeVolumes puts the volumes back, if nobody uses them.
+func (b *rollback) freeVolumes(ctx context.Context, members []*remains) error {
+	if b.when == later {
+		if err := b.checkFree(ctx); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return "", fmt.Errorf("rename container %s back to %s: %w", b.journal.Aside, b.journal.OldName, err)
-	}
-	return b.standUp(ctx, old.ID)
+	return b.putVolumesBack(ctx, members)
 }
 
-// isOver returns a text if nothing can be rolled back: the old container is gone, and there is no
-// safety snapshot to make it from again. Somebody must have removed it, because we remove it
-// last of all.
-func (b *rollback) isOver(ctx context.Context, old, made *container.InspectResponse) (string, error) {
-	if old != nil || b.journal.Old == "" || made == nil {
-		return "", nil
+// textOf says something of each member.
+func textOf(members []*remains, say func(*remains) string) string {
+	lines := make([]string, 0, len(members))
+	for _, r := range members {
+		if line := say(r); line != "" {
+			lines = append(lines, line)
+		}
 	}
-	safety, err := b.findSafety(ctx)
-	if err != nil || safety != nil {
-		return "", err
+	return strings.Join(lines, "\n")
+}
+
+// findNew finds the new containers, and those of them that cannot be rolled back: the old container is
+// gone, and there is no safety snapshot to make it from again. Somebody must have removed it, because we
+// remove it last of all.
+func (b *rollback) findNew(ctx context.Context, members []*remains) (err error) {
+	for _, r := range members {
+		if r.made, err = b.engine.findMade(ctx, b.journal, r.Name, r.Snapshot); err != nil {
+			return err
+		}
+		if r.old != nil || r.Old == "" || r.made == nil {
+			continue
+		}
+		safety, err := b.engine.findSafety(ctx, r.Member)
+		if err != nil {
+			return err
+		}
+		r.stays = safety == nil
 	}
-	b.notStarted = b.engine.startOthers(ctx, b.journal.Others, b.p)
+	return nil
+}
+
+// removeNew removes the new containers, those first that depend on others.
+func (b *rollback) removeNew(ctx context.Context, members []*remains) error {
+	for _, r := range slices.Backward(members) {
+		if r.made == nil || r.stays {
+			continue
+		}
+		if err := b.engine.docker.Discard(ctx, r.made.ID); err != nil {
+			return fmt.Errorf("remove the new container %s: %w", r.made.ID[:dockerop.ShortID], err)
+		}
+	}
+	return nil
+}
+
+func (r *remains) whyItStays() string {
+	if !r.stays {
+		return ""
+	}
 	return fmt.Sprintf("container %s (%s) was removed by somebody meanwhile, and there is no snapshot of it: the new container %s (%s) stays",
-		b.journal.OldName, b.journal.Old[:dockerop.ShortID], b.journal.Name, made.ID[:dockerop.ShortID]), nil
+		r.OldName, r.Old[:dockerop.ShortID], r.Name, r.made.ID[:dockerop.ShortID])
 }
 
 // findSafety finds the safety snapshot; nil: none was taken, or it is gone.
-func (b *rollback) findSafety(ctx context.Context) (*catalog.Snapshot, error) {
-	if b.journal.Safety == "" {
+func (rp *Replacer) findSafety(ctx context.Context, m pending.Member) (*catalog.Snapshot, error) {
+	if m.Safety == "" {
 		return nil, nil
 	}
-	safety, err := b.engine.catalog.Resolve(ctx, string(b.journal.Safety))
+	safety, err := rp.catalog.Resolve(ctx, string(m.Safety))
 	if cerrdefs.IsNotFound(err) {
 		return nil, nil
 	}
@@ -169,51 +209,63 @@ func (b *rollback) findSafety(ctx context.Context) (*catalog.Snapshot, error) {
 }
 
 // finishReplace finishes a settled restore in place, done or rolled back: it starts the sharers,
-// and removes the old container unless that is back under its name.
+// and removes each old container unless that is back under its name.
 func (rp *Replacer) finishReplace(ctx context.Context, j pending.Journal, p plan.Progress) error {
 	err := rp.startOthers(ctx, j.Others, p)
 	if err != nil {
-		err = &NotStartedError{Container: j.Name, Err: err}
+		err = &NotStartedError{Container: j.Name(), Err: err}
 	}
-	return errors.Join(err, rp.removeReplaced(ctx, j, p))
+	for _, m := range slices.Backward(j.Members) {
+		err = errors.Join(err, rp.removeReplaced(ctx, j, m, p))
+	}
+	return err
 }
 
-// removeReplaced removes the old container, unless it is back under its name.
-func (rp *Replacer) removeReplaced(ctx context.Context, j pending.Journal, p plan.Progress) error {
-	old, err := rp.docker.InspectIfThere(ctx, j.Old)
-	if err != nil || old == nil || j.OneShot || dockerop.ContainerName(*old) != j.Aside {
+// removeReplaced removes an old container, unless it is back under its name.
+func (rp *Replacer) removeReplaced(ctx context.Context, j pending.Journal, m pending.Member, p plan.Progress) error {
+	old, err := rp.docker.InspectIfThere(ctx, m.Old)
+	if err != nil || old == nil || m.OneShot || dockerop.ContainerName(*old) != m.Aside {
 		return err
 	}
-	made, err := rp.findMade(ctx, j.Name, j.Snapshot, j.Old)
+	made, err := rp.findMade(ctx, j, m.Name, m.Snapshot)
 	if err != nil {
 		return err
 	}
 	if made == nil { // never the last one
-		p.Warn("remove", fmt.Sprintf("the replaced container %s is kept, because there is no container %s that took its place", j.Aside, j.Name))
+		p.Warn("remove", fmt.Sprintf("the replaced container %s is kept, because there is no container %s that took its place", m.Aside, m.Name))
 		return nil
 	}
-	err = rp.docker.ContainerRemove(ctx, j.Old, container.RemoveOptions{Force: true})
+	err = rp.docker.ContainerRemove(ctx, m.Old, container.RemoveOptions{Force: true})
 	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
-		return fmt.Errorf("the replaced container %s could not be removed: %w", j.Aside, err)
+		return fmt.Errorf("the replaced container %s could not be removed: %w", m.Aside, err)
 	}
 	return nil
 }
 
-// findOld finds the old container. If it was made with --rm and has ended, findOld waits until
+// findOld finds the old containers. If one was made with --rm and has ended, findOld waits until
 // the engine has removed it.
-func (b *rollback) findOld(ctx context.Context) (*container.InspectResponse, error) {
-	old, err := b.engine.docker.InspectIfThere(ctx, b.journal.Old)
-	if err != nil || old == nil || !b.journal.OneShot || old.State.Running {
-		return old, err
+func (b *rollback) findOld(ctx context.Context) ([]*remains, error) {
+	var members []*remains
+	for _, m := range b.journal.Members {
+		old, err := b.engine.docker.InspectIfThere(ctx, m.Old)
+		if err != nil {
+			return nil, err
+		}
+		if old != nil && m.OneShot && !old.State.Running {
+			if err := b.engine.docker.AwaitGone(ctx, m.Old); err != nil {
+				return nil, err
+			}
+			old = nil
+		}
+		members = append(members, &remains{Member: m, old: old})
 	}
-	return nil, b.engine.docker.AwaitGone(ctx, b.journal.Old)
+	return members, nil
 }
 
-// findMade finds the container of that name, if it was made from that snapshot and is not the
-// old one.
-func (rp *Replacer) findMade(ctx context.Context, name string, from labels.ID, old string) (*container.InspectResponse, error) {
+// findMade finds the container of that name, if it was made from that snapshot and is no old one.
+func (rp *Replacer) findMade(ctx context.Context, j pending.Journal, name string, from labels.ID) (*container.InspectResponse, error) {
 	found, err := rp.docker.InspectIfThere(ctx, name)
-	if err != nil || found == nil || found.ID == old || found.Config.Labels[labels.KeyRestoredFrom] != string(from) {
+	if err != nil || found == nil || j.Replaces(found.ID) || found.Config.Labels[labels.KeyRestoredFrom] != string(from) {
 		return nil, err
 	}
 	return found, nil
@@ -222,12 +274,14 @@ func (rp *Replacer) findMade(ctx context.Context, name string, from labels.ID, o
 // errMixed means that the volumes cannot be put back, because there is no safety snapshot.
 var errMixed = errors.New("there is no safety snapshot")
 
-// putVolumesBack restores the volumes from the safety snapshot. It first stops the containers
+// putVolumesBack restores the volumes from the safety snapshots. It first stops the containers
 // that were stopped before, because a restart of the engine may have started them.
-func (b *rollback) putVolumesBack(ctx context.Context, old *container.InspectResponse) error {
-	if old != nil && old.State.Running {
-		if err := b.engine.docker.Stop(ctx, old.ID, old.State.Paused, nil); err != nil {
-			return fmt.Errorf("stop container %s: %w", b.journal.Aside, err)
+func (b *rollback) putVolumesBack(ctx context.Context, members []*remains) error {
+	for _, r := range slices.Backward(members) {
+		if r.old != nil && r.old.State.Running {
+			if err := b.engine.docker.Stop(ctx, r.old.ID, r.old.State.Paused, nil); err != nil {
+				return fmt.Errorf("stop container %s: %w", r.Aside, err)
+			}
 		}
 	}
 	for _, o := range b.journal.Others {
@@ -238,33 +292,51 @@ func (b *rollback) putVolumesBack(ctx context.Context, old *container.InspectRes
 	if b.data == dataSafe {
 		return nil
 	}
-	if b.journal.Safety == "" {
-		return errMixed
-	}
-	safety, err := b.findSafety(ctx)
-	switch {
-	case err != nil:
+	taken, err := b.safeties(ctx, members)
+	if err != nil {
 		return err
-	case safety == nil && old == nil:
-		return nil // it ended by itself before it was captured: the volumes were not touched
-	case safety == nil:
-		return fmt.Errorf("safety snapshot: %w", &catalog.NotFoundError{Word: string(b.journal.Safety)})
 	}
-	targets := archivesOf(*safety, b.journal.Volumes)
+	targets := archivesOf(taken, b.journal.Volumes)
 	if len(targets) == 0 {
 		return nil
 	}
-	volumes, err := b.engine.build.FillVolumes(ctx, safety.ID, targets, volumebackup.WorkerOptions{Name: b.journal.Worker, Task: volumebackup.Replace{}}, b.p) // what is lost was lost before
+	volumes, err := b.engine.build.FillVolumes(ctx, targets, volumebackup.WorkerOptions{Name: b.journal.Worker, Task: volumebackup.Replace{}}, b.p) // what is lost was lost before
 	return errors.Join(err, volumes.Close())
 }
 
-// archivesOf returns the archives of some volumes in a snapshot, one for each.
-func archivesOf(s catalog.Snapshot, volumes []string) []volumebackup.Target {
+// safeties are the safety snapshots. One that is missing is an error, unless its container is gone as
+// well: then it ended by itself before it was captured, and the volumes were not touched.
+func (b *rollback) safeties(ctx context.Context, members []*remains) ([]catalog.Snapshot, error) {
+	var taken []catalog.Snapshot
+	for _, r := range members {
+		if r.Safety == "" {
+			return nil, errMixed
+		}
+		safety, err := b.engine.findSafety(ctx, r.Member)
+		switch {
+		case err != nil:
+			return nil, err
+		case safety != nil:
+			taken = append(taken, *safety)
+		case r.old != nil:
+			return nil, fmt.Errorf("safety snapshot: %w", &catalog.NotFoundError{Word: string(r.Safety)})
+		}
+	}
+	return taken, nil
+}
+
+// archivesOf returns the archives of some volumes in snapshots, one for each.
+func archivesOf(all []catalog.Snapshot, volumes []string) []volumebackup.Target {
 	var targets []volumebackup.Target
-	for _, m := range s.Mounts {
-		known := slices.ContainsFunc(targets, func(t volumebackup.Target) bool { return t.Volume == m.Name })
-		if m.Archive != nil && slices.Contains(volumes, m.Name) && !known {
-			targets = append(targets, volumebackup.Target{Archive: m.Archive.Index, Root: m.Archive.Root, Volume: m.Name})
+	for _, s := range all {
+		for _, m := range s.Mounts {
+			key := m.Key()
+			known := slices.ContainsFunc(targets, func(t volumebackup.Target) bool { return t.Volume == key })
+			if m.Archive != nil && slices.Contains(volumes, key) && !known {
+				targets = append(targets, volumebackup.Target{
+					Snapshot: string(s.ID), Archive: m.Archive.Index, Root: m.Archive.Root, Volume: key, Excluded: m.Archive.Excluded,
+				})
+			}
 		}
 	}
 	return targets
@@ -299,11 +371,11 @@ func (b *rollback) checkFree(ctx context.Context) error {
 	}
 	var failed error
 	for _, c := range users {
-		if c.ID == b.journal.Old || slices.ContainsFunc(b.journal.Others, func(o pending.Other) bool { return o.ID == c.ID }) {
+		if b.journal.Replaces(c.ID) || slices.ContainsFunc(b.journal.Others, func(o pending.Other) bool { return o.ID == c.ID }) {
 			continue
 		}
 		for _, name := range storage.UsesOf(c, b.journal.Volumes) {
-			failed = errors.Join(failed, &InUseError{Volume: name, User: dockerop.SummaryName(c), Container: b.journal.Name})
+			failed = errors.Join(failed, &InUseError{Volume: name, User: dockerop.SummaryName(c), Container: b.journal.Name()})
 		}
 	}
 	return failed

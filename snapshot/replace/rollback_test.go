@@ -1,6 +1,7 @@
 package replace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -33,11 +34,17 @@ func interrupted(t *testing.T, docker *enginetest.Docker) pending.Journal {
 	docker.Randomness += 100
 	safety := snapshotOf(t, docker, capture.Options{Container: "web"})
 	old := web.Inspect(false)
-	j := newJournal(replacement{Snapshot: target, Name: "web", Old: &old, Others: []pending.Other{{ID: reader.ID, Name: "reader"}}}, safety.ID)
-	web.State, web.Name, reader.State = "exited", j.Aside, "exited"
+	j := newJournal(&group{members: []*member{{Snapshot: target, Name: "web", Old: &old}}, others: []pending.Other{{ID: reader.ID, Name: "reader"}}}, []labels.ID{safety.ID})
+	web.State, web.Name, reader.State = "exited", j.Members[0].Aside, "exited"
 	made := docker.Create(t, "web", &container.Config{Labels: map[string]string{labels.KeyRestoredFrom: string(target.ID)}}, &container.HostConfig{})
 	made.State = "running"
 	return j
+}
+
+// journalOf is the journal of a restore in place of one container.
+func journalOf(m *member, others ...pending.Other) pending.Journal {
+	m.Snapshot.ID = cmp.Or(m.Snapshot.ID, "20260131-120001-000001")
+	return newJournal(&group{shared: shared{noSafety: true}, members: []*member{m}, others: others}, []labels.ID{m.Snapshot.ID})
 }
 
 func TestUndoEndsTheSameWhateverGoesWrongOnTheWay(t *testing.T) {
@@ -56,7 +63,7 @@ func TestUndoEndsTheSameWhateverGoesWrongOnTheWay(t *testing.T) {
 			assert.NilError(t, undo(t.Context(), o.Docker))
 		}
 		web := o.Docker.FindContainer("web")
-		assert.Equal(t, web.ID, j.Old)
+		assert.Equal(t, web.ID, j.Members[0].Old)
 		assert.Equal(t, web.State, "running")
 		if o.Kind != enginetest.FaultRefuse || !o.Hit("ContainerStart "+j.Others[0].ID) { // which is told, no more
 			assert.Equal(t, o.Docker.FindContainer("reader").State, "running")
@@ -71,21 +78,21 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 		docker := enginetest.New()
 		j := interrupted(t, docker)
 		if removed {
-			assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
+			assert.NilError(t, docker.ContainerRemove(t.Context(), j.Members[0].Old, container.RemoveOptions{}))
 		}
 		text, err := rollBack(t, docker, j)
 		assert.NilError(t, err)
 		web := docker.FindContainer("web")
 		assert.Equal(t, web.State, "running")
 		assert.Equal(t, web.Files, "files of web")
-		_, err = replacerOf(docker).catalog.Resolve(t.Context(), string(j.Safety))
+		_, err = replacerOf(docker).catalog.Resolve(t.Context(), string(j.Members[0].Safety))
 		if !removed {
-			assert.Equal(t, web.ID, j.Old)
+			assert.Equal(t, web.ID, j.Members[0].Old)
 			assert.Assert(t, err != nil)
 			continue
 		}
 		assert.NilError(t, err)
-		assert.Equal(t, web.Config.Labels[labels.KeyRestoredFrom], string(j.Safety))
+		assert.Equal(t, web.Config.Labels[labels.KeyRestoredFrom], string(j.Members[0].Safety))
 		assert.Assert(t, is.Contains(text, "which somebody had removed, was made again"))
 		again, err := rollBack(t, docker, j)
 		assert.NilError(t, err)
@@ -97,8 +104,8 @@ func TestUndoRemovesTheSafetySnapshotOnlyIfTheSameContainerIsBack(t *testing.T) 
 func TestUndoKeepsTheNewContainerIfNothingElseIsLeft(t *testing.T) {
 	docker := enginetest.New()
 	j := interrupted(t, docker)
-	j.Safety = ""
-	assert.NilError(t, docker.ContainerRemove(t.Context(), j.Old, container.RemoveOptions{}))
+	j.Members[0].Safety = ""
+	assert.NilError(t, docker.ContainerRemove(t.Context(), j.Members[0].Old, container.RemoveOptions{}))
 	made := docker.FindContainer("web").ID
 	text, err := rollBack(t, docker, j)
 	assert.NilError(t, err)
@@ -116,9 +123,9 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, stuck.Container, "web")
 	assert.Equal(t, stuck.State, "Nothing was deleted. What there is now:\n"+
-		"  - the container itself ("+j.Old[:dockerop.ShortID]+") is named web and is stopped\n"+
+		"  - the container itself ("+j.Members[0].Old[:dockerop.ShortID]+") is named web and is stopped\n"+
 		"  - container reader, which shares them, is named reader and is stopped\n"+
-		"  - snapshot "+string(j.Safety)+" holds what there was before")
+		"  - snapshot "+string(j.Members[0].Safety)+" holds what there was before")
 	docker.StartError = nil
 	_, err = rollBack(t, docker, j)
 	assert.NilError(t, err)
@@ -129,11 +136,11 @@ func TestUndoThatFailsSaysWhatThereIs(t *testing.T) {
 func TestUndoThatFailsBeforeTheVolumesAreBackStartsNobody(t *testing.T) {
 	docker := enginetest.New()
 	j := interrupted(t, docker)
-	j.Volumes, j.Safety = []string{"data"}, "20260131-120000-0000ff"
+	j.Volumes, j.Members[0].Safety = []string{"data"}, "20260131-120000-0000ff"
 	_, err := rollBack(t, docker, j)
 	stuck, ok := errors.AsType[*UndoError](err)
 	assert.Assert(t, ok, "%v", err)
-	assert.Assert(t, is.Contains(stuck.State, "named "+j.Aside+" and is stopped"))
+	assert.Assert(t, is.Contains(stuck.State, "named "+j.Members[0].Aside+" and is stopped"))
 	assert.Assert(t, is.Contains(stuck.State, "its volumes may hold a mixture of what they held and of what was being restored: data"))
 	assert.Assert(t, is.Contains(stuck.State, "there is no snapshot of what there was before"))
 	assert.Equal(t, docker.FindContainer("reader").State, "exited")
@@ -178,10 +185,10 @@ func TestAwaitStop(t *testing.T) {
 				web.Host.RestartPolicy.Name = "always"
 			}
 			old := web.Inspect(false)
-			j := newJournal(replacement{Name: "web", Old: &old, Others: []pending.Other{{ID: reader.ID, Name: "reader", Timeout: 10}}}, "")
+			j := journalOf(&member{Name: "web", Old: &old}, pending.Other{ID: reader.ID, Name: "reader", Timeout: 10})
 			web.State, reader.State, web.Host.RestartPolicy.Name = tc.web, tc.reader, container.RestartPolicyMode(tc.policy)
 			if tc.aside {
-				web.Name = j.Aside
+				web.Name = j.Members[0].Aside
 			}
 			started := docker.Clock
 			assert.NilError(t, replacerOf(docker).rollBackLater(j, nil).awaitStop(t.Context()))
@@ -231,7 +238,7 @@ func TestOthersAreInTheOrderInWhichTheyCanStart(t *testing.T) {
 	others := []pending.Other{{ID: "3", Name: "c"}, {ID: "2", Name: "b"}, {ID: "4", Name: "d"}, {ID: "1", Name: "a"}}
 	peers := map[string][]string{"3": {"2"}, "2": {"a", "outside"}, "4": {"4"}}
 	var names []string
-	for _, o := range inOrder(others, peers) {
+	for _, o := range inOrder(others, func(o, other pending.Other) bool { return other.IsOneOf(peers[o.ID]) }) {
 		names = append(names, o.Name)
 	}
 	assert.Equal(t, strings.Join(names, " "), "a b c d")
@@ -243,9 +250,10 @@ func TestOnlyWhatRunsIsGoneWhenItStops(t *testing.T) {
 	for state, want := range map[string]bool{"created": false, "running": true, "paused": true, "dead": false} {
 		c.State = state
 		old := c.Inspect(false)
-		assert.Equal(t, newJournal(replacement{Old: &old}, "").OneShot, want, state)
-		r := replacement{Old: &old}
-		assert.Equal(t, len(r.unsaved(Options{NoSafety: true})) > 0, want, state)
+		m := &member{Old: &old}
+		assert.Equal(t, m.entry().OneShot, want, state)
+		m.unsaved(&group{members: []*member{m}, shared: shared{noSafety: true}})
+		assert.Equal(t, len(m.problems) > 0, want, state)
 	}
 }
 
@@ -261,7 +269,7 @@ func TestReconnect(t *testing.T) {
 		"n3": {NetworkID: "id3"},
 	}
 	old := c.Inspect(false)
-	j := newJournal(replacement{Name: "web", Old: &old}, "")
+	j := (&member{Name: "web", Old: &old}).entry()
 	delete(c.Endpoints, "n1")
 	docker.Networks["n2"] = "another"
 	delete(docker.Networks, "n3")
@@ -273,27 +281,12 @@ func TestReconnect(t *testing.T) {
 	assert.Equal(t, c.Endpoints["n2"].IPAMConfig.IPv4Address, "10.0.0.2")
 }
 
-func TestHealthTimeoutIsAsLongAsTheHealthcheckNeeds(t *testing.T) {
-	for _, tc := range []struct {
-		check container.HealthConfig
-		asked time.Duration
-		want  time.Duration
-	}{
-		{container.HealthConfig{}, 0, 3 * time.Minute},
-		{container.HealthConfig{Interval: time.Second, Timeout: time.Second, Retries: 1}, 0, 2 * time.Minute},
-		{container.HealthConfig{Interval: 5 * time.Minute, Timeout: time.Minute, Retries: 2, StartPeriod: time.Hour}, 0, 72 * time.Minute},
-		{container.HealthConfig{Interval: 5 * time.Minute}, time.Second, time.Second},
-	} {
-		assert.Equal(t, healthTimeout(&tc.check, tc.asked), tc.want)
-	}
-}
-
 func TestStandInFillsNoVolume(t *testing.T) {
 	sp := &runconfig.Spec{Host: container.HostConfig{
 		Binds:  []string{"a:/a", "b:/b:ro", "c:/c:nocopy", "/etc:/etc", "nocopy-d:/d", "e:/nocopy:z"},
 		Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: "d", Target: "/d"}, {Type: mount.TypeTmpfs, Target: "/e"}},
 	}}
-	host := sp.WithoutCopy()
+	host := sp.StandIn(nil)
 	assert.DeepEqual(t, host.Binds, []string{"a:/a:nocopy", "b:/b:ro,nocopy", "c:/c:nocopy", "/etc:/etc", "nocopy-d:/d:nocopy", "e:/nocopy:z,nocopy"})
 	assert.Assert(t, host.Mounts[0].VolumeOptions.NoCopy)
 	assert.Assert(t, host.Mounts[1].VolumeOptions == nil)
@@ -318,34 +311,37 @@ func TestStorageThatWasFoundIsSavedAndStays(t *testing.T) {
 		{Type: "volume", Name: "memory", Driver: "local", Options: map[string]string{"type": "tmpfs", "device": "tmpfs"}, Destination: "/memory", Archive: archive},
 		{Type: "volume", Name: "plain", Driver: "local", Destination: "/plain", Archive: archive},
 	}
-	r := replacement{Snapshot: s, Name: "web", Volumes: (&runconfig.Spec{}).PlaceVolumes(s, nil)}
-	j := newJournal(r, "")
-	j.Worker = j.WorkerName(s.ID)
+	m := &member{Snapshot: s, Name: "web", Volumes: (&runconfig.Spec{}).PlaceVolumes(s, nil)}
+	g := &group{members: []*member{m}}
+	j := journalOf(m)
 	assert.DeepEqual(t, j.Volumes, []string{"nfs"})
 	assert.DeepEqual(t, j.Found, []string{"nfs"})
 	assert.DeepEqual(t, j.Made, []string{"memory", "plain"})
 	assert.Equal(t, len(lockOptions(j).Volumes), 0) // or the engine would make another of that name
-	assert.Assert(t, r.saves(Options{}))
+	assert.Assert(t, m.saves(g))
 	docker := enginetest.New()
 	old := docker.Run(t, "web").Inspect(false)
-	r.Old = &old
-	assert.Equal(t, len(r.unsaved(Options{})), 1)
+	m.Old = &old
+	m.unsaved(g)
+	assert.Equal(t, len(m.problems), 1)
 }
 
 func TestPlanOfAreplacementNamesAllThatIsDone(t *testing.T) {
 	s := capturedWeb()
-	r := replacement{
+	m := &member{
 		Snapshot: s, Name: "web", Start: true, Pause: true, Spec: &runconfig.Spec{},
-		Volumes: []runconfig.PlacedVolume{
+		mounts: []runconfig.PlacedVolume{
 			{NewVolume: runconfig.NewVolume{Create: volume.CreateOptions{Name: "data"}, Archive: &labels.Archive{}}, Exists: true},
 			{NewVolume: runconfig.NewVolume{Create: volume.CreateOptions{Name: "kept"}}, Exists: true},
 		},
 	}
-	r.findProblems(runconfig.Surroundings{}, nil, Options{}, nil)
-	assert.Equal(t, r.steps(Options{}).String(),
+	g := &group{members: []*member{m}}
+	g.findProblems(nil)
+	assert.Equal(t, g.steps(m).String(),
 		"leave out kept (the snapshot does not hold its content; the volume is kept as it is)\n"+
 			"create snapshot web (to go back to)\nrestore volume data\ncreate container web (from "+s.Ref()+")\nstart container web\npause container web\n")
-	assert.Assert(t, !strings.Contains(r.steps(Options{NoSafety: true}).String(), "create snapshot"))
-	r.Volumes[0].Exists = false
-	assert.Assert(t, !strings.Contains(r.steps(Options{}).String(), "create snapshot"))
+	g.noSafety = true
+	assert.Assert(t, !strings.Contains(g.steps(m).String(), "create snapshot"))
+	g.noSafety, m.Volumes[0].Exists = false, false
+	assert.Assert(t, !strings.Contains(g.steps(m).String(), "create snapshot"))
 }

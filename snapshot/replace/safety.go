@@ -11,25 +11,23 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// stopSafely stops the container and its sharers, and takes the safety snapshot. Most of the
-// volumes is read before the stop, but the snapshot holds what is there after it, so that
+// stopSafely stops the containers and their sharers, and takes the safety snapshots. Most of the
+// volumes is read before the stop, but the snapshots hold what is there after it, so that
 // nothing is lost that was written in between.
 func (t *transaction) stopSafely(ctx context.Context) error {
 	quiesce := func(ctx context.Context) error {
 		t.watch.Lap("safety")
 		defer t.watch.Lap("stop")
 		t.stage = quiescing
-		err := t.engine.stopAll(ctx, t.journal, t.options.StopTimeout, t.p)
+		err := t.stopAll(ctx)
 		t.stopping = err != nil && !errors.Is(err, context.Cause(ctx)) // the engine goes on with a stop whose answer was lost
 		return err
 	}
-	if t.options.NoSafety {
+	if t.noSafety {
 		return quiesce(ctx)
 	}
-	t.when.Begin = func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (archives.Backup, error) {
-		return t.worker.Begin(ctx, o, p)
-	}
-	if t.journal.OneShot { // the engine removes it when it stops
+	t.when.Begin = t.lendWorker()
+	if t.savesFirst() {
 		if err := t.takeSafety(ctx); err != nil {
 			return err
 		}
@@ -39,28 +37,77 @@ func (t *transaction) stopSafely(ctx context.Context) error {
 	return t.takeSafety(ctx)
 }
 
+// lendWorker opens backups: the first in the worker that is there, which can do one at a time, and the
+// others in workers of their own.
+func (t *transaction) lendWorker() func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (archives.Backup, error) {
+	lent := false
+	return func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (archives.Backup, error) {
+		if lent || t.worker == nil {
+			o.Container, o.Freezes = "", nil // the transaction's lock has them
+			return t.engine.volumes.Begin(ctx, o, p)
+		}
+		lent = true
+		return t.worker.Begin(ctx, o, p)
+	}
+}
+
+// takeSafety takes the safety snapshots, all of one moment.
 func (t *transaction) takeSafety(ctx context.Context) (err error) {
 	defer t.watch.Lap("safety")
-	o := capture.Options{
-		Trigger: labels.TriggerPreRestore, Description: "before restoring " + string(t.Plan.Snapshot.ID),
-	}
-	if t.Plan.Old != nil {
-		o.Container = t.Plan.Old.ID
-	} else {
-		if len(t.journal.Volumes) == 0 {
-			return nil // there is nothing to lose
+	defer func() { err = errors.Join(err, t.dropStandIns(ctx)) }()
+	request, ids := t.when, t.when.IDs
+	request.IDs = nil
+	var saved []*member
+	var all []capture.Options
+	for i, m := range t.members {
+		if !m.saves(t.group) {
+			continue // there is nothing to lose
 		}
-		standIn, err := t.engine.docker.CreateContainer(ctx, &t.Plan.Spec.Config, t.Plan.Spec.WithoutCopy(), nil, t.Plan.Name)
+		o, err := t.saveOptions(ctx, m)
 		if err != nil {
-			return fmt.Errorf("create a container for the volumes that are left: %w", err)
+			return err
 		}
-		o.Container, o.Volumes.Only = standIn.ID, t.journal.Volumes
-		defer func() { err = errors.Join(err, t.engine.docker.Discard(context.WithoutCancel(ctx), standIn.ID)) }()
+		saved, all, request.IDs = append(saved, m), append(all, o), append(request.IDs, ids[i])
 	}
-	created, err := t.engine.capture.TakeWithin(ctx, t.when, o, t.p)
+	if len(saved) == 0 {
+		return nil
+	}
+	created, err := t.engine.capture.TakeWithin(ctx, request, all, t.p)
 	if err != nil {
 		return fmt.Errorf("safety snapshot: %w", err)
 	}
-	t.safety = &created.Snapshot
+	for i, m := range saved {
+		m.safety = &created[i].Snapshot
+	}
 	return nil
+}
+
+// saveOptions say what the safety snapshot of a member is taken of. If its container is gone, another
+// one stands in for it, which mounts what it left.
+func (t *transaction) saveOptions(ctx context.Context, m *member) (capture.Options, error) {
+	o := capture.Options{
+		Trigger: labels.TriggerPreRestore, Description: "before restoring " + string(m.Snapshot.ID), Restores: m.Snapshot.ID,
+		Exclude: t.exclusions(),
+	}
+	if m.Old != nil {
+		o.Container = m.Old.ID
+		return o, nil
+	}
+	standIn, err := t.engine.docker.CreateContainer(ctx, &m.Spec.Config, m.Spec.StandIn(t.gone()), nil, m.Name)
+	if err != nil {
+		return o, fmt.Errorf("create a container for the volumes that are left: %w", err)
+	}
+	t.standIns = append(t.standIns, standIn.ID)
+	o.Container, o.Volumes.Only = standIn.ID, m.notMounted(t.group)
+	return o, nil
+}
+
+// dropStandIns removes the containers that stood in for those that are gone.
+func (t *transaction) dropStandIns(ctx context.Context) error {
+	var failed error
+	for _, id := range t.standIns {
+		failed = errors.Join(failed, t.engine.docker.Discard(context.WithoutCancel(ctx), id))
+	}
+	t.standIns = nil
+	return failed
 }

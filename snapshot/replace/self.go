@@ -3,11 +3,13 @@ package replace
 import "github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 
 // checkSelf refuses to stop the container that a program with these mounts runs in.
-func (r *replacement) checkSelf(mounts []byte) error {
-	if r.Old != nil && dockerop.RunsIn(mounts, r.Old.ID) {
-		return &dockerop.SelfError{Container: dockerop.ContainerName(*r.Old), Stop: true}
+func (g *group) checkSelf(mounts []byte) error {
+	for _, m := range g.members {
+		if m.Old != nil && dockerop.RunsIn(mounts, m.Old.ID) {
+			return &dockerop.SelfError{Container: dockerop.ContainerName(*m.Old), Stop: true}
+		}
 	}
-	for _, o := range r.Others {
+	for _, o := range g.others {
 		if dockerop.RunsIn(mounts, o.ID) {
 			return &dockerop.SelfError{Container: o.Name, Stop: true}
 		}

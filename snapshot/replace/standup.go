@@ -9,6 +9,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
@@ -17,79 +18,145 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// standUp brings the old container back to the state that it had. It tries every step, even if
-// one fails.
-func (b *rollback) standUp(ctx context.Context, id string) (string, error) {
-	err := errors.Join(b.engine.docker.RemoveVolumes(ctx, b.made), b.restorePolicy(ctx, id), b.resume(ctx, id))
-	if err != nil {
-		return "", err
+// standUp gives the old containers their names, and then brings them back to the state that they had.
+// It tries every step, even if one fails. No container is started before all have tried to get their names:
+// whoever finds one under its name knows that the volumes are back.
+func (b *rollback) standUp(ctx context.Context, members []*remains) (string, error) {
+	failed := b.engine.docker.RemoveVolumes(ctx, b.made)
+	for _, r := range members {
+		failed = errors.Join(failed, b.returnName(ctx, r))
 	}
-	b.removeSafety(ctx)
-	return fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", b.journal.OldName, id[:dockerop.ShortID], b.journal.State()), nil
+	for _, r := range members {
+		if r.id != "" {
+			failed = errors.Join(failed, b.restoreState(ctx, r))
+		}
+	}
+	if failed != nil {
+		return "", failed
+	}
+	b.removeSafeties(ctx, members)
+	return textOf(members, (*remains).nowIs), nil
+}
+
+// returnName gives an old container its name back. One that is gone is made again.
+func (b *rollback) returnName(ctx context.Context, r *remains) error {
+	switch {
+	case r.stays:
+		return nil
+	case r.old == nil:
+		return b.makeAgain(ctx, r)
+	case r.isInPlace():
+		r.id = r.old.ID
+		return nil
+	}
+	err := b.engine.docker.ContainerRename(ctx, r.old.ID, r.OldName)
+	if cerrdefs.IsNotFound(err) { // somebody has removed it since
+		r.old = nil
+		return b.makeAgain(ctx, r)
+	}
+	if err != nil {
+		return fmt.Errorf("rename container %s back to %s: %w", r.Aside, r.OldName, err)
+	}
+	r.id = r.old.ID
+	return nil
+}
+
+// nowIs says what there is of a member once everything was put back.
+func (r *remains) nowIs() string {
+	switch {
+	case r.stays:
+		return r.whyItStays()
+	case r.Old == "":
+		return "nothing is left of the attempt: there is no container " + r.Name + ", as before"
+	case r.id == "":
+		return fmt.Sprintf("container %s %s before it was captured; its volumes are as they were", r.OldName, r.WhyGone("ended", "was removed by somebody"))
+	case r.old == nil:
+		return fmt.Sprintf("everything was put back: container %s, which %s, was made again as %s and is %s", r.OldName,
+			r.WhyGone("removes itself when it stops (--rm)", "somebody had removed"), r.id[:dockerop.ShortID], r.State())
+	}
+	return fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", r.OldName, r.id[:dockerop.ShortID], r.State())
+}
+
+// restoreState brings a container back to the state that it had.
+func (b *rollback) restoreState(ctx context.Context, r *remains) error {
+	if r.old == nil { // made again, with its policy
+		return b.resume(ctx, r)
+	}
+	return errors.Join(b.restorePolicy(ctx, r), b.resume(ctx, r))
 }
 
 // resume starts a container if it was running, and pauses it if it was paused.
-func (b *rollback) resume(ctx context.Context, id string) error {
-	c, _, err := b.engine.docker.ContainerInspectWithRaw(ctx, id, false)
+func (b *rollback) resume(ctx context.Context, r *remains) error {
+	c, _, err := b.engine.docker.ContainerInspectWithRaw(ctx, r.id, false)
 	if err != nil {
-		return fmt.Errorf("inspect container %s: %w", b.journal.OldName, err)
+		return fmt.Errorf("inspect container %s: %w", r.OldName, err)
 	}
-	if b.journal.Running && !c.State.Running {
-		if err := b.engine.docker.Reconnect(ctx, c, b.journal.Endpoints); err != nil {
+	if r.Running && !c.State.Running {
+		if err := b.engine.docker.Reconnect(ctx, c, r.Endpoints); err != nil {
 			return err
 		}
-		if err := b.engine.docker.StartAgain(ctx, id); err != nil {
-			return fmt.Errorf("start container %s: %w", b.journal.OldName, errors.Join(err, b.engine.docker.ReconnectAfter(ctx, id, b.journal.Endpoints)))
+		if err := b.engine.docker.StartAgain(ctx, r.id); err != nil {
+			return fmt.Errorf("start container %s: %w", r.OldName, errors.Join(err, b.engine.docker.ReconnectAfter(ctx, r.id, r.Endpoints)))
 		}
 	}
-	if b.journal.Paused && !c.State.Paused {
-		if err := b.engine.docker.MakePaused(ctx, id); err != nil {
-			return fmt.Errorf("pause container %s: %w", b.journal.OldName, err)
+	if r.Paused && !c.State.Paused {
+		if err := b.engine.docker.MakePaused(ctx, r.id); err != nil {
+			return fmt.Errorf("pause container %s: %w", r.OldName, err)
 		}
 	}
 	return nil
 }
 
-func (b *rollback) restorePolicy(ctx context.Context, id string) error {
-	if b.journal.Policy == "" {
+func (b *rollback) restorePolicy(ctx context.Context, r *remains) error {
+	if r.Policy == "" {
 		return nil
 	}
-	return b.engine.docker.SetRestartPolicy(ctx, id, container.RestartPolicy{
-		Name: container.RestartPolicyMode(b.journal.Policy), MaximumRetryCount: b.journal.Retries,
+	return b.engine.docker.SetRestartPolicy(ctx, r.old.ID, container.RestartPolicy{
+		Name: container.RestartPolicyMode(r.Policy), MaximumRetryCount: r.Retries,
 	})
 }
 
-// removeSafety removes the safety snapshot of a restore that was rolled back: it would be the
-// latest, and nobody needs it. It must stay if the container was made again from it.
-func (b *rollback) removeSafety(ctx context.Context) {
-	if b.journal.Safety == "" {
+// removeSafeties removes the safety snapshots of a restore that was rolled back: they would be the
+// latest, and nobody needs them. One stays if its container was made again from it.
+func (b *rollback) removeSafeties(ctx context.Context, members []*remains) {
+	var ids []string
+	for _, r := range members {
+		if r.Safety != "" && (r.old != nil || r.Old == "") {
+			ids = append(ids, string(r.Safety))
+		}
+	}
+	if len(ids) == 0 {
 		return
 	}
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	err := b.engine.removal.Remove(ctx, []string{string(b.journal.Safety)}, removal.Options{}, b.p)[0].Err
-	if err != nil && !cerrdefs.IsNotFound(err) {
-		b.p.Warn("undo", fmt.Sprintf("the safety snapshot %s could not be removed: %v", b.journal.Safety, err))
+	for i, removed := range b.engine.removal.Remove(ctx, ids, removal.Options{}, b.p) {
+		if removed.Err != nil && !cerrdefs.IsNotFound(removed.Err) {
+			b.p.Warn("undo", fmt.Sprintf("the safety snapshot %s could not be removed: %v", ids[i], removed.Err))
+		}
 	}
 }
 
-// leaveStopped gives the old container its name back, but does not start it: its
+// leaveStopped gives the old containers their names back, but does not start them: their
 // volumes may hold a mixture of two states.
-func (b *rollback) leaveStopped(ctx context.Context, old *container.InspectResponse) (string, error) {
-	text := fmt.Sprintf("the volumes may hold a mixture of what was there and of %s, because there is no safety snapshot", b.journal.Snapshot)
+func (b *rollback) leaveStopped(ctx context.Context, members []*remains) (string, error) {
+	text := []string{fmt.Sprintf("the volumes may hold a mixture of what was there and of %s, because there is no safety snapshot", strings.Join(b.journal.Snapshots(), " and "))}
 	if len(b.journal.Others) > 0 {
-		text += "; stopped because of that: " + strings.Join(otherNames(b.journal.Others), ", ")
+		text = append(text, "stopped because of that: "+strings.Join(otherNames(b.journal.Others), ", "))
 	}
-	if old == nil {
-		return text, nil
+	for _, r := range members {
+		if r.old == nil {
+			continue
+		}
+		if err := b.engine.docker.ContainerRename(ctx, r.old.ID, r.OldName); err != nil {
+			return "", fmt.Errorf("rename container %s back to %s: %w", r.Aside, r.OldName, err)
+		}
+		if err := b.restorePolicy(ctx, r); err != nil {
+			return "", err
+		}
+		text = append(text, fmt.Sprintf("container %s (%s) is back, but stopped: restore %s in place once more", r.OldName, r.old.ID[:dockerop.ShortID], r.Snapshot))
 	}
-	if err := b.engine.docker.ContainerRename(ctx, old.ID, b.journal.OldName); err != nil {
-		return "", fmt.Errorf("rename container %s back to %s: %w", b.journal.Aside, b.journal.OldName, err)
-	}
-	if err := b.restorePolicy(ctx, old.ID); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s; container %s (%s) is back, but stopped: restore %s in place once more", text, b.journal.OldName, old.ID[:dockerop.ShortID], b.journal.Snapshot), nil
+	return strings.Join(text, "; "), nil
 }
 
 func otherNames(others []pending.Other) []string {
@@ -100,42 +167,30 @@ func otherNames(others []pending.Other) []string {
 	return names
 }
 
-// makeAgain makes the old container from the safety snapshot: the engine removed it when it
+// makeAgain makes an old container from its safety snapshot: the engine removed it when it
 // stopped (--rm), or a user did. It has a new ID, and the safety snapshot stays as its image.
-func (b *rollback) makeAgain(ctx context.Context) (string, error) {
-	if err := b.engine.docker.RemoveVolumes(ctx, b.made); err != nil {
-		return "", err
+func (b *rollback) makeAgain(ctx context.Context, r *remains) error {
+	if r.Old == "" {
+		return nil
 	}
-	if b.journal.Old == "" {
-		b.removeSafety(ctx)
-		return "nothing is left of the attempt: there is no container " + b.journal.Name + ", as before", nil
+	safety, err := b.engine.findSafety(ctx, r.Member)
+	if err != nil || safety == nil {
+		return err
 	}
-	safety, err := b.findSafety(ctx)
+	again, err := b.engine.findMade(ctx, b.journal, r.OldName, r.Safety) // by another attempt to take it back
 	if err != nil {
-		return "", err
+		return err
 	}
-	if safety == nil {
-		return fmt.Sprintf("container %s %s before it was captured; its volumes are as they were", b.journal.OldName, b.journal.WhyGone("ended", "was removed by somebody")), nil
-	}
-	again, err := b.engine.findMade(ctx, b.journal.OldName, b.journal.Safety, b.journal.Old) // by another attempt to take it back
-	if err != nil {
-		return "", err
-	}
-	id := ""
 	if again != nil {
-		id = again.ID
-	} else if id, err = b.makeOf(ctx, *safety); err != nil {
-		return "", err
+		r.id = again.ID
+		return nil
 	}
-	if err := b.resume(ctx, id); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("everything was put back: container %s, which %s, was made again as %s and is %s", b.journal.OldName,
-		b.journal.WhyGone("removes itself when it stops (--rm)", "somebody had removed"), id[:dockerop.ShortID], b.journal.State()), nil
+	r.id, err = b.makeOf(ctx, *safety, r.OldName)
+	return err
 }
 
 // makeOf makes the container of a safety snapshot again.
-func (b *rollback) makeOf(ctx context.Context, safety catalog.Snapshot) (string, error) {
+func (b *rollback) makeOf(ctx context.Context, safety catalog.Snapshot, name string) (string, error) {
 	sp, _, err := runconfig.Decode(safety.Config)
 	if err != nil {
 		return "", fmt.Errorf("snapshot %s: %w", safety.ID, err)
@@ -145,8 +200,9 @@ func (b *rollback) makeOf(ctx context.Context, safety catalog.Snapshot) (string,
 		return "", err
 	}
 	sp.InPlace(safety, nil)
+	sp.Config.Labels[labels.KeyRestoredAt] = labels.FormatTime(b.engine.now())
 	sp.BlankInherited(inherited)
 	sp.PlaceVolumes(safety, nil)
 	sp.FitAPI(b.engine.docker.ClientVersion()) // it was made on this very engine
-	return b.engine.build.Make(ctx, build.Container{Spec: &sp, Name: b.journal.OldName}, b.p)
+	return b.engine.build.Make(ctx, build.Container{Spec: &sp, Name: name}, b.p)
 }

@@ -27,7 +27,7 @@ func (b *rollback) awaitStop(ctx context.Context) error {
 			return err
 		case c == nil || !c.State.Running:
 			suspect = nil
-		case suspect == nil && !c.State.Paused && (o.ID != b.journal.Old || mayBeStopping(*c, b.journal)):
+		case suspect == nil && !c.State.Paused && mayBeStopping(*c, b.journal):
 			suspect = &o
 		}
 	}
@@ -45,11 +45,14 @@ func (b *rollback) awaitStop(ctx context.Context) error {
 	})
 }
 
-// mayBeStopping tells whether the old container may be in the middle of a stop. Before it, its
-// restart policy was switched off; after it, the container was renamed.
-func mayBeStopping(old container.InspectResponse, j pending.Journal) bool {
-	if dockerop.ContainerName(old) != j.OldName {
-		return false
+// mayBeStopping tells whether a container may be in the middle of a stop. Before the stop of an old
+// one, its restart policy was switched off; after it, the container was renamed.
+func mayBeStopping(c container.InspectResponse, j pending.Journal) bool {
+	for _, m := range j.Members {
+		if m.Old == c.ID {
+			isOff := m.Policy == "" || string(c.HostConfig.RestartPolicy.Name) != m.Policy
+			return dockerop.ContainerName(c) == m.OldName && isOff
+		}
 	}
-	return j.Policy == "" || string(old.HostConfig.RestartPolicy.Name) != j.Policy
+	return true
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
@@ -20,26 +19,24 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// transaction is a restore in place that is under way.
+// transaction is a restore in place that is under way: what it does to all members together.
 type transaction struct {
-	engine  *Replacer
-	Plan    replacement
-	options Options
-	p       plan.Progress
-	watch   *plan.Stopwatch
+	*group
+	engine *Replacer
+	asked  []*member // in the order in which they were asked for
+	p      plan.Progress
+	watch  *plan.Stopwatch
 
 	journal pending.Journal
-	lock    archives.Lock     // bears the journal
-	worker  archives.Worker   // reads and writes the volumes
-	release func()            // tells the guard that nothing is left to do
-	when    capture.Request   // of the safety snapshot
-	safety  *catalog.Snapshot // once it is taken
+	lock    archives.Lock   // bears the journal
+	worker  archives.Worker // reads and writes the volumes
+	release func()          // tells the guard that nothing is left to do
+	when    capture.Request // of the safety snapshots
 
 	stage     stage
-	stopping  bool     // the engine may still be stopping something
-	made      []string // volumes that were gone, and are there again
-	newID     string
-	changes   []VolumeChange
+	stopping  bool           // the engine may still be stopping something
+	standIns  []string       // containers that are captured in the place of those that are gone
+	made      []string       // volumes that were gone, and are there again
 	lost      bool           // something of the volumes could not be brought back, or another container does not run again
 	unsettled bool           // something is left to do: the journal stays, and the guard acts on it
 	ending    errgroup.Group // workers that are being removed
@@ -92,9 +89,11 @@ func (t *transaction) endWorker() {
 }
 
 // run does everything, or rolls everything back.
-func (t *transaction) run(ctx context.Context) (Result, error) {
-	for _, note := range t.Plan.notes {
-		t.p.Warn("check", note.String())
+func (t *transaction) run(ctx context.Context) ([]Result, error) {
+	for _, m := range t.members {
+		for _, note := range m.notes {
+			t.p.Warn("check", note.String())
+		}
 	}
 	err := t.open(ctx)
 	if err == nil {
@@ -104,23 +103,33 @@ func (t *transaction) run(ctx context.Context) (Result, error) {
 		err = t.commit(ctx)
 	}
 	if err != nil {
-		return Result{}, t.takeBack(ctx, err)
+		return nil, t.takeBack(ctx, err)
 	}
 	t.close()
-	result := t.Summary()
-	result.Timings = t.watch.Done()
-	return result, nil
+	return t.results(), nil
 }
 
-func (t *transaction) Summary() Result {
-	r := Result{
-		Saves: t.Plan.saves(t.options), Others: otherNames(t.Plan.Others),
-		Restored: build.Restored{ContainerID: t.newID, Name: t.Plan.Name, Snapshot: t.Plan.Snapshot, Started: t.Plan.Start, Plan: t.Plan.steps(t.options), Incomplete: t.lost},
-		Safety:   t.safety, Volumes: t.changes,
+// results say what was done, or would be, in the order in which it was asked for.
+func (t *transaction) results() []Result {
+	timings := t.watch.Done()
+	all := make([]Result, len(t.asked))
+	for i, m := range t.asked {
+		all[i] = t.result(m)
+		all[i].Timings, all[i].Incomplete = timings, t.lost
 	}
-	if t.Plan.Old != nil {
-		r.Old, r.Stops = dockerop.ContainerName(*t.Plan.Old), t.Plan.Old.State.Running
-		r.Config = runconfig.Changes(*t.Plan.Old, t.Plan.Snapshot, t.Plan.Spec)
+	return all
+}
+
+// result says what was done to a member.
+func (g *group) result(m *member) Result {
+	r := Result{
+		Saves: m.saves(g), Others: otherNames(g.others),
+		Restored: build.Restored{ContainerID: m.newID, Name: m.Name, Snapshot: m.Snapshot, Started: m.Start, Plan: g.steps(m)},
+		Safety:   m.safety, Volumes: m.changes,
+	}
+	if m.Old != nil {
+		r.Old, r.Stops = dockerop.ContainerName(*m.Old), m.Old.State.Running
+		r.Config = runconfig.Changes(*m.Old, m.Snapshot, m.Spec)
 	}
 	return r
 }
@@ -134,7 +143,7 @@ func (t *transaction) replace(ctx context.Context) error {
 	if err := t.stopSafely(ctx); err != nil {
 		return err
 	}
-	if err := t.engine.stepAside(ctx, t.journal); err != nil {
+	if err := t.stepAside(ctx); err != nil {
 		return err
 	}
 	t.watch.Lap("stop")
@@ -142,12 +151,13 @@ func (t *transaction) replace(ctx context.Context) error {
 		return err
 	}
 	t.watch.Lap("volumes")
-	return t.make(ctx)
+	return t.standUp(ctx)
 }
 
 func (t *transaction) restoreVolumes(ctx context.Context) error {
-	targets := slices.DeleteFunc(t.targets(), func(target volumebackup.Target) bool { return !slices.Contains(t.Plan.written(), target.Volume) })
-	t.changes = t.Plan.changes(nil, nil)
+	written := t.written()
+	targets := slices.DeleteFunc(t.targets(), func(target volumebackup.Target) bool { return !slices.Contains(written, target.Volume) })
+	t.noteChanges(nil, nil)
 	if len(targets) > 0 {
 		t.p.Status("volumes", "restoring volumes")
 		if err := t.secure(ctx, targets); err != nil {
@@ -160,11 +170,11 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 			return err
 		}
 		t.stage = writing
-		results, err := t.worker.Apply(ctx, string(t.Plan.Snapshot.ID), targets)
+		results, err := t.worker.Apply(ctx, targets)
 		if err != nil {
 			return err
 		}
-		t.changes = t.Plan.changes(targets, results)
+		t.noteChanges(targets, results)
 		t.lost = build.AnySkipped(results)
 		if err := t.checkUnused(ctx); err != nil { // somebody has read, or written, what was half done
 			return err
@@ -174,72 +184,25 @@ func (t *transaction) restoreVolumes(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// secure makes sure that the volumes can be made again what the safety snapshot says, while they still hold it.
-func (t *transaction) secure(ctx context.Context, targets []volumebackup.Target) error {
-	if t.safety == nil {
-		return nil
+// noteChanges records what happened to the volumes of each member.
+func (t *transaction) noteChanges(targets []volumebackup.Target, results []volumebackup.RestoreResult) {
+	for _, m := range t.members {
+		m.changes = m.changed(targets, results)
 	}
-	return t.worker.Secure(ctx, string(t.safety.ID), archivesOf(*t.safety, t.journal.Volumes), string(t.Plan.Snapshot.ID), targets)
 }
 
-// make creates the new container, and sees to it that it comes up.
-func (t *transaction) make(ctx context.Context) error {
-	id, err := t.engine.build.Make(ctx, build.Container{
-		Spec: t.Plan.Spec, Name: t.Plan.Name, Foreign: t.Plan.foreign,
-	}, t.p)
-	if err != nil {
-		return err
-	}
-	t.newID = id
-	if err := t.fillAnonymous(ctx); err != nil {
-		return err
-	}
-	t.watch.Lap("create")
-	if !t.Plan.Start {
-		t.watch.Skip("start", "wait")
-		return context.Cause(ctx)
-	}
-	peersErr := t.engine.startOthers(ctx, t.Plan.peers(), t.p)
-	t.p.Status("start", "starting container "+t.Plan.Name)
-	if err := t.engine.docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
-		return errors.Join(peersErr, fmt.Errorf("start container %s: %w", t.Plan.Name, err))
-	} // a peer that did not start, though this one did, is tried again at the end
-	t.watch.Lap("start")
-	if err := t.engine.waitReady(ctx, id, t.Plan.Name, t.options, t.p); err != nil {
-		return err
-	}
-	if t.Plan.Pause {
-		if err := t.engine.docker.MakePaused(ctx, id); err != nil {
-			return fmt.Errorf("pause container %s: %w", t.Plan.Name, err)
+// secure makes sure that the volumes can be made again what the safety snapshots say, while they still hold it.
+func (t *transaction) secure(ctx context.Context, targets []volumebackup.Target) error {
+	var taken []catalog.Snapshot
+	for _, m := range t.members {
+		if m.safety != nil {
+			taken = append(taken, *m.safety)
 		}
 	}
-	t.watch.Lap("wait")
-	return context.Cause(ctx)
-}
-
-// fillAnonymous fills the anonymous volumes that were made together with the new
-// container. They are gone when that is removed, so a rollback needs no journal of them.
-// The worker has to end before the container starts: the engine keeps what it mounts.
-func (t *transaction) fillAnonymous(ctx context.Context) error {
-	volumes := t.Plan.anonymous()
-	if len(volumes) == 0 {
+	if len(taken) == 0 {
 		return nil
 	}
-	names, err := t.engine.build.AnonymousNames(ctx, t.newID, volumes)
-	if err != nil {
-		return err
-	}
-	if err := t.ending.Wait(); err != nil { // the worker that bears the name
-		return err
-	}
-	o := volumebackup.WorkerOptions{Name: t.journal.Worker}
-	made, err := t.engine.build.FillAnonymous(ctx, t.Plan.Snapshot.ID, volumes, names, o, t.p)
-	if made == nil {
-		return err
-	}
-	t.worker, t.lost = made.Worker, t.lost || made.Lost
-	t.endWorker()
-	return errors.Join(err, t.ending.Wait())
+	return t.worker.Secure(ctx, archivesOf(taken, t.journal.Volumes), targets)
 }
 
 // commit passes the point of no return. What fails afterwards is only reported, and after a
@@ -250,19 +213,41 @@ func (t *transaction) commit(ctx context.Context) error {
 	if err := t.lock.Held(ctx); err != nil {
 		return err
 	}
-	if err := t.lock.Release(ctx); err != nil {
+	// The last thing that can fail: a client that is killed here leaves the files, and the guard rolls back the rest.
+	if err := t.placeFiles(); err != nil {
 		return err
+	}
+	if err := t.lock.Release(ctx); err != nil {
+		return errors.Join(err, t.removeFiles(t.members))
 	}
 	t.p.Status("remove", "removing what was replaced")
 	if err := t.engine.finishReplace(ctx, t.journal, t.p); err != nil {
 		t.leavePending(ctx)
 		_, isDown := errors.AsType[*NotStartedError](err)
 		t.lost = t.lost || isDown // what is only not removed yet is a warning
-		t.p.Send(plan.Event{Level: plan.LevelWarning, Phase: "remove", Text: err.Error(), Topic: plan.TopicUnfinished, Subject: t.Plan.Name})
+		t.p.Send(plan.Event{Level: plan.LevelWarning, Phase: "remove", Text: err.Error(), Topic: plan.TopicUnfinished, Subject: t.journal.Name()})
 		return nil
 	}
 	t.forget(ctx)
 	return nil
+}
+
+// placeFiles puts the attachments where they were asked for.
+func (t *transaction) placeFiles() error {
+	for i, m := range t.members {
+		if err := m.files.Place(); err != nil {
+			return errors.Join(err, t.removeFiles(t.members[:i]))
+		}
+	}
+	return nil
+}
+
+func (t *transaction) removeFiles(of []*member) error {
+	var failed error
+	for _, m := range of {
+		failed = errors.Join(failed, m.files.Remove())
+	}
+	return failed
 }
 
 // leavePending ends the worker that holds the lock, but leaves its journal to the
@@ -328,7 +313,7 @@ func (t *transaction) rollback() *rollback {
 }
 
 // regain takes the lock again if the worker that held it was killed. Meanwhile another command may
-// have rolled back: it has if neither the journal nor the old container is there.
+// have rolled back: it has if neither the journal nor any old container is there.
 func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if !errors.Is(t.lock.Held(ctx), volumebackup.ErrLost) {
@@ -339,13 +324,27 @@ func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 		err = errors.Join(err, lock.Close())
 	}
 	if err != nil { // the journal is on the one that was lost, and stays
-		return false, &UndoError{Container: t.Plan.Name, State: t.rollback().account(ctx), Err: fmt.Errorf("take the lock again: %w", err)}
+		return false, &UndoError{Container: t.journal.Name(), State: t.rollback().account(ctx), Err: fmt.Errorf("take the lock again: %w", err)}
 	}
 	lost := t.lock
 	t.lock = lock
-	if t.journal.Old == "" || t.journal.OneShot { // what there is to undo shows
-		return false, lost.Close()
+	gone, err := t.areGone(ctx)
+	return gone, errors.Join(err, lost.Close())
+}
+
+// areGone tells whether all old containers are gone that a restore in place removes last. If there is
+// none, what there is to undo shows.
+func (t *transaction) areGone(ctx context.Context) (bool, error) {
+	gone := false
+	for _, m := range t.journal.Members {
+		if m.Old == "" || m.OneShot {
+			continue
+		}
+		old, err := t.engine.docker.InspectIfThere(ctx, m.Old)
+		if old != nil || err != nil {
+			return false, err
+		}
+		gone = true
 	}
-	old, err := t.engine.docker.InspectIfThere(ctx, t.journal.Old)
-	return old == nil && err == nil, errors.Join(err, lost.Close())
+	return gone, nil
 }

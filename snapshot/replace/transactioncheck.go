@@ -7,7 +7,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -17,12 +16,14 @@ func (t *transaction) check(ctx context.Context) error {
 	if err := t.waitForRivals(ctx); err != nil {
 		return err
 	}
-	found, err := t.engine.findReplaced(ctx, t.Plan.Snapshot, t.options.Name)
-	if err != nil {
-		return err
-	}
-	if (found == nil) != (t.Plan.Old == nil) || found != nil && !pending.SameContainer(*found, *t.Plan.Old) {
-		return pending.ErrMoved
+	for _, m := range t.members {
+		found, err := t.engine.findReplaced(ctx, m.Snapshot, m.options.Name)
+		if err != nil {
+			return err
+		}
+		if (found == nil) != (m.Old == nil) || found != nil && !pending.SameContainer(*found, *m.Old) {
+			return pending.ErrMoved
+		}
 	}
 	problems, err := t.checkArchives(ctx, t.targets())
 	if err == nil && len(problems) > 0 {
@@ -32,22 +33,24 @@ func (t *transaction) check(ctx context.Context) error {
 }
 
 // waitForRivals waits for operations on the same volumes. If one of them is a restore in place,
-// everything begins again. Of two that meet, the one whose lock sorts last gives way.
+// everything begins again. Of two that meet, the one whose journal is on the lock that sorts last gives
+// way.
 func (t *transaction) waitForRivals(ctx context.Context) error {
 	e, j := t.engine, t.journal
-	about := pending.Scope{Words: []string{t.Plan.Name}, Volumes: t.Plan.storage.Aliases(dockerop.Distinct(j.Volumes, j.Made))}
-	if t.Plan.Old != nil {
-		about = about.Of(*t.Plan.Old)
+	about := t.scope()
+	about.Volumes = t.storage.Aliases(dockerop.Distinct(j.Volumes, j.Made))
+	lock, own := volumebackup.LockName(j.Lock()), []string{j.Worker}
+	for _, id := range j.Locks() {
+		own = append(own, volumebackup.LockName(id))
 	}
-	lock := volumebackup.LockName(j.Lock())
-	rivals, readers, err := e.pending.Rivals(ctx, []string{lock, j.Worker}, about, t.p)
+	rivals, readers, err := e.pending.Rivals(ctx, own, about, t.p)
 	if err != nil {
 		return err
 	}
 	for _, r := range rivals {
 		name := dockerop.SummaryName(r.Worker.Summary)
 		if r.Worker.Alive && (lock < name || volumebackup.IsSettled(name)) {
-			if err := e.pending.Await(ctx, r.Worker, r.Journal.Name, t.p); err != nil {
+			if err := e.pending.Await(ctx, r.Worker, r.Journal.Name(), t.p); err != nil {
 				return err
 			}
 		}
@@ -56,7 +59,7 @@ func (t *transaction) waitForRivals(ctx context.Context) error {
 		return pending.ErrMoved
 	}
 	for _, w := range readers {
-		if err := e.pending.Await(ctx, w, t.Plan.Name, t.p); err != nil {
+		if err := e.pending.Await(ctx, w, j.Name(), t.p); err != nil {
 			return err
 		}
 	}
@@ -68,7 +71,7 @@ func (t *transaction) waitForRivals(ctx context.Context) error {
 func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.Target) ([]plan.Problem, error) {
 	var problems []plan.Problem
 	for _, target := range targets {
-		found, err := archives.Problem(target.Volume, t.worker.Check(ctx, string(t.Plan.Snapshot.ID), target))
+		found, err := archives.Problem(target.Volume, t.worker.Check(ctx, target))
 		if err != nil {
 			return nil, err
 		}
@@ -78,12 +81,17 @@ func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.
 }
 
 // targets are the volumes that have an archive.
-func (t *transaction) targets() []volumebackup.Target {
+func (g *group) targets() []volumebackup.Target {
 	var targets []volumebackup.Target
-	for _, v := range t.Plan.Volumes {
-		if v.Archive != nil {
-			own := (v.Create.Driver == "" || v.Create.Driver == "local") && len(v.Create.DriverOpts) == 0
-			targets = append(targets, volumebackup.Target{Archive: v.Archive.Index, Root: v.Archive.Root, Volume: v.Create.Name, Local: own})
+	for _, m := range g.members {
+		for _, v := range m.Volumes {
+			if v.Archive != nil {
+				own := (v.Create.Driver == "" || v.Create.Driver == "local") && len(v.Create.DriverOpts) == 0
+				targets = append(targets, volumebackup.Target{
+					Snapshot: string(m.Snapshot.ID), Archive: v.Archive.Index, Root: v.Archive.Root, Volume: v.Create.Name,
+					Excluded: v.Archive.Excluded, Local: own,
+				})
+			}
 		}
 	}
 	return targets
@@ -91,11 +99,11 @@ func (t *transaction) targets() []volumebackup.Target {
 
 // checkUnused finds containers that were started meanwhile and mount what will be written.
 func (t *transaction) checkUnused(ctx context.Context) error {
-	running, err := t.engine.build.UsersOf(ctx, t.Plan.storage, t.journal.Volumes)
+	running, err := t.engine.build.UsersOf(ctx, t.storage, t.journal.Volumes)
 	if err != nil {
 		return err
 	}
-	if problems := t.Plan.holders(runconfig.Surroundings{Containers: running, Storage: t.Plan.storage}, false); len(problems) > 0 {
+	if problems := t.inUse(running, t.written()); len(problems) > 0 {
 		return &plan.ProblemsError{Problems: problems}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/volume"
@@ -15,22 +16,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// open takes the lock with the journal: from here on the next command recovers after a crash. It
+// open takes the locks with the journal: from here on the next command recovers after a crash. It
 // starts the worker at the same time.
 func (t *transaction) open(ctx context.Context) (err error) {
-	if t.when, err = t.engine.capture.NewRequest(); err != nil {
+	if t.when, err = t.engine.capture.NewRequest(len(t.members)); err != nil {
 		return err
 	}
-	safety := t.when.ID
-	if t.options.NoSafety {
-		safety = ""
-	}
-	t.journal = newJournal(t.Plan, safety)
-	if t.options.StopTimeout != nil {
-		t.journal.Timeout = max(0, *t.options.StopTimeout)
-	}
-	t.journal.Worker = t.journal.WorkerName(t.when.ID)
-	missing := t.Plan.missingVolumes()
+	t.journal = newJournal(t.group, t.when.IDs)
+	missing := t.missingVolumes()
 	var workers errgroup.Group
 	workers.Go(func() error { return t.takeLock(ctx) })
 	if len(missing) > 0 { // they are made once the journal names them, and the worker mounts them
@@ -51,15 +44,21 @@ func (t *transaction) open(ctx context.Context) (err error) {
 	return t.watchOver(ctx)
 }
 
-// takeLock takes the lock with the journal on it.
+// takeLock takes the locks with the journal on the last.
 func (t *transaction) takeLock(ctx context.Context) (err error) {
 	options := lockOptions(t.journal)
-	if t.journal.OneShot && t.journal.Running {
-		options.Freezes = t.Plan.running() // its safety snapshot is taken before it stops
+	if t.savesFirst() {
+		options.Freezes = t.running()
 	}
 	options.MakeStore = len(t.targets()) == 0
 	t.lock, err = t.engine.lockWithJournal(ctx, t.journal, options)
 	return err
+}
+
+// savesFirst tells whether the safety snapshots are taken before the containers stop, because the
+// engine removes one of them when it stops (--rm).
+func (t *transaction) savesFirst() bool {
+	return slices.ContainsFunc(t.journal.Members, func(m pending.Member) bool { return m.OneShot })
 }
 
 // forget drops the record of the journal once nothing is left to do. If that fails, the store
@@ -91,21 +90,6 @@ func (t *transaction) makeVolumes(ctx context.Context, missing []volume.CreateOp
 	return nil
 }
 
-// running are the IDs of the containers that write to the volumes, without those that
-// their users have paused: nobody who finds this interrupted may thaw them.
-func (r *replacement) running() []string {
-	var ids []string
-	if !r.Old.State.Paused {
-		ids = append(ids, r.Old.ID)
-	}
-	for _, o := range r.Others {
-		if !o.Paused {
-			ids = append(ids, o.ID)
-		}
-	}
-	return ids
-}
-
 // openWorker starts the worker that reads and writes volumes, if there are any.
 func (t *transaction) openWorker(ctx context.Context) (archives.Worker, error) {
 	volumes := dockerop.Distinct(t.journal.Holds, t.journal.Volumes, t.made)
@@ -113,13 +97,13 @@ func (t *transaction) openWorker(ctx context.Context) (archives.Worker, error) {
 		return nil, nil
 	}
 	return t.engine.volumes.OpenWorker(ctx, volumebackup.WorkerOptions{
-		Name: t.journal.Worker, Purpose: "restore " + string(t.Plan.Snapshot.ID), Volumes: volumes,
+		Name: t.journal.Worker, Purpose: "restore " + strings.Join(t.journal.Snapshots(), " "), Volumes: volumes,
 		Task: volumebackup.Replace{MakeStore: len(t.targets()) == 0},
 	}, archives.Progress(t.p))
 }
 
 // watchOver has the guard roll back should this process be killed.
 func (t *transaction) watchOver(ctx context.Context) (err error) {
-	t.release, err = t.engine.guard(ctx, dockerop.Watched{Replaced: t.Plan.Name})
+	t.release, err = t.engine.guard(ctx, dockerop.Watched{Replaced: t.journal.Name()})
 	return dockerop.Describe(err, "start the guard")
 }

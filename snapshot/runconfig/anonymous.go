@@ -30,7 +30,7 @@ func (sp *Spec) BecomesAnonymous(m labels.Mount, mounts []labels.Mount) bool {
 // MountAnonymous makes the configuration mount a new anonymous volume where m was.
 func (sp *Spec) MountAnonymous(m labels.Mount) {
 	sp.Host.Binds = slices.DeleteFunc(sp.Host.Binds, func(text string) bool {
-		b, ok := ParseBind(text)
+		b, ok := parseBind(text)
 		return ok && !b.IsPath() && b.Destination == m.Destination
 	})
 	for i := range sp.Host.Mounts {

@@ -5,12 +5,12 @@ import (
 	"github.com/docker/docker/api/types/versions"
 )
 
-// AllEndpointsVersion is the first API version whose create call takes several networks.
-const AllEndpointsVersion = "1.44"
+// allEndpointsVersion is the first API version whose create call takes several networks.
+const allEndpointsVersion = "1.44"
 
 // CreatesAllEndpoints tells whether the create call of an API version takes several networks.
 func CreatesAllEndpoints(version string) bool {
-	return versions.GreaterThanOrEqualTo(version, AllEndpointsVersion)
+	return versions.GreaterThanOrEqualTo(version, allEndpointsVersion)
 }
 
 // FitAPI removes the fields that the client refuses to send with that API version, and returns

@@ -32,7 +32,7 @@ type Bind struct {
 func (sp *Spec) Binds() []Bind {
 	var found []Bind
 	for _, text := range sp.Host.Binds {
-		if b, ok := ParseBind(text); ok && b.IsPath() {
+		if b, ok := parseBind(text); ok && b.IsPath() {
 			found = append(found, Bind{Source: b.Source, Destination: b.Destination, readOnly: b.Has("ro")})
 		}
 	}
@@ -84,7 +84,7 @@ func (sp *Spec) limitBinds(choice CopyBinds) []plan.Event {
 
 func (sp *Spec) dropBinds() {
 	sp.Host.Binds = slices.DeleteFunc(sp.Host.Binds, func(text string) bool {
-		b, ok := ParseBind(text)
+		b, ok := parseBind(text)
 		return ok && b.IsPath()
 	})
 	sp.Host.Mounts = slices.DeleteFunc(sp.Host.Mounts, func(m mount.Mount) bool { return m.Type == mount.TypeBind })
@@ -93,7 +93,7 @@ func (sp *Spec) dropBinds() {
 // protectBinds makes every bind mount read-only.
 func (sp *Spec) protectBinds() {
 	for i, text := range sp.Host.Binds {
-		if b, ok := ParseBind(text); ok && b.IsPath() {
+		if b, ok := parseBind(text); ok && b.IsPath() {
 			sp.Host.Binds[i] = b.without("rw").with("ro").String()
 		}
 	}
@@ -103,6 +103,9 @@ func (sp *Spec) protectBinds() {
 		}
 	}
 }
+
+// NoteElsewhere says what users have to know of a bind mount whose snapshot was made on another engine.
+const NoteElsewhere = "; on this engine, its content may be another one"
 
 // event is the note about a bind mount, with what becomes of it in a copy.
 func (b Bind) event(inCopy string, topic plan.Topic) plan.Event {

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// BindSpec is an entry of HostConfig.Binds, source:destination[:option,...]. It mounts a path of
+// bindSpec is an entry of HostConfig.Binds, source:destination[:option,...]. It mounts a path of
 // the host, or a volume by name, at a path in the container.
-type BindSpec struct {
+type bindSpec struct {
 	Source, Destination string
 	options             []string
 }
 
-// ParseBind reads an entry of HostConfig.Binds of a Linux engine. It returns false for an entry
+// parseBind reads an entry of HostConfig.Binds of a Linux engine. It returns false for an entry
 // without a source, which is an anonymous volume.
-func ParseBind(text string) (b BindSpec, ok bool) {
+func parseBind(text string) (b bindSpec, ok bool) {
 	parts := strings.SplitN(text, ":", 3)
 	if len(parts) < 2 {
-		return BindSpec{}, false
+		return bindSpec{}, false
 	}
-	b = BindSpec{Source: parts[0], Destination: parts[1]}
+	b = bindSpec{Source: parts[0], Destination: parts[1]}
 	if len(parts) == 3 {
 		b.options = strings.Split(parts[2], ",")
 	}
@@ -27,7 +27,7 @@ func ParseBind(text string) (b BindSpec, ok bool) {
 }
 
 // String returns the entry as the engine reads it.
-func (b BindSpec) String() string {
+func (b bindSpec) String() string {
 	text := b.Source + ":" + b.Destination
 	if len(b.options) > 0 {
 		text += ":" + strings.Join(b.options, ",")
@@ -36,19 +36,19 @@ func (b BindSpec) String() string {
 }
 
 // IsPath tells whether the source is a path of the host rather than the name of a volume.
-func (b BindSpec) IsPath() bool { return strings.HasPrefix(b.Source, "/") }
+func (b bindSpec) IsPath() bool { return strings.HasPrefix(b.Source, "/") }
 
 // Has tells whether the entry has an option.
-func (b BindSpec) Has(option string) bool { return slices.Contains(b.options, option) }
+func (b bindSpec) Has(option string) bool { return slices.Contains(b.options, option) }
 
 // without returns the entry without an option.
-func (b BindSpec) without(option string) BindSpec {
+func (b bindSpec) without(option string) bindSpec {
 	b.options = slices.DeleteFunc(slices.Clone(b.options), func(o string) bool { return o == option })
 	return b
 }
 
 // with returns the entry with an option, once.
-func (b BindSpec) with(option string) BindSpec {
+func (b bindSpec) with(option string) bindSpec {
 	if !b.Has(option) {
 		b.options = append(slices.Clone(b.options), option)
 	}

@@ -34,7 +34,7 @@ func (sp *Spec) copyHostname(originalID string) {
 	sp.Config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it.
 }
 
-// copyLabels drops the labels of Compose, and adds the one that says which snapshot the copy was
+// copyLabels drops the labels of Compose, and adds those that say which snapshot the copy was
 // made from.
 func (sp *Spec) copyLabels(s catalog.Snapshot) {
 	own := map[string]string{}
@@ -44,6 +44,7 @@ func (sp *Spec) copyLabels(s catalog.Snapshot) {
 		}
 	}
 	own[labels.KeyRestoredFrom] = string(s.ID)
+	own[labels.KeyCopyOf] = string(s.ID)
 	sp.Config.Labels = own
 }
 
@@ -63,7 +64,7 @@ func (sp *Spec) volumesFromAsMounts(mounts []labels.Mount) {
 		if source == "" || configured[m.Destination] {
 			continue
 		}
-		bind := BindSpec{Source: source, Destination: m.Destination}
+		bind := bindSpec{Source: source, Destination: m.Destination}
 		if !m.RW {
 			bind = bind.with("ro")
 		}
@@ -78,7 +79,7 @@ func (sp *Spec) Destinations() map[string]bool {
 		found[destination] = true
 	}
 	for _, text := range sp.Host.Binds {
-		if b, ok := ParseBind(text); ok {
+		if b, ok := parseBind(text); ok {
 			found[b.Destination] = true
 		}
 	}

@@ -41,7 +41,7 @@ func TestForCopyTakesNoneOfTheOriginalsTraffic(t *testing.T) {
 		DriverOpts: map[string]string{"a": "b"}, GwPriority: 7, Links: []string{"db:database"},
 	}})
 	assert.DeepEqual(t, sp.Config.Labels, map[string]string{
-		"own": "1", labels.KeyRestoredFrom: "20260131-120001-000001",
+		"own": "1", labels.KeyRestoredFrom: "20260131-120001-000001", labels.KeyCopyOf: "20260131-120001-000001",
 	})
 }
 
@@ -51,7 +51,7 @@ func TestTheImagesOwnLabelsAreBlank(t *testing.T) {
 	sp.BlankInherited(map[string]string{labels.KeyID: "x", labels.KeyVersion: "1", labels.PrefixMeta + "k": "v", "cua.snapshot.worker.replace": "{}", "other": "y"})
 	assert.DeepEqual(t, sp.Config.Labels, map[string]string{
 		labels.KeyID: "", labels.PrefixMeta + "k": "", "cua.snapshot.worker.replace": "",
-		labels.KeyVersion: "", labels.KeyRestoredFrom: "20260131-120001-000001",
+		labels.KeyVersion: "", labels.KeyRestoredFrom: "20260131-120001-000001", labels.KeyCopyOf: "20260131-120001-000001",
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 func (j judge) binds(all []string) []Access {
 	var asked []Access
 	for _, text := range all {
-		b, ok := ParseBind(text)
+		b, ok := parseBind(text)
 		switch {
 		case !ok && isClean(text): // an anonymous volume
 		case !ok || !labels.IsContainerName(b.Source) || !strings.HasPrefix(b.Destination, "/"):
@@ -27,7 +27,7 @@ func (j judge) binds(all []string) []Access {
 }
 
 // pathAccess judges a bind mount of a path, and every entry that is not understood.
-func pathAccess(b BindSpec, text string) []Access {
+func pathAccess(b bindSpec, text string) []Access {
 	if !strings.HasPrefix(b.Source, "/") {
 		return []Access{{AccessBind, text}}
 	}

@@ -29,7 +29,7 @@ func takenBinding(port nat.Port, b nat.PortBinding, held map[HostPort]string) st
 	}
 	var owners []string
 	for number := first; number <= last; number++ {
-		owner := portOwner(HostPort{ParseIP(b.HostIP), uint16(number), port.Proto()}, held)
+		owner := portOwner(HostPort{parseIP(b.HostIP), uint16(number), port.Proto()}, held)
 		if owner == "" {
 			return ""
 		}

@@ -31,7 +31,7 @@ func (sp *Spec) drop(p plan.Problem) bool {
 		sp.dropNetwork(p.Subject)
 	case plan.ProblemNoBindSource:
 		sp.Host.Binds = slices.DeleteFunc(sp.Host.Binds, func(text string) bool {
-			b, ok := ParseBind(text)
+			b, ok := parseBind(text)
 			return ok && b.Source == p.Subject
 		})
 		sp.Host.Mounts = slices.DeleteFunc(sp.Host.Mounts, func(m mount.Mount) bool {

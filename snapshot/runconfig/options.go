@@ -1,6 +1,8 @@
 package runconfig
 
 import (
+	"time"
+
 	"github.com/docker/go-connections/nat"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -23,6 +25,7 @@ type RestoreOptions struct {
 	Name            string // of the new container; empty: <container>-<6 hex>
 	Start           Start
 	Publish         nat.PortMap       // replaces the bindings of the container ports it names
+	FreePorts       bool              // the engine chooses every host port
 	PublishAll      bool              // every port gets a free host port
 	Env             []string          // KEY=value, replacing the key's value; KEY alone removes it
 	Labels          map[string]string // added, or replacing
@@ -35,7 +38,22 @@ type RestoreOptions struct {
 	DryRun          bool              // plan only
 	Volumes         CopyVolumes       // empty: new
 	Binds           CopyBinds         // empty: read-only
+	Attachments     string            // directory of the client that the attachments are written to; empty: nowhere
+	Waiting
 }
+
+// Waiting says whether a restore waits until the container is up, and for how long.
+type Waiting struct {
+	Wait          bool          // for health, also without a healthcheck for Settle
+	Settle        time.Duration // how long a container without healthcheck must run
+	HealthTimeout time.Duration // how long it may take to become healthy; 0: as long as its healthcheck needs
+}
+
+// The defaults of waiting.
+const (
+	DefaultSettle        = 2 * time.Second
+	DefaultHealthTimeout = 2 * time.Minute // at least, unless another one is asked for
+)
 
 // StartAfterRestore tells whether the restored container is to be started.
 func StartAfterRestore(s catalog.Snapshot, how Start) bool {

@@ -20,6 +20,8 @@ func (sp *Spec) overridePorts(o RestoreOptions) {
 	}
 	if o.PublishAll {
 		sp.Host.PublishAllPorts = true
+	}
+	if o.PublishAll || o.FreePorts {
 		for _, bindings := range sp.Host.PortBindings {
 			for i := range bindings {
 				bindings[i].HostPort = ""
@@ -57,9 +59,9 @@ func (h HostPort) Holds(other HostPort) bool {
 
 func isAny(ip netip.Addr) bool { return !ip.IsValid() || ip.IsUnspecified() }
 
-// ParseIP reads an IP address, an IPv4 address in IPv6 form as IPv4. It returns the invalid address
+// parseIP reads an IP address, an IPv4 address in IPv6 form as IPv4. It returns the invalid address
 // for anything else.
-func ParseIP(s string) netip.Addr {
+func parseIP(s string) netip.Addr {
 	ip, err := netip.ParseAddr(s)
 	if err != nil {
 		return netip.Addr{}
@@ -73,7 +75,7 @@ func HeldPorts(containers []container.Summary) map[HostPort]string {
 	for _, c := range containers {
 		for _, p := range c.Ports {
 			if p.PublicPort != 0 {
-				held[HostPort{ParseIP(p.IP), p.PublicPort, p.Type}] = dockerop.SummaryName(c)
+				held[HostPort{parseIP(p.IP), p.PublicPort, p.Type}] = dockerop.SummaryName(c)
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func TestFreeTakenPortsKeepsTheOtherBindings(t *testing.T) {
 		"9/udp":   nil,
 	}
 	sp := Spec{Host: container.HostConfig{PortBindings: clonePorts(captured)}}
-	plan := sp.FreeTakenPorts(map[HostPort]string{{ParseIP("10.0.0.1"), 80, "tcp"}: "a", {ParseIP("::"), 443, "tcp"}: "b"}, nil)
+	plan := sp.FreeTakenPorts(map[HostPort]string{{parseIP("10.0.0.1"), 80, "tcp"}: "a", {parseIP("::"), 443, "tcp"}: "b"}, nil)
 	assert.DeepEqual(t, sp.Host.PortBindings, nat.PortMap{
 		"80/tcp":  {{HostIP: "127.0.0.1", HostPort: "80"}, {HostIP: "10.0.0.1"}},
 		"443/tcp": {{}},
@@ -72,7 +72,7 @@ func TestFreeTakenPortsKeepsTheOtherBindings(t *testing.T) {
 }
 
 func TestFreeTakenPortsReplacesARangeThatIsFull(t *testing.T) {
-	held := map[HostPort]string{{ParseIP("10.0.0.1"), 8000, "tcp"}: "b", {ParseIP("0.0.0.0"), 8001, "tcp"}: "a", {ParseIP("::"), 8002, "tcp"}: "b"}
+	held := map[HostPort]string{{parseIP("10.0.0.1"), 8000, "tcp"}: "b", {parseIP("0.0.0.0"), 8001, "tcp"}: "a", {parseIP("::"), 8002, "tcp"}: "b"}
 	for ports, why := range map[string]string{"8000-8002": "a, b", "8002-8002": "b", "8000-8003": ""} {
 		sp := Spec{Host: container.HostConfig{PortBindings: nat.PortMap{"80/tcp": {{HostIP: "10.0.0.1", HostPort: ports}}}}}
 		plan := sp.FreeTakenPorts(held, nil)

@@ -52,7 +52,7 @@ func fixedAddresses(e *network.EndpointSettings) []netip.Addr {
 	}
 	var addresses []netip.Addr
 	for _, text := range []string{e.IPAMConfig.IPv4Address, e.IPAMConfig.IPv6Address} {
-		if address := ParseIP(text); address.IsValid() {
+		if address := parseIP(text); address.IsValid() {
 			addresses = append(addresses, address)
 		}
 	}
@@ -77,7 +77,7 @@ func (s Surroundings) addressTaken(networkName string, address netip.Addr) strin
 			continue
 		}
 		e := c.NetworkSettings.Networks[n.Name]
-		if e != nil && (ParseIP(e.IPAddress) == address || ParseIP(e.GlobalIPv6Address) == address) {
+		if e != nil && (parseIP(e.IPAddress) == address || parseIP(e.GlobalIPv6Address) == address) {
 			return "held by container " + dockerop.SummaryName(c)
 		}
 	}

@@ -28,6 +28,7 @@ type Surroundings struct {
 	NoPath     map[string]bool     // paths that do not exist on the engine's host
 	Key        []byte              // the engine's key; nil: it has none
 	Inherited  map[string]string   // the labels of the snapshot's image
+	Together   []string            // names and IDs of the containers that are made together with this one
 }
 
 // RequiredPaths returns the paths that must exist on the host. A missing source of a bind mount
@@ -51,7 +52,7 @@ func (sp *Spec) RequiredPaths() []string {
 func (sp *Spec) NamedVolumes(made []NewVolume) []string {
 	var names []string
 	for _, text := range sp.Host.Binds {
-		if b, ok := ParseBind(text); ok && !b.IsPath() {
+		if b, ok := parseBind(text); ok && !b.IsPath() {
 			names = append(names, b.Source)
 		}
 	}
@@ -98,8 +99,8 @@ func (s Surroundings) Problems(sp *Spec, name string) []plan.Problem {
 	if runtime := sp.Host.Runtime; !s.hasRuntime(runtime) {
 		add(plan.ProblemNoRuntime, runtime, "runtime %s is not known to the engine")
 	}
-	for _, peer := range slices.Concat(sp.Peers(), sp.volumeSources()) {
-		if s.Container(peer) == nil {
+	for _, peer := range sp.Relations() {
+		if s.Container(peer) == nil && !slices.Contains(s.Together, peer) {
 			found = append(found, plan.Problem{Kind: plan.ProblemNoContainer, Subject: peer, Text: sp.Needs(peer) + ", which is gone"})
 		}
 	}
@@ -124,6 +125,33 @@ func (sp *Spec) Peers() []string {
 	}
 	slices.Sort(peers)
 	return slices.Compact(peers)
+}
+
+// Relations returns the containers that must be there to make this one: its peers, and those whose
+// volumes it mounts.
+func (sp *Spec) Relations() []string { return slices.Concat(sp.Peers(), sp.volumeSources()) }
+
+// Follow makes the configuration name those containers differently that were made again: now returns
+// the present name or ID of each.
+func (sp *Spec) Follow(now func(word string) string) {
+	h := &sp.Host
+	if h.NetworkMode.IsContainer() {
+		h.NetworkMode = container.NetworkMode("container:" + now(h.NetworkMode.ConnectedContainer()))
+	}
+	if h.IpcMode.IsContainer() {
+		h.IpcMode = container.IpcMode("container:" + now(h.IpcMode.Container()))
+	}
+	if h.PidMode.IsContainer() {
+		h.PidMode = container.PidMode("container:" + now(h.PidMode.Container()))
+	}
+	for _, list := range [][]string{h.Links, h.VolumesFrom} {
+		for i, entry := range list {
+			word, rest, found := strings.Cut(entry, ":")
+			if list[i] = now(word); found {
+				list[i] += ":" + rest
+			}
+		}
+	}
 }
 
 // Needs says what the container uses of another one, without which it cannot start.

@@ -137,7 +137,7 @@ func (sp *Spec) mountVolume(m labels.Mount, v NewVolume) {
 		}
 	}
 	for i, text := range sp.Host.Binds {
-		b, ok := ParseBind(text)
+		b, ok := parseBind(text)
 		if !ok || b.Destination != m.Destination || b.IsPath() {
 			continue
 		}
@@ -148,7 +148,7 @@ func (sp *Spec) mountVolume(m labels.Mount, v NewVolume) {
 		sp.Host.Binds[i] = b.String()
 		return
 	}
-	added := BindSpec{Source: name, Destination: m.Destination}
+	added := bindSpec{Source: name, Destination: m.Destination}
 	if !m.RW {
 		added = added.with("ro")
 	}
@@ -177,13 +177,19 @@ func CheckVolumeName(name string) error {
 	return nil
 }
 
-// WithoutCopy returns the host configuration with every volume told not to be filled from the
-// image, so that an empty one stays empty until it is captured.
-func (sp *Spec) WithoutCopy() *container.HostConfig {
-	host := sp.Host
+// StandIn returns the host configuration of a container that is only captured. Every volume is told not
+// to be filled from the image, so that an empty one stays empty until then. The configuration shares
+// nothing with the containers in gone.
+func (sp *Spec) StandIn(gone []string) *container.HostConfig {
+	alone := *sp
+	alone.Host.Links = slices.Clone(sp.Host.Links)
+	for _, word := range gone {
+		alone.dropPeer(word)
+	}
+	host := alone.Host
 	host.Binds = slices.Clone(host.Binds)
 	for i, text := range host.Binds {
-		if b, ok := ParseBind(text); ok && !b.IsPath() {
+		if b, ok := parseBind(text); ok && !b.IsPath() {
 			host.Binds[i] = b.with("nocopy").String()
 		}
 	}

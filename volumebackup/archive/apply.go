@@ -86,6 +86,9 @@ func (a *applier) delete(ctx context.Context) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
+		if a.plan.spared[path] {
+			return nil
+		}
 		if err := a.at.remove(path); err != nil {
 			return pathError("delete", path, err)
 		}

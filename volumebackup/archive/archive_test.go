@@ -54,7 +54,7 @@ func (w *world) noWarnings() {
 	assert.Equal(w.t, len(w.warnings), 0, "%v", w.warnings)
 }
 
-func (w *world) mount() Mount { return Mount{Number: 0, Volume: "vol", Path: w.volume} }
+func (w *world) mount() Mount { return Mount{Number: 0, Key: "vol", Path: w.volume} }
 
 func (w *world) begin(id string) (*Backup, error) {
 	w.t.Helper()
@@ -90,7 +90,7 @@ func (w *world) restore(id, name, path string) RestoreResult {
 }
 
 func (w *world) tryRestore(id, name, path string) (RestoreResult, error) {
-	o := RestoreOptions{Snapshot: id, Mount: Mount{Volume: name, Path: path}}
+	o := RestoreOptions{Snapshot: id, Mount: Mount{Key: name, Path: path}}
 	return restoreAfter(w.t.Context(), w.longestWrite, w.store, o, w, &Counter{})
 }
 

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
@@ -28,8 +30,10 @@ const (
 // Mount is a volume and where it is mounted.
 type Mount struct {
 	Number int
-	Volume string
+	Key    string // its head is kept under it
 	Path   string
+	// Excluded says what is not archived, and what a restore leaves alone; nil: nothing.
+	Excluded *labels.Exclusions
 }
 
 // Backup makes one snapshot of some volumes: one pass or more, then Publish. Call Discard at the end in any case.
@@ -53,6 +57,7 @@ type volume struct {
 	toldLost     bool         // the reporter has heard of the head's lost packs
 	read         int64        // bytes, in all passes
 	needs        Needs        // of the last pass
+	excluded     int64        // entries that the last pass left out
 	buffers      buffers
 }
 
@@ -104,7 +109,7 @@ func (b *Backup) loadIndex(v *volume) error {
 	if v.noHead {
 		return nil
 	}
-	head, err := b.store.OpenHead(v.Volume)
+	head, err := b.store.OpenHead(v.Key)
 	if err == nil && head != nil {
 		err = b.index.Load(head)
 		head.Close()
@@ -125,6 +130,7 @@ type PassResult struct {
 	manifest.Summary
 	Mount
 	Needs  Needs
+	Left   int64 // entries that are excluded
 	Read   int64
 	Stored int64 // what the archive takes in the store by now
 }
@@ -139,15 +145,15 @@ func (b *Backup) Pass(ctx context.Context, mode Mode, reporter Reporter, counter
 		before := counter.Bytes.Load()
 		summary, err := b.passVolume(ctx, v, mode, reporter, counter)
 		if err != nil {
-			return nil, fmt.Errorf("archive volume %s: %w", v.Volume, err)
+			return nil, fmt.Errorf("archive volume %s: %w", v.Key, err)
 		}
 		read := counter.Bytes.Load() - before
 		v.read += read
 		stored, err := b.draft.Grown(v.Number)
 		if err != nil {
-			return nil, fmt.Errorf("archive volume %s: %w", v.Volume, err)
+			return nil, fmt.Errorf("archive volume %s: %w", v.Key, err)
 		}
-		results = append(results, PassResult{Summary: summary, Mount: v.Mount, Needs: v.needs, Read: read, Stored: stored})
+		results = append(results, PassResult{Summary: summary, Mount: v.Mount, Needs: v.needs, Left: v.excluded, Read: read, Stored: stored})
 	}
 	return results, nil
 }
@@ -159,7 +165,7 @@ func (b *Backup) expect(reporter Reporter, counter *Counter) error {
 	for _, v := range b.volumes {
 		base, err := b.base(v, reporter, counter)
 		if err != nil {
-			return fmt.Errorf("archive volume %s: %w", v.Volume, err)
+			return fmt.Errorf("archive volume %s: %w", v.Key, err)
 		}
 		if base == nil {
 			return nil
@@ -190,7 +196,7 @@ func (b *Backup) base(v *volume, reporter Reporter, counter *Counter) (*store.Ma
 	if err != nil || base != nil || v.noHead {
 		return base, err
 	}
-	base, err = b.store.OpenHead(v.Volume)
+	base, err = b.store.OpenHead(v.Key)
 	if isDamage(err) {
 		v.forgetHead(reporter, counter, err)
 		return nil, nil //nolint:nilnil // the pass reads everything
@@ -224,14 +230,19 @@ func (v *volume) forgetHead(reporter Reporter, counter *Counter, err error) {
 
 func (b *Backup) passOver(ctx context.Context, v *volume, mode Mode, base *store.Manifest, counter *Counter) (manifest.Summary, error) {
 	p := b.newPass(v, mode, base, counter)
-	summary, err := b.draft.WriteManifest(v.Number, func(w *manifest.Writer) error { return p.run(ctx, w) })
-	p.base.close()
-	return summary, err
+	defer func() { p.base.close() }()
+	kept, err := openKept(b.store, v.Excluded)
+	if err != nil {
+		return manifest.Summary{}, err
+	}
+	defer kept.close()
+	p.filter = newFilter(v.Excluded, kept.has, func(path string) { p.notes.warn(path, tooLongGitignore) })
+	return b.draft.WriteManifest(v.Number, func(w *manifest.Writer) error { return p.run(ctx, w) })
 }
 
 func (b *Backup) newPass(v *volume, mode Mode, base *store.Manifest, counter *Counter) *pass {
 	v.notes.clear()
-	v.needs = Needs{}
+	v.needs, v.excluded = Needs{}, 0
 	return &pass{
 		volume: v, mode: mode, base: newCursor(base), index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
 		fingerprints: b.fingerprints, links: map[uint64]string{}, gone: map[string]string{}, large: carried{short: -1},
@@ -245,6 +256,11 @@ type Archive struct {
 	Skipped int64
 }
 
+// Attach puts what content gives into the snapshot, under a name that it does not have yet.
+func (b *Backup) Attach(name string, content io.Reader) (store.Attached, error) {
+	return b.draft.Attach(name, content)
+}
+
 // Describe says where the snapshot is from, before it is published.
 func (b *Backup) Describe(o store.Origin) { b.draft.Describe(o) }
 
@@ -252,13 +268,13 @@ func (b *Backup) Describe(o store.Origin) { b.draft.Describe(o) }
 func (b *Backup) Publish(reporter Reporter) ([]Archive, error) {
 	volumes := map[int]string{}
 	for _, v := range b.volumes {
-		volumes[v.Number] = v.Volume
+		volumes[v.Number] = v.Key
 		if v.read == 0 {
 			continue
 		}
 		// A crash must not leave a file with the times that the head has recorded but without the bytes.
 		if err := unix.Syncfs(v.tree.fd()); err != nil {
-			return nil, fmt.Errorf("sync volume %s: %w", v.Volume, err)
+			return nil, fmt.Errorf("sync volume %s: %w", v.Key, err)
 		}
 	}
 	published, err := b.draft.Publish(volumes)

@@ -106,7 +106,7 @@ func TestCancelStopsAndLeavesNothing(t *testing.T) {
 	assert.Equal(t, len(left), 0)
 	id, _ := w.snapshot()
 	target := archivetest.Dir(t)
-	_, err = Restore(ctx, w.store, RestoreOptions{Snapshot: id, Mount: Mount{Volume: "copy", Path: target}}, w, &Counter{})
+	_, err = Restore(ctx, w.store, RestoreOptions{Snapshot: id, Mount: Mount{Key: "copy", Path: target}}, w, &Counter{})
 	assert.ErrorIs(t, err, context.Canceled)
 	entries, err := os.ReadDir(target)
 	assert.NilError(t, err)

@@ -3,8 +3,6 @@
 package archive
 
 import (
-	"context"
-	"crypto/sha256"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -114,38 +112,4 @@ func (p *planner) compare(s *seen, e *manifest.Entry, ordinal int64, adjust bool
 	}
 	p.planContent(s, e, ordinal, adjust, differ(e, there))
 	return nil
-}
-
-// hashPieces finds the sums of the pieces of a file. It recognizes those that the head knows by their fingerprints.
-func (p *planner) hashPieces(ctx context.Context, fd int, e *manifest.Entry, known []manifest.Piece) error {
-	buffer := make([]byte, min(e.Size, pieceLength(e.Size)))
-	for i := range e.Pieces {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		piece := &e.Pieces[i]
-		n, err := readFull(fd, buffer[:piece.Length], piece.Offset)
-		if err != nil {
-			return err
-		}
-		p.counter.Bytes.Add(int64(n))
-		piece.Length = uint32(n)
-		if !p.isKnown(piece, buffer[:n], known, i) {
-			piece.Sum = sha256.Sum256(buffer[:n])
-		}
-	}
-	return nil
-}
-
-// isKnown takes the sum of a piece from the head if it has a piece with the same fingerprint at the same place.
-func (p *planner) isKnown(piece *manifest.Piece, content []byte, known []manifest.Piece, n int) bool {
-	if n >= len(known) || known[n].Fingerprint == 0 || p.fingerprints == nil {
-		return false
-	}
-	old := &known[n]
-	if old.Offset != piece.Offset || old.Length != piece.Length || old.Fingerprint != p.fingerprints.Fingerprint(content) {
-		return false
-	}
-	piece.Sum = old.Sum
-	return true
 }

@@ -3,9 +3,12 @@
 package archive
 
 import (
+	"bytes"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gotest.tools/v3/assert"
@@ -142,4 +145,60 @@ func TestOtherRootIsDamage(t *testing.T) {
 	_, err := Restore(t.Context(), w.store, o, w, &Counter{})
 	var damaged *store.DamagedError
 	assert.Assert(t, errors.As(err, &damaged), "%v", err)
+}
+
+// A flipped bit anywhere in a pack or in a manifest is found.
+func TestVerifyFindsEveryFlippedBit(t *testing.T) {
+	w := newWorld(t)
+	w.write("large", archivetest.Random(1, 1<<20+9))
+	w.write("small", archivetest.Random(2, 3000))
+	w.write("text", bytes.Repeat([]byte("words that are worth compressing\n"), 9000))
+	for n := 99; n < 250; n += 3 {
+		w.write(strings.Repeat("n", n), []byte("a long name"))
+	}
+	id, _ := w.snapshot()
+	damages := func(quick bool) (count int) {
+		v := w.store.NewVerification(func(*store.DamagedError) { count++ })
+		v.Quick = quick
+		assert.NilError(t, v.Archive(t.Context(), id, 0, nil))
+		return count
+	}
+	assert.Equal(t, damages(false), 0)
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, name := range []string{"0.tar", "0.man"} {
+		path := filepath.Join(w.dir, "snapshots", id, name)
+		info, err := os.Stat(path)
+		assert.NilError(t, err)
+		for i := range int64(550) {
+			offset := i // zstd gives no meaning to some bits of its header
+			if i >= 50 {
+				offset = random.Int64N(info.Size())
+			}
+			undo := w.flip(path, offset)
+			assert.Assert(t, damages(false) > 0, "%s at %d of %d", name, offset, info.Size())
+			undo()
+		}
+	}
+	assert.Equal(t, damages(false), 0)
+}
+
+// Without reading content, what is gone or too short is found.
+func TestAQuickVerificationFindsWhatIsGone(t *testing.T) {
+	w := newWorld(t)
+	archivetest.Build(t, w.volume)
+	id, _ := w.snapshot()
+	pack := filepath.Join(w.dir, "snapshots", id, "0.tar")
+	quick := func() (count int) {
+		v := w.store.NewVerification(func(*store.DamagedError) { count++ })
+		v.Quick = true
+		assert.NilError(t, v.Archive(t.Context(), id, 0, nil))
+		return count
+	}
+	assert.Equal(t, quick(), 0)
+	info, err := os.Stat(pack)
+	assert.NilError(t, err)
+	assert.NilError(t, os.Truncate(pack, info.Size()-512))
+	assert.Assert(t, quick() > 0)
+	assert.NilError(t, os.Remove(pack))
+	assert.Assert(t, quick() > 0)
 }

@@ -80,7 +80,7 @@ func TestADeepTreeComesBack(t *testing.T) {
 	assert.NilError(t, unix.Renameat(dir, last, dir, "other"))
 	at.close()
 	result := w.restore(id, "copy", target)
-	assert.Equal(t, result.Changes.Totals[Created].Entries, result.Changes.Totals[Deleted].Entries)
+	assert.Equal(t, result.Changes[Created].Entries, result.Changes[Deleted].Entries)
 	again = w.snapshotOf(target)
 	assert.Equal(t, w.root(again), w.root(id))
 	w.noWarnings()
@@ -129,7 +129,7 @@ func TestADeepTreeTakesLittleMemory(t *testing.T) {
 	m.Close()
 
 	for name, snapshot := range map[string]string{"create all": id, "delete all": w.snapshotOf(archivetest.Dir(t))} {
-		volume := Mount{Volume: "new", Path: w.volume}
+		volume := Mount{Key: "new", Path: w.volume}
 		if snapshot == id {
 			volume.Path = archivetest.Dir(t)
 		}

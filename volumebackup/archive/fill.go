@@ -111,9 +111,11 @@ func (a *applier) target(t *task, at *place) (int, error) {
 }
 
 func (a *applier) writePieces(fd int, t *task, buffer *store.Buffer) error {
+	from := a.openSource(t.entry, buffer)
+	defer from.close()
 	for i := range t.pieces {
 		p := &t.pieces[i]
-		content, err := a.store.ReadPiece(p, t.entry.Path, buffer)
+		content, err := from.read(p, t.entry.Path)
 		if err != nil {
 			return err
 		}

@@ -160,7 +160,7 @@ func TestAPlanIsBounded(t *testing.T) {
 				tree, err := openTree(archivetest.Dir(t))
 				assert.NilError(t, err)
 				r := &restore{
-					RestoreOptions: RestoreOptions{Snapshot: id, Mount: Mount{Volume: "new"}}, store: w.store, tree: tree,
+					RestoreOptions: RestoreOptions{Snapshot: id, Mount: Mount{Key: "new"}}, store: w.store, tree: tree,
 					counter: &Counter{}, maxHeld: limit,
 				}
 				return errors.Join(r.makePlan(t.Context()), tree.close())

@@ -58,7 +58,7 @@ func (p *planner) planLinks() error {
 		case l.there != nil:
 			p.replace(l.there, l.entry, l.slot)
 		default:
-			p.addStep(step{ordinal: l.ordinal, action: actCreate}, l.change, l.entry.Path, dataLength(l.entry))
+			p.addStep(step{ordinal: l.ordinal, action: actCreate}, l.change, dataLength(l.entry))
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/exclude"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
@@ -31,6 +32,8 @@ type pass struct {
 	gone         map[string]string  // entries that are left out, and why; only the writer knows
 	large        carried
 	open         openFiles
+	filter       filter
+	search       searched
 }
 
 // batchesAhead bounds the batches, and so the memory, between walker and writer.
@@ -105,6 +108,19 @@ func (p *pass) unreadable(path string, content bool) {
 // add hands an entry, or a part of one, to the goroutines that read. It waits if they are behind, so that memory does
 // not grow with the files.
 func (p *pass) add(it *item) error {
+	archived := p.search.add(it)
+	if searched := len(archived) - 1; searched > 0 {
+		p.excluded -= int64(searched)
+	}
+	for _, it := range archived {
+		if err := p.hand(it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) hand(it *item) error {
 	p.batch.add(it)
 	if !p.batch.overflow() {
 		return nil
@@ -121,6 +137,17 @@ func (p *pass) observe(f *found) error {
 		p.notes.warn(f.path, fmt.Sprintf("left out, with what is in it: a path of %d bytes, of %d at most", len(f.path), manifest.MaxPath))
 		return errLeaveOut
 	}
+	verdict, err := p.filter.decide(f)
+	if err != nil {
+		return err
+	}
+	if verdict != exclude.Take {
+		p.excluded++
+	}
+	if verdict == exclude.LeaveOut {
+		return errLeaveOut
+	}
+	p.search.now = verdict == exclude.Search
 	base, err := p.base.seek(f.path)
 	if err != nil {
 		return err

@@ -2,19 +2,16 @@
 
 package archive
 
-import (
-	"slices"
-
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
-)
+import "slices"
 
 // plan says what a restore does. Steps refer to entries by their place in the manifest, which is read again to carry
 // them out, so that entries that do not change take no memory.
 type plan struct {
 	steps   []step
-	deletes pathList // in the order of the walk, so parents before children
-	fresh   bool     // the volume is empty
-	plain   bool     // its root hands no group and no ACL down to what is made in it
+	deletes pathList        // in the order of the walk, so parents before children
+	spared  map[string]bool // of deletes: directories that stay, for they hold something that is left alone
+	fresh   bool            // the volume is empty
+	plain   bool            // its root hands no group and no ACL down to what is made in it
 	hasHead bool
 	changes Changes
 }
@@ -44,14 +41,7 @@ func (p *plan) sort() {
 	slices.SortFunc(p.steps, func(a, b step) int { return int(a.ordinal - b.ordinal) })
 }
 
-// Change is what happens to one entry, for people.
-type Change struct {
-	Kind  ChangeKind
-	Path  string
-	Bytes int64
-}
-
-// ChangeKind is what kind of change it is.
+// ChangeKind is what happens to an entry.
 type ChangeKind int
 
 // The kinds of change.
@@ -64,29 +54,10 @@ const (
 // Totals counts entries and bytes.
 type Totals struct{ Entries, Bytes int64 }
 
-// maxChanges is how many changes are listed by name, and maxChangeBytes how long
-// these names may be together.
-const (
-	maxChanges     = 1000
-	maxChangeBytes = 1 << 20
-)
+// Changes sums up by kind what a restore does; what is created or changed counts the bytes that are written.
+type Changes [3]Totals
 
-// Changes sums up what a restore does; what is created or changed counts the bytes that are written.
-type Changes struct {
-	Totals [3]Totals // by kind
-	List   []Change  // the first ones
-	length int       // of the names in it
-}
-
-func (c *Changes) add(kind ChangeKind, path string, bytes int64) {
-	c.Totals[kind].Entries++
-	c.Totals[kind].Bytes += bytes
-	if c.length += len(path); len(c.List) < maxChanges && c.length <= maxChangeBytes {
-		c.List = append(c.List, Change{Kind: kind, Path: path, Bytes: bytes})
-	}
-}
-
-func (c Changes) sorted() Changes {
-	slices.SortStableFunc(c.List, func(a, b Change) int { return manifest.Compare(a.Path, b.Path) })
-	return c
+func (c *Changes) add(kind ChangeKind, bytes int64) {
+	c[kind].Entries++
+	c[kind].Bytes += bytes
 }

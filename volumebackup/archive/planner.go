@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/exclude"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
@@ -22,16 +23,17 @@ import (
 // planner walks manifest, head and volume in step, and compares.
 type planner struct {
 	*restore
-	ctx          context.Context //nolint:containedctx // a plan is made in one call
-	manifest     cursor
-	head         cursor
-	count        int // entries of the volume
-	dirs         []*plannedDir
-	above        []*plannedDir // directories above the present entry, of the manifest
-	entered      string        // the path of the last of them
-	links        linkPlan
-	compares     *errgroup.Group          // files that have to be read
-	fingerprints *manifest.FingerprintKey // nil if there is no head, or no key
+	ctx      context.Context //nolint:containedctx // a plan is made in one call
+	manifest cursor
+	head     cursor
+	count    int // entries of the volume
+	dirs     []*plannedDir
+	above    []*plannedDir // directories above the present entry, of the manifest
+	entered  string        // the path of the last of them
+	links    linkPlan
+	spare    *spare
+	compares *errgroup.Group // files that have to be read
+	hasher
 
 	mu   sync.Mutex // what several compares share
 	plan plan
@@ -40,7 +42,7 @@ type planner struct {
 
 // makePlan finds out what has to be done. A damaged head only makes it slower.
 func (r *restore) makePlan(ctx context.Context) error {
-	head, err := r.store.OpenHead(r.Mount.Volume)
+	head, err := r.store.OpenHead(r.Mount.Key)
 	if err == nil {
 		err = r.planAgainst(ctx, head)
 	}
@@ -54,7 +56,7 @@ func (r *restore) makePlan(ctx context.Context) error {
 
 // planAgainst makes the plan with a head, which it closes, or without one.
 func (r *restore) planAgainst(ctx context.Context, head *store.Manifest) error {
-	p := &planner{restore: r, head: newCursor(head), links: newLinkPlan()}
+	p := &planner{restore: r, head: newCursor(head), links: newLinkPlan(), hasher: hasher{counter: r.counter}}
 	defer func() { p.head.close() }()
 	m, err := r.manifest()
 	if err != nil {
@@ -63,6 +65,10 @@ func (r *restore) planAgainst(ctx context.Context, head *store.Manifest) error {
 	p.manifest = newCursor(m)
 	defer func() { p.manifest.close() }()
 	r.summary = m.Summary()
+	if p.spare, err = r.newSpare(); err != nil {
+		return err
+	}
+	defer p.spare.kept.close()
 	if head != nil {
 		p.fingerprints, _ = r.store.FingerprintKey() // without its key everything is hashed
 	}
@@ -97,8 +103,9 @@ func (p *planner) walk() error {
 // visit compares an entry of the volume with the manifest.
 func (p *planner) visit(f *found) error {
 	p.count++
-	p.counter.Files.Add(1)
-	if err := errors.Join(p.createBefore(&f.path), p.checkHeld()); err != nil {
+	p.restore.counter.Files.Add(1)
+	verdict, err := p.spare.decide(f)
+	if err := errors.Join(err, p.createBefore(&f.path), p.checkHeld()); err != nil {
 		return err
 	}
 	base, err := p.head.seek(f.path)
@@ -110,7 +117,7 @@ func (p *planner) visit(f *found) error {
 		return err
 	}
 	if e == nil || e.Path != f.path {
-		return p.remove(f)
+		return p.extra(f, verdict)
 	}
 	ordinal := p.take()
 	if f.mount {
@@ -155,7 +162,22 @@ func (p *planner) create(e *manifest.Entry, ordinal int64) {
 		p.addLink(&linked{entry: e, slot: at})
 		return
 	}
-	p.addStep(step{ordinal: ordinal, action: actCreate}, Created, e.Path, dataLength(e))
+	p.addStep(step{ordinal: ordinal, action: actCreate}, Created, dataLength(e))
+}
+
+// extra plans what becomes of an entry that the manifest does not have.
+func (p *planner) extra(f *found, verdict exclude.Verdict) error {
+	switch verdict {
+	case exclude.LeaveOut:
+		if err := p.spare.hold(f.path); err != nil {
+			return err
+		}
+		return errLeaveOut
+	case exclude.Search:
+		return p.spare.hold(f.path)
+	default:
+		return p.remove(f)
+	}
 }
 
 // remove plans the deletion of an entry that the manifest does not have.
@@ -166,7 +188,10 @@ func (p *planner) remove(f *found) error {
 	p.parentOf(f.path).touch()
 	p.links.seen(f)
 	p.plan.deletes.add(f.path)
-	p.changed(Deleted, f.path, regularSize(f))
+	p.spare.deleted(f.path, nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.plan.changes.add(Deleted, regularSize(f))
 	return nil
 }
 
@@ -205,6 +230,7 @@ func (p *planner) both(f *found, e *manifest.Entry, base *manifest.Entry, ordina
 	}
 	if s.kind == manifest.Directory && e.Kind != manifest.Directory {
 		p.plan.deletes.add(s.path) // now, as what is in it comes next
+		p.spare.deleted(f.path, e)
 		at.parent.touch()
 		p.addLink(&linked{entry: e, slot: at, change: Changed})
 		return nil
@@ -227,7 +253,7 @@ func (p *planner) replace(s *seen, e *manifest.Entry, at slot) {
 	at.parent.touch()
 	at.plan()
 	p.plan.deletes.add(s.path)
-	p.addStep(step{ordinal: at.ordinal, action: actCreate}, Changed, e.Path, dataLength(e))
+	p.addStep(step{ordinal: at.ordinal, action: actCreate}, Changed, dataLength(e))
 }
 
 // keep plans the changes to an entry that stays the same file.
@@ -244,7 +270,7 @@ func (p *planner) keep(s *seen, e *manifest.Entry, at slot) {
 	}
 	if adjust {
 		at.plan()
-		p.addStep(step{ordinal: at.ordinal, action: actAdjust}, Changed, e.Path, 0)
+		p.addStep(step{ordinal: at.ordinal, action: actAdjust}, Changed, 0)
 	}
 }
 
@@ -256,24 +282,18 @@ func (p *planner) planContent(s *seen, e *manifest.Entry, ordinal int64, adjust 
 		for _, i := range d.pieces {
 			bytes += int64(e.Pieces[i].Length)
 		}
-		p.addStep(step{ordinal: ordinal, action: actUpdate, pieces: d.pieces, holes: d.holes}, Changed, e.Path, bytes)
+		p.addStep(step{ordinal: ordinal, action: actUpdate, pieces: d.pieces, holes: d.holes}, Changed, bytes)
 	case adjust:
-		p.addStep(step{ordinal: ordinal, action: actAdjust}, Changed, e.Path, 0)
+		p.addStep(step{ordinal: ordinal, action: actAdjust}, Changed, 0)
 	}
 }
 
-func (p *planner) addStep(s step, kind ChangeKind, path string, bytes int64) {
+func (p *planner) addStep(s step, kind ChangeKind, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.plan.steps = append(p.plan.steps, s)
 	p.held += int64(unsafe.Sizeof(s)) + int64(len(s.pieces))*int64(unsafe.Sizeof(int32(0)))
-	p.plan.changes.add(kind, path, bytes)
-}
-
-func (p *planner) changed(kind ChangeKind, path string, bytes int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.plan.changes.add(kind, path, bytes)
+	p.plan.changes.add(kind, bytes)
 }
 
 // finish adds the directories whose times have to be put back.
@@ -284,6 +304,7 @@ func (p *planner) finish() {
 		}
 	}
 	p.plan.sort()
+	p.plan.spare(p.spare.holders)
 	p.plan.fresh = p.count == 1
 	p.plan.hasHead = p.head.reader != nil
 }

@@ -33,7 +33,7 @@ func (r *restore) writeHead(ctx context.Context) error {
 		inodes: map[string]uint64{}, steps: r.plan.steps,
 	}
 	defer h.manifest.close()
-	err = r.store.WriteHead(r.Mount.Volume, func(w *manifest.Writer) error {
+	err = r.store.WriteHead(r.Mount.Key, func(w *manifest.Writer) error {
 		return r.tree.walk(ctx, func(f *found) error { return h.visit(f, w) })
 	})
 	if canceled := context.Cause(ctx); canceled != nil {
@@ -62,7 +62,7 @@ func (h *header) visit(f *found, w *manifest.Writer) error {
 	}
 	kind, _ := kindOf(f.stat.Mode)
 	if e == nil {
-		return nil
+		return errLeaveOut // the restore left it alone
 	}
 	if e.Kind == manifest.HardLink {
 		if h.inodes[e.Target] != f.stat.Ino {

@@ -24,6 +24,7 @@ type RestoreOptions struct {
 	Mount    Mount
 	Beside   string // for Check, if there is no mount: it will be made on the filesystem of this folder
 	DryRun   bool
+	sibling  string // the path of a volume that was restored from the same archive; empty: there is none
 }
 
 // RestoreResult says what a restore did, or would do.
@@ -52,15 +53,22 @@ func restoreAfter(
 		return RestoreResult{}, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
+	var like *tree
+	if o.sibling != "" {
+		if like, err = openTree(o.sibling); err != nil {
+			return RestoreResult{}, err
+		}
+		defer func() { err = errors.Join(err, like.close()) }()
+	}
 	r := &restore{
-		RestoreOptions: o, store: s, tree: t, longestWrite: longest, counter: counter,
+		RestoreOptions: o, like: like, store: s, tree: t, longestWrite: longest, counter: counter,
 		warner: warner{reporter: reporter, mount: o.Mount.Number}, inexact: map[string]struct{}{},
 		uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), maxHeld: maxHeld,
 	}
 	if err := r.run(ctx); err != nil {
 		return RestoreResult{}, err // who asked knows which volume it was
 	}
-	return RestoreResult{Summary: r.summary, Changes: r.plan.changes.sorted(), Skipped: r.warner.count.Load()}, nil
+	return RestoreResult{Summary: r.summary, Changes: r.plan.changes, Skipped: r.warner.count.Load()}, nil
 }
 
 // restore is one restore that is under way.
@@ -68,6 +76,7 @@ type restore struct {
 	RestoreOptions
 	store        *store.Store
 	tree         *tree
+	like         *tree // where the content of files is read from; nil: the store
 	longestWrite time.Duration
 	counter      *Counter
 	warner       warner
@@ -93,10 +102,10 @@ func (r *restore) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.store.DropHead(r.Mount.Volume); err != nil {
+	if err := r.store.DropHead(r.Mount.Key); err != nil {
 		return err
 	}
-	r.counter.Total.Store(r.counter.Bytes.Load() + r.plan.changes.Totals[Created].Bytes + r.plan.changes.Totals[Changed].Bytes)
+	r.counter.Total.Store(r.counter.Bytes.Load() + r.plan.changes[Created].Bytes + r.plan.changes[Changed].Bytes)
 	if err := r.carryOut(ctx); err != nil {
 		if r.plan.fresh {
 			return errors.Join(err, r.tree.clear(context.WithoutCancel(ctx)))

@@ -45,7 +45,7 @@ func TestCheckFindsNoRoom(t *testing.T) {
 	small := archivetest.Dir(t)
 	assert.NilError(t, unix.Mount("tmpfs", small, "tmpfs", 0, "size=4m"))
 	t.Cleanup(func() { assert.NilError(t, unix.Unmount(small, 0)) })
-	o := RestoreOptions{Snapshot: id, Mount: Mount{Volume: "small", Path: small}}
+	o := RestoreOptions{Snapshot: id, Mount: Mount{Key: "small", Path: small}}
 	assert.NilError(t, Check(t.Context(), w.store, o))
 
 	// What is there already is not needed again.

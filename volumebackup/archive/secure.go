@@ -53,7 +53,7 @@ func Secure(ctx context.Context, s *store.Store, o SecureOptions, reporter Repor
 	if len(c.damaged) == 0 {
 		return result, nil
 	}
-	if err := s.Repair(o.Now.Snapshot, o.Now.Archive, o.Mount.Volume, c.storeAgain); err != nil {
+	if err := s.Repair(o.Now.Snapshot, o.Now.Archive, o.Mount.Key, c.storeAgain); err != nil {
 		return SecureResult{}, err
 	}
 	reporter.Warn(o.Mount.Number, "", c.account())

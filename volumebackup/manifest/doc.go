@@ -9,7 +9,7 @@
 //	packs: for each pack that the body refers to: uvarint length, "<id>/<n>"
 //	footer, 100 bytes, big endian:
 //	  32 root        Merkle root over the records' contents
-//	  32 checksum    SHA-256 of the body, uncompressed, and the packs
+//	  32 checksum    SHA-256 of the body, as it stands in the file, and the packs
 //	   8 entries     8 bytes     8 length of the body, uncompressed
 //	   4 length of packs         8 "cuaman1\n"
 //

@@ -21,7 +21,7 @@ type Reader struct {
 	table   []byte
 	zip     *zstd.Decoder
 	in      *bufio.Reader
-	sum     hash.Hash
+	sum     hash.Hash // of the body as it stands in the file: no bit of it may differ, though zstd ignores some
 	seen    countingReader
 	tree    *merkle // nil: the caller does not rely on the root
 	order   order
@@ -30,16 +30,14 @@ type Reader struct {
 	locator bytes.Buffer
 }
 
-// countingReader counts and hashes what it hands on.
+// countingReader counts what it hands on.
 type countingReader struct {
-	in  io.Reader
-	sum hash.Hash
-	n   uint64
+	in io.Reader
+	n  uint64
 }
 
 func (r *countingReader) Read(b []byte) (int, error) {
 	n, err := r.in.Read(b)
-	r.sum.Write(b[:n])
 	r.n += uint64(n)
 	return n, err
 }
@@ -91,14 +89,13 @@ func (r *Reader) open(in io.ReaderAt, size int64, packs *PackTable) error {
 	if r.packs, err = parsePacks(r.table, packs); err != nil {
 		return err
 	}
-	r.seen = countingReader{sum: r.sum}
-	body := io.NewSectionReader(in, int64(len(header)), bodyEnd-int64(len(header)))
+	body := io.TeeReader(io.NewSectionReader(in, int64(len(header)), bodyEnd-int64(len(header))), r.sum)
 	r.zip, err = zstd.NewReader(bufio.NewReaderSize(body, bodyBuffer), zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderMaxWindow(2*bodyWindow), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return err
 	}
-	r.seen.in = r.zip
+	r.seen = countingReader{in: r.zip}
 	r.in = bufio.NewReaderSize(&r.seen, bodyBuffer)
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// bodyBuffer is how much of the body is hashed and compressed at a time.
+	// bodyBuffer is how much of the body is compressed at a time.
 	bodyBuffer = 128 << 10
 
 	// bodyWindow bounds the memory that a reader of manifests needs.
@@ -27,12 +27,12 @@ type Writer struct {
 	places  map[PackID]uint64
 	names   []byte // the packs, encoded
 	zip     *zstd.Encoder
-	sum     hash.Hash
+	sum     hash.Hash // of what out gets
 	tree    merkle
 	order   order
 	summary Summary
 	length  uint64
-	body    []byte // not yet hashed and compressed
+	body    []byte // not yet compressed
 	content []byte
 	locator []byte
 }
@@ -42,13 +42,14 @@ func NewWriter(out io.Writer, packs *PackTable) (*Writer, error) {
 	if _, err := io.WriteString(out, manifestHeader); err != nil {
 		return nil, fmt.Errorf("write manifest: %w", err)
 	}
-	zip, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+	sum := sha256.New()
+	zip, err := zstd.NewWriter(io.MultiWriter(out, sum), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 		zstd.WithWindowSize(bodyWindow), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, fmt.Errorf("compress manifest: %w", err)
 	}
 	return &Writer{
-		out: out, packs: packs, places: map[PackID]uint64{}, zip: zip, sum: sha256.New(),
+		out: out, packs: packs, places: map[PackID]uint64{}, zip: zip, sum: sum,
 		body: make([]byte, 0, 2*bodyBuffer),
 	}, nil
 }
@@ -84,7 +85,6 @@ func (w *Writer) Append(e *Entry) error {
 }
 
 func (w *Writer) flush() error {
-	w.sum.Write(w.body)
 	w.length += uint64(len(w.body))
 	if _, err := w.zip.Write(w.body); err != nil {
 		return fmt.Errorf("write manifest: %w", err)

@@ -11,8 +11,8 @@
 //	worker  {"type":"result","result":{…}}          or an error, exactly once
 //	client  {"op":"pass","lock_timeout_ms":10000,"arguments":{…}}
 //
-// The worker answers one request at a time. A backup is a session of several requests: begin, one pass or more, then
-// publish or discard. Every other request stands alone.
+// The worker answers one request at a time. A backup is a session of several requests: begin, an attach for each
+// attachment, one pass or more, then publish or discard. Every other request stands alone.
 //
 // The end of the client's stream means that the client is gone: the worker stops at the next block, drops what is
 // unfinished and ends. That is also how a request is cancelled. The end of the worker's stream before a result means
@@ -46,5 +46,6 @@
 // A side that sends more than the window, a chunk that is too long, or bytes after the end breaks the conversation.
 // Frames that arrive after the result belong to the request that is over, and are dropped.
 //
-// Volume data of backups and restores never crosses the pipe: the worker has both the volumes and the store.
+// Volume data of backups and restores never crosses the pipe: the worker has both the volumes and the store. Only
+// attachments do, which are files of the client.
 package protocol

@@ -14,6 +14,7 @@ const (
 	TypeProgress Type = "progress"
 	TypeWarning  Type = "warning"
 	TypeEntries  Type = "entries"
+	TypeChanges  Type = "changes"
 	TypeFrame    Type = "frame"
 	TypeResult   Type = "result"
 	TypeError    Type = "error"
@@ -26,6 +27,7 @@ type Event struct {
 	Progress *Progress       `json:"progress,omitempty"`
 	Warning  *Warning        `json:"warning,omitempty"`
 	Entries  []Entry         `json:"entries,omitempty"`
+	Changes  []FileChange    `json:"changes,omitempty"`
 	Frame    *Frame          `json:"frame,omitempty"`
 	Result   json.RawMessage `json:"result,omitempty"` // of the type that belongs to the operation
 	Error    *Error          `json:"error,omitempty"`
@@ -60,7 +62,8 @@ func decodeEvent(line []byte) (Event, error) {
 	}
 	complete := map[Type]bool{
 		TypeHello: e.Hello != nil, TypeProgress: e.Progress != nil, TypeWarning: e.Warning != nil, TypeEntries: len(e.Entries) > 0,
-		TypeFrame: e.Frame != nil, TypeResult: len(e.Result) > 0 && string(e.Result) != "null", TypeError: e.Error != nil,
+		TypeChanges: len(e.Changes) > 0,
+		TypeFrame:   e.Frame != nil, TypeResult: len(e.Result) > 0 && string(e.Result) != "null", TypeError: e.Error != nil,
 	}
 	if !complete[e.Type] {
 		return Event{}, fmt.Errorf("worker's message of type %q has no content", e.Type)

@@ -23,20 +23,27 @@ type Arguments interface {
 var operations = index(
 	decoder[BeginRequest],
 	decoder[PassRequest],
+	decoder[AttachRequest],
 	decoder[PublishRequest],
 	decoder[DiscardRequest],
 	decoder[CheckRequest],
 	decoder[SecureRequest],
 	decoder[RestoreRequest],
+	decoder[FillRequest],
 	decoder[VerifyRequest],
 	decoder[RemoveRequest],
 	decoder[ListRequest],
+	decoder[DiffRequest],
+	decoder[KnownRequest],
+	decoder[LearnRequest],
+	decoder[AttachmentRequest],
 	decoder[UsageRequest],
 	decoder[ForgetRequest],
 	decoder[JournalRequest],
+	decoder[FreezeRequest],
 )
 
-// Operations lists the names of all operations.
+// Operations lists the names of all operations, for whoever has to serve each of them to check that it does.
 func Operations() []Op {
 	var all []Op
 	for op := range operations {

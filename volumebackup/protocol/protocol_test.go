@@ -14,6 +14,8 @@ import (
 	"github.com/containerd/errdefs"
 	"go.uber.org/goleak"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -162,19 +164,28 @@ func TestBadRequests(t *testing.T) {
 // Every operation can be asked for, and what its arguments say arrives.
 func TestArgumentsArrive(t *testing.T) {
 	filled := map[Op]Arguments{
-		OpBegin:   BeginRequest{Snapshot: "s", Mounts: []Mount{{Number: 1, Volume: "v"}}},
+		OpBegin:   BeginRequest{Snapshot: "s", Mounts: []Mount{{Number: 1, Key: "v"}}},
 		OpPass:    PassRequest{Mode: Frozen},
 		OpPublish: PublishRequest{Engine: "e", ImageStore: "i", Container: "c", ContainerName: "n"},
 		OpDiscard: DiscardRequest{},
 		OpCheck:   CheckRequest{Snapshot: "s", Archive: 1, Root: "r", Mount: &Mount{Number: 2}, Beside: true},
-		OpSecure:  SecureRequest{Now: ArchiveRef{Snapshot: "s"}, Next: ArchiveRef{Archive: 3, Root: "r"}, Mount: Mount{Volume: "v"}},
+		OpSecure:  SecureRequest{Now: ArchiveRef{Snapshot: "s"}, Next: ArchiveRef{Archive: 3, Root: "r"}, Mount: Mount{Key: "v"}},
 		OpRestore: RestoreRequest{Snapshot: "s", Archive: 1, Root: "r", Mount: Mount{Number: 1}, DryRun: true},
+		OpFill:    FillRequest{Snapshot: "s", Archive: 1, Root: "r", Mounts: []Mount{{Number: 1}, {Number: 2, Key: "v"}}},
 		OpVerify:  VerifyRequest{Snapshots: []VerifySnapshot{{Snapshot: "s", Roots: map[int]string{1: "r"}}}},
 		OpRemove:  RemoveRequest{Snapshots: []Claim{{Snapshot: "s"}}, Seen: &Seen{Engine: "e", Snapshots: []string{}}},
 		OpList:    ListRequest{Snapshot: "s", Archive: 1, Root: "r"},
 		OpUsage:   UsageRequest{},
 		OpForget:  ForgetRequest{Volumes: []string{"v"}},
 		OpJournal: JournalRequest{Act: RecordJournal, Worker: "w", Text: "t"},
+		OpFreeze:  FreezeRequest{Container: strings.Repeat("a1", containerIDLength/2), Frozen: true},
+
+		OpDiff:  DiffRequest{Old: Tree{Archive: &ArchiveRef{Snapshot: "s", Root: "r"}}, New: Tree{Mount: &Mount{Number: 1, Key: "v", Excluded: &labels.Exclusions{Patterns: []string{"p"}}}}},
+		OpKnown: KnownRequest{Images: []string{strings.Repeat("ab", 32)}},
+		OpLearn: LearnRequest{Image: strings.Repeat("ab", 32), Keep: true},
+
+		OpAttach:     AttachRequest{Name: "n"},
+		OpAttachment: AttachmentRequest{Snapshot: "s", Name: "n"},
 	}
 	var got Arguments
 	c, _ := connect(t, func(_ context.Context, r Request, _ io.ReadWriter, _ func(Event)) (any, error) {
@@ -219,8 +230,11 @@ func TestPathsAreBytes(t *testing.T) {
 
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"op":"begin","arguments":{"snapshot":"s","mounts":[{"number":1,"volume":"v"}]}}`))
+	f.Add([]byte(`{"op":"begin","arguments":{"snapshot":"s","mounts":[{"number":1,"key":"v","excluded":{"patterns":["a"],"globs":[],"gitignore":true,"kept":{"snapshot":"20260101-000000-abcdef","index":1,"root":"ab"}}}]}}`))
+	f.Add([]byte(`{"op":"fill","arguments":{"snapshot":"s","archive":1,"root":"00","mounts":[{"number":1},{"number":2}]}}`))
 	f.Add([]byte(`{"op":"restore","arguments":{"snapshot":"s","archive":1,"root":"00","mount":{"number":1},"dry_run":true}}`))
 	f.Add([]byte(`{"op":"remove","sends":true,"arguments":{"snapshots":[{"snapshot":"a"}],"seen":{"engine":"e"}}}`))
+	f.Add([]byte(`{"op":"freeze","arguments":{"container":"` + strings.Repeat("a1", containerIDLength/2) + `","frozen":true}}`))
 	f.Add([]byte(`{"frame":{"length":7}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		said, err := decodeLine(line)

@@ -30,7 +30,7 @@ type PublishResult struct {
 // Archive describes one archive.
 type Archive struct {
 	Number  int    `json:"number"`
-	Volume  string `json:"volume"`
+	Key     string `json:"key"`  // of the mount
 	Root    string `json:"root"` // Merkle root over the entries, in hex
 	Entries int64  `json:"entries"`
 	Bytes   int64  `json:"bytes"`
@@ -38,6 +38,8 @@ type Archive struct {
 	// A pass says whether the volume has entries that only a worker with more rights can make again.
 	Devices bool `json:"devices,omitempty"` // device nodes
 	Trusted bool `json:"trusted,omitempty"` // trusted.* xattrs, and most of security.*
+	// Excluded is, after a pass, how many entries were left out; a directory counts once.
+	Excluded int64 `json:"excluded,omitempty"`
 	// Skipped is how many entries could not be captured exactly; a warning told of each of the first ones.
 	Skipped int64 `json:"skipped,omitempty"`
 }

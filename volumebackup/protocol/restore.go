@@ -21,30 +21,15 @@ type RestoreRequest struct {
 // Op implements Arguments.
 func (RestoreRequest) Op() Op { return OpRestore }
 
-func (RestoreRequest) validate() error { return nil }
-
-// Change is what a restore does to one entry.
-type Change string
-
-// The changes.
-const (
-	Created Change = "create"
-	Changed Change = "change"
-	Deleted Change = "delete"
-)
-
-// MaxChanges is how many changes a restore lists by name.
-const MaxChanges = 1000
+func (r RestoreRequest) validate() error { return r.Mount.Excluded.Check() }
 
 // RestoreResult says what a restore did, or would do.
 type RestoreResult struct {
 	Created Totals `json:"created"`
 	Changed Totals `json:"changed"`
 	Deleted Totals `json:"deleted"`
-	// Changes lists the first MaxChanges of them.
-	Changes []EntryChange `json:"changes,omitempty"`
-	Entries int64         `json:"entries"`
-	Bytes   int64         `json:"bytes"`
+	Entries int64  `json:"entries"`
+	Bytes   int64  `json:"bytes"`
 	// Skipped is how many attributes or entries the kernel did not allow here.
 	Skipped int64 `json:"skipped,omitempty"`
 }
@@ -53,13 +38,6 @@ type RestoreResult struct {
 type Totals struct {
 	Entries int64 `json:"entries"`
 	Bytes   int64 `json:"bytes"`
-}
-
-// EntryChange is one change.
-type EntryChange struct {
-	Change Change `json:"change"`
-	Path   Path   `json:"path"`
-	Bytes  int64  `json:"bytes"`
 }
 
 // Restore makes a volume what it was.

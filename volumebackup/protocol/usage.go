@@ -2,10 +2,10 @@ package protocol
 
 import "context"
 
-// OpUsage tells what each snapshot holds in the store.
+// OpUsage tells what the snapshots hold in the store.
 const OpUsage Op = "usage"
 
-// UsageRequest asks what each snapshot holds in the store.
+// UsageRequest asks what the snapshots hold in the store.
 type UsageRequest struct{}
 
 // Op implements Arguments.
@@ -17,6 +17,7 @@ func (UsageRequest) validate() error { return nil }
 type UsageResult struct {
 	Total     int64           `json:"total"`
 	Snapshots []SnapshotUsage `json:"snapshots,omitempty"`
+	Sets      []HolderSet     `json:"sets,omitempty"`
 }
 
 // SnapshotUsage tells what one snapshot holds in the store.
@@ -26,7 +27,15 @@ type SnapshotUsage struct {
 	Shared   int64  `json:"shared"` // held by others, too
 }
 
-// Usage tells what each snapshot holds in the store.
+// HolderSet is a set of snapshots, and the bytes that just these hold: they are freed with the last
+// of them. It consists of another set and one more snapshot.
+type HolderSet struct {
+	Rest     int   `json:"r"` // index of the other set, which comes before; -1: there is none
+	Snapshot int   `json:"s"` // index of the snapshot
+	Bytes    int64 `json:"b"`
+}
+
+// Usage tells what the snapshots hold in the store, alone and together with others.
 func (c *Client) Usage(ctx context.Context) (UsageResult, error) {
 	return call[UsageResult](ctx, c, UsageRequest{}, nil)
 }

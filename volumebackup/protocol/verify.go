@@ -8,6 +8,8 @@ const OpVerify Op = "verify"
 // VerifyRequest checks snapshots; none means all that the store holds.
 type VerifyRequest struct {
 	Snapshots []VerifySnapshot `json:"snapshots,omitempty"`
+	// Quick looks whether everything is there and has its size, and reads no content of files.
+	Quick bool `json:"quick,omitempty"`
 }
 
 // VerifySnapshot names a snapshot and what its labels say of its archives.
@@ -15,6 +17,8 @@ type VerifySnapshot struct {
 	Snapshot string `json:"snapshot"`
 	// Roots holds the expected root of each archive, by its number.
 	Roots map[int]string `json:"roots,omitempty"`
+	// Attachments holds what each attachment should be, by its name.
+	Attachments map[string]Attached `json:"attachments,omitempty"`
 }
 
 // Op implements Arguments.
@@ -39,6 +43,9 @@ type Damage struct {
 	Pack     string `json:"pack,omitempty"`
 	Offset   int64  `json:"offset"`
 	Message  string `json:"message"`
+	Missing  bool   `json:"missing,omitempty"` // the whole archive, or attachment, is not there
+	// Attachment is the name of the attachment that is damaged, if it is one.
+	Attachment string `json:"attachment,omitempty"`
 }
 
 // Verify checks every byte of the snapshots.

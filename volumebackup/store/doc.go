@@ -8,12 +8,15 @@
 //	snapshots/<id>/<n>.tar         pack: the bytes that this snapshot added for its archive n
 //	snapshots/<id>/9999.tar …      packs with what was damaged elsewhere, counted from the end
 //	snapshots/<id>/<n>.man         manifest: every entry, and where each of its bytes is; see package manifest
+//	snapshots/<id>/attachments/<name>  a file of the client that was stored along, as it is
 //	snapshots/<id>/origin          where the snapshot is from, in JSON: engine, image_store, container,
 //	                               container_name, published; readers skip what they do not know
 //	snapshots/<id>/missed          when its image was first found to be gone (RFC 3339)
 //	looked                         when the store was last compared with the images of an engine (RFC 3339)
-//	volumes/<volume>/head          manifest that the live volume last matched; names that a
+//	volumes/<key>/head             manifest that the live volume last matched, under the key of its mount; keys that a
 //	                               directory cannot have are ~<SHA-256>
+//	images/<key>.man               manifest of the root filesystem of an image, without places of pieces; the key is a
+//	                               SHA-256 over the digests of its layers. The last 64 are kept
 //	tmp/<operation>/               unfinished work
 //	sweep                          packs that an interrupted removal has still to look at
 //	operations/<worker>            HMAC-SHA-256, under the key, of the ID of an operation's worker and its journal:
@@ -32,7 +35,7 @@
 //     "comment=cua-pack <id>/<n> <length of the file, 20 digits>".
 //   - Then comes one regular member for each piece of content. It is named after its file, with "@<offset>" if it is
 //     a block of a larger file and ".zst" if it is compressed.
-//   - A name longer than 100 bytes has an "L" member before it.
+//   - A name of 100 bytes or more has an "L" member before it, whose time is the CRC-32 of the name.
 //   - What was freed reads as zeros, headers included; tar --ignore-zeros skips it. Name and length of the pack stay.
 //
 // Name and length tell a backup that a pack of an earlier snapshot is there, whole and the one that is meant. It need

@@ -22,6 +22,7 @@ type Draft struct {
 	dir      string
 	origin   Origin
 	archives map[int]*draftArchive
+	attached bool // there are attachments
 	unlock   func()
 }
 
@@ -184,7 +185,7 @@ func (d *Draft) Publish(volumes map[int]string) (map[int]Published, error) {
 		}
 		published[n] = Published{Summary: a.summary, Stored: stored}
 	}
-	if err := d.writeOrigin(); err != nil {
+	if err := errors.Join(d.writeOrigin(), d.syncAttachments()); err != nil {
 		return nil, err
 	}
 	if err := d.reveal(); err != nil {

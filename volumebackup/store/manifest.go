@@ -18,7 +18,7 @@ import (
 // Manifest is a manifest of the store that is open for reading. Whatever is wrong with it is a [DamagedError].
 type Manifest struct {
 	reader *manifest.Reader
-	file   *os.File
+	file   io.Closer
 	name   string          // of its file in the store
 	lost   []*DamagedError // of a head: packs that are not what they were
 }

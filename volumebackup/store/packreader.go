@@ -18,6 +18,14 @@ import (
 // Buffer is memory that reading pieces reuses; one for each goroutine.
 type Buffer struct{ stored, content []byte }
 
+// Room returns so many bytes of the buffer, to be overwritten.
+func (b *Buffer) Room(length int) []byte {
+	if cap(b.content) < length {
+		b.content = make([]byte, 0, max(length, 64<<10))
+	}
+	return b.content[:length]
+}
+
 // ReadPiece returns the bytes of a piece of the file at path, checked. They are
 // valid until the buffer is used again.
 func (s *Store) ReadPiece(p *manifest.Piece, path string, b *Buffer) ([]byte, error) {

@@ -236,12 +236,17 @@ func (s *Store) removeIfEmpty(dir string) error {
 	return err
 }
 
-// packBytes is what all packs and manifests take on disk.
+// packBytes is what all packs, manifests and attachments take on disk.
 func (s *Store) packBytes() (int64, error) {
 	files, err := filepath.Glob(s.path("snapshots", "*", "*"))
 	if err != nil {
 		return 0, err
 	}
+	attachments, err := filepath.Glob(s.path("snapshots", "*", attachmentsDir, "*"))
+	if err != nil {
+		return 0, err
+	}
+	files = append(files, attachments...)
 	var total int64
 	for _, f := range files {
 		n, err := allocated(f)

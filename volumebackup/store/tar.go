@@ -5,7 +5,7 @@ package store
 import (
 	"bytes"
 	"errors"
-	"fmt"
+	"hash/crc32"
 	"io"
 	"strconv"
 	"strings"
@@ -22,23 +22,17 @@ const (
 	maxMember   = manifest.MaxPath + 64 // a path, an offset, a suffix
 )
 
-// appendMember appends the header of a member, in GNU's format.
+// appendMember appends the header of a member, in GNU's format. A name that fills the header's field stands in front of
+// it, whole. Where the time of the file would be, the header of that name has its CRC-32: nothing else covers those
+// bytes, and tar does not look there.
 func appendMember(b []byte, name string, size, modified int64) []byte {
-	if len(name) > tarName {
-		b = appendHeader(b, tarLongName, 'L', int64(len(name))+1, 0)
+	if len(name) >= tarName {
+		b = appendHeader(b, tarLongName, 'L', int64(len(name))+1, int64(crc32.ChecksumIEEE([]byte(name))))
 		b = append(b, name...)
 		b = append(b, make([]byte, 1+padding(int64(len(name))+1))...)
 		name = name[:tarName]
 	}
 	return appendHeader(b, name, '0', size, modified)
-}
-
-// memberLength is what appendMember appends for a name.
-func memberLength(name int) int64 {
-	if name <= tarName {
-		return tarBlock
-	}
-	return 2*tarBlock + int64(name) + 1 + padding(int64(name)+1)
 }
 
 func appendHeader(b []byte, name string, kind byte, size, modified int64) []byte {
@@ -84,23 +78,6 @@ type member struct {
 }
 
 var errNotMember = errors.New("there is no member of a tar")
-
-// walkMembers visits each member of a pack in turn. Freed parts read as zeros and are skipped.
-func walkMembers(in io.ReaderAt, size int64, visit func(member) error) error {
-	w := memberWalker{in: in, size: size, at: packHeader}
-	for {
-		m, err := w.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("offset %d: %w", w.at, err)
-		}
-		if err := visit(m); err != nil {
-			return err
-		}
-	}
-}
 
 type memberWalker struct {
 	in     io.ReaderAt
@@ -181,6 +158,38 @@ func (w *memberWalker) longName(m *member) error {
 		return errNotMember
 	}
 	m.name = string(name)
+	return nil
+}
+
+// checkLongName checks the name in front of a header whose name is full.
+func checkLongName(in io.ReaderAt, header int64, name string) error {
+	w := memberWalker{in: in, size: header, small: true}
+	for at := header - 2*tarBlock; at >= max(packHeader, header-maxMember-2*tarBlock); at -= tarBlock {
+		var m member
+		kind, err := w.header(&m, at)
+		if errors.Is(err, errNotMember) || err == nil && (kind != 'L' || m.end != header) {
+			continue // a name has no zero bytes, and so cannot look like a header
+		}
+		if err != nil {
+			return err
+		}
+		return checkNameAt(in, m, name, at)
+	}
+	return errors.New("the long name before it is gone")
+}
+
+// checkNameAt checks the long name at m, whose header is at an offset.
+func checkNameAt(in io.ReaderAt, m member, name string, header int64) error {
+	b := make([]byte, tarBlock+m.end-m.data)
+	if _, err := in.ReadAt(b, header); err != nil {
+		return noEOF(err)
+	}
+	sum, err := parseOctal(b[136:148])
+	long, rest, ended := bytes.Cut(b[tarBlock:], []byte{0})
+	if err != nil || !ended || !isZero(rest) || int64(len(long))+1 != m.size || int64(crc32.ChecksumIEEE(long)) != sum ||
+		!bytes.HasPrefix(long, []byte(name)) {
+		return errors.New("the long name before it is not what it was")
+	}
 	return nil
 }
 

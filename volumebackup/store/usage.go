@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
@@ -15,44 +16,133 @@ type Usage struct {
 	Shared   int64
 }
 
-// Usage finds out what each snapshot holds, and what all of them take on disk.
-func (s *Store) Usage(ctx context.Context) (snapshots []Usage, total int64, err error) {
+// HolderSet is a set of snapshots, and the bytes that just these hold. It consists of another set
+// and one more snapshot.
+type HolderSet struct {
+	Rest     int // index of the other set, which comes before; -1: there is none
+	Snapshot int // index of the snapshot
+	Bytes    int64
+}
+
+// Holdings is what all snapshots hold in the store, and what all of it takes on disk.
+type Holdings struct {
+	Snapshots []Usage
+	Sets      []HolderSet
+	Total     int64
+}
+
+// maxHolderSets bounds the sets. Beyond that, those who share something with others are not told
+// apart any more: then some bytes seem to be free earlier than they are.
+const maxHolderSets = 100_000
+
+// Usage finds out what each snapshot holds, alone and together with others.
+func (s *Store) Usage(ctx context.Context) (Holdings, error) {
 	ids, err := s.Snapshots()
 	if err != nil {
-		return nil, 0, err
+		return Holdings{}, err
 	}
-	users := map[usedPiece]int{} // one more than the place of the only user; -1 for several
-	err = s.eachPiece(ctx, ids, func(user int, p usedPiece) {
-		if before := users[p]; before == 0 {
-			users[p] = user + 1
-		} else if before != user+1 {
-			users[p] = -1
+	h := newHolders(maxHolderSets)
+	holders := map[usedPiece]int{} // which set holds a piece
+	for user, id := range ids {
+		own, err := s.manifestBytes(id)
+		if err != nil {
+			return Holdings{}, err
 		}
-	})
-	if err != nil {
-		return nil, 0, err
+		h.hold(user, own)
+		err = s.eachPiece(ctx, id, func(p usedPiece) {
+			before, known := holders[p]
+			if !known {
+				before = noSet
+			}
+			holders[p] = h.add(before, user, p.stored)
+		})
+		if err != nil {
+			return Holdings{}, err
+		}
 	}
-	snapshots = make([]Usage, len(ids))
+	total, err := s.packBytes()
+	return Holdings{Snapshots: h.usage(ids), Sets: h.sets, Total: total}, err
+}
+
+// noSet means the empty set.
+const noSet = -1
+
+// holders finds the set of snapshots that hold a piece. Snapshots are added in order, so the last
+// one of a set is its own.
+type holders struct {
+	sets  []HolderSet
+	known map[[2]int]int // a set by its other set and its snapshot
+	most  int
+}
+
+func newHolders(most int) *holders { return &holders{known: map[[2]int]int{}, most: most} }
+
+// hold gives bytes to one snapshot alone.
+func (h *holders) hold(user int, bytes int64) { h.sets[h.find(noSet, user)].Bytes += bytes }
+
+// add adds a snapshot to those that hold a piece, and returns their set.
+func (h *holders) add(before, user int, bytes int64) int {
+	if before == noSet {
+		set := h.find(noSet, user)
+		h.sets[set].Bytes += bytes
+		return set
+	}
+	if h.sets[before].Snapshot == user { // it has the piece twice
+		return before
+	}
+	set := h.find(before, user)
+	h.sets[before].Bytes -= bytes
+	h.sets[set].Bytes += bytes
+	return set
+}
+
+// find returns the set of another one and one snapshot. When there are too many sets it returns
+// the other one.
+func (h *holders) find(rest, user int) int {
+	at := [2]int{rest, user}
+	if set, ok := h.known[at]; ok {
+		return set
+	}
+	if len(h.sets) >= h.most && rest != noSet {
+		return rest
+	}
+	h.sets = append(h.sets, HolderSet{Rest: rest, Snapshot: user})
+	h.known[at] = len(h.sets) - 1
+	return len(h.sets) - 1
+}
+
+// usage sums up what each snapshot holds.
+func (h *holders) usage(ids []string) []Usage {
+	all := make([]Usage, len(ids))
 	for i, id := range ids {
-		snapshots[i].Snapshot = id
+		all[i].Snapshot = id
 	}
-	seen := map[usedPiece]int{} // the last user that counted a shared piece, plus one
-	err = s.eachPiece(ctx, ids, func(user int, p usedPiece) {
-		if seen[p] == user+1 {
-			return
+	for _, set := range h.sets {
+		if set.Rest == noSet {
+			all[set.Snapshot].Own += set.Bytes
+			continue
 		}
-		seen[p] = user + 1
-		if users[p] == -1 {
-			snapshots[user].Shared += p.stored
-		} else {
-			snapshots[user].Own += p.stored
+		for one := set; set.Bytes > 0; one = h.sets[one.Rest] {
+			all[one.Snapshot].Shared += set.Bytes
+			if one.Rest == noSet {
+				break
+			}
 		}
-	})
-	if err != nil {
-		return nil, 0, err
 	}
-	total, err = s.packBytes()
-	return snapshots, total, err
+	return all
+}
+
+// manifestBytes is what the manifests of a snapshot take on disk.
+func (s *Store) manifestBytes(id string) (total int64, err error) {
+	files, err := filepath.Glob(s.path("snapshots", id, "*.man"))
+	for _, f := range files {
+		n, err := allocated(f)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, err
 }
 
 // usedPiece is a piece in a pack.
@@ -62,19 +152,17 @@ type usedPiece struct {
 	stored int64
 }
 
-func (s *Store) eachPiece(ctx context.Context, ids []string, visit func(user int, p usedPiece)) error {
-	for user, id := range ids {
-		archives, err := s.Archives(id)
-		if err != nil {
+func (s *Store) eachPiece(ctx context.Context, id string, visit func(p usedPiece)) error {
+	archives, err := s.Archives(id)
+	if err != nil {
+		return err
+	}
+	for _, n := range archives {
+		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		for _, n := range archives {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			if err := s.archivePieces(id, n, func(p usedPiece) { visit(user, p) }); err != nil {
-				return err
-			}
+		if err := s.archivePieces(id, n, visit); err != nil {
+			return err
 		}
 	}
 	return nil

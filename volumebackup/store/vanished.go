@@ -39,8 +39,8 @@ func (s *Store) hasVanished(id string, r Removal) (bool, error) {
 		return false, s.noteMissed(id, missed, r.Now)
 	}
 	manifests, err := filepath.Glob(s.path("snapshots", id, "*.man"))
-	// Without a manifest it is no snapshot any more, only packs that others need.
-	return r.Now.Sub(since) >= vanishedAge && len(manifests) > 0, err
+	// Without a manifest or attachments it is no snapshot any more, only packs that others need.
+	return r.Now.Sub(since) >= vanishedAge && (len(manifests) > 0 || s.hasAttachments(id)), err
 }
 
 // isOf tells whether the image was in the image store that was looked at.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"sync"
 
@@ -18,6 +19,8 @@ import (
 type Verification struct {
 	store   *Store
 	damaged func(*DamagedError)
+	// Quick looks only whether the packs are there and whole in size. The manifests are read and checked all the same.
+	Quick bool
 
 	mu      sync.Mutex
 	checked map[checkedPiece]bool
@@ -59,6 +62,9 @@ func (v *Verification) Archive(ctx context.Context, id string, n int, root *mani
 	if root != nil && r.Summary().Root != *root {
 		v.damaged(&DamagedError{Pack: r.name, Offset: -1, Reason: "it is not the list of files that was written for the snapshot"})
 	}
+	if v.Quick {
+		return v.presence(ctx, r)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	entries := make(chan *manifest.Entry, 64)
 	for range runtime.GOMAXPROCS(0) + 1 {
@@ -77,6 +83,20 @@ func (v *Verification) Archive(ctx context.Context, id string, n int, root *mani
 		return v.tell(sendEntries(ctx, r, entries))
 	})
 	return group.Wait()
+}
+
+// presence reads a manifest to its end, and looks at the packs that it refers to.
+func (v *Verification) presence(ctx context.Context, r *Manifest) error {
+	err := r.Each(func(*manifest.Entry) error { return context.Cause(ctx) })
+	if err := v.tell(err); err != nil {
+		return err
+	}
+	for _, id := range r.Packs() {
+		if err := v.pack(id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func sendEntries(ctx context.Context, r *Manifest, entries chan<- *manifest.Entry) error {
@@ -139,7 +159,36 @@ func (v *Verification) pack(id manifest.PackID) error {
 	if known {
 		return nil
 	}
-	return v.tell(v.store.checkPack(id))
+	if err := v.tell(v.store.checkPack(id)); err != nil {
+		return err
+	}
+	return v.tell(v.store.checkEnd(id))
+}
+
+// checkEnd tells what is wrong with the end of a pack, which is the end of a tar. Of a pack that is gone or too short
+// others tell.
+func (s *Store) checkEnd(id manifest.PackID) error {
+	f, err := s.files.open(id)
+	if err != nil {
+		return nil //nolint:nilerr // checkPack has told
+	}
+	info, err := f.Stat()
+	if err != nil || info.Size() < packHeader+tarEnd {
+		return nil //nolint:nilerr // as above
+	}
+	return s.damagedPack(id, checkZero(f, info.Size()-tarEnd, tarEnd))
+}
+
+// checkZero fails if one of the bytes there is not zero.
+func checkZero(in io.ReaderAt, at, length int64) error {
+	b := make([]byte, length)
+	if _, err := in.ReadAt(b, at); err != nil {
+		return noEOF(err)
+	}
+	if !isZero(b) {
+		return fmt.Errorf("the bytes from %d to %d should be zero", at, at+length)
+	}
+	return nil
 }
 
 func (v *Verification) isGood(key checkedPiece) bool {
@@ -157,8 +206,8 @@ func (v *Verification) setGood(key checkedPiece, n int64) {
 	}
 }
 
-// checkHeader checks the tar header before a piece, without which standard
-// tools could not find it.
+// checkHeader checks the tar header before a piece and the name before that, without which standard tools could not
+// find the piece, and the padding behind it.
 func (s *Store) checkHeader(p *manifest.Piece, path string) error {
 	f, err := s.files.open(p.At.Pack)
 	if err != nil {
@@ -172,6 +221,12 @@ func (s *Store) checkHeader(p *manifest.Piece, path string) error {
 	m, err := w.next()
 	if err == nil && (m.data != p.At.Offset || m.size != int64(p.At.Stored)) {
 		err = fmt.Errorf("the header before it is that of another member")
+	}
+	if err == nil {
+		err = checkZero(f, m.data+m.size, m.end-m.data-m.size)
+	}
+	if err == nil && len(m.name) == tarName {
+		err = checkLongName(f, p.At.Offset-tarBlock, m.name)
 	}
 	if err != nil {
 		return s.damagedPiece(p, path, err)

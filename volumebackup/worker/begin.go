@@ -32,5 +32,5 @@ func (s *session) begin(ctx context.Context, r protocol.BeginRequest, _ *exchang
 }
 
 func (s *session) mount(m protocol.Mount) archive.Mount {
-	return archive.Mount{Number: m.Number, Volume: m.Volume, Path: filepath.Join(s.options.MountRoot, strconv.Itoa(m.Number))}
+	return archive.Mount{Number: m.Number, Key: m.Key, Path: filepath.Join(s.options.MountRoot, strconv.Itoa(m.Number)), Excluded: m.Excluded}
 }

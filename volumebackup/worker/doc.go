@@ -9,6 +9,8 @@ import "time"
 type Options struct {
 	StoreRoot string // the store; /store if empty
 	MountRoot string // volumes are mounted at <MountRoot>/<number>; /mnt if empty
+	// CgroupRoot is the control groups of the engine's machine; /cgroup if empty.
+	CgroupRoot string
 	// Now is the clock that tells how long an archive has been without its image; time.Now if nil.
 	Now func() time.Time
 	// ProgressInterval is the time between two progress events; a tenth of a second if zero.

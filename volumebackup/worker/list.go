@@ -17,24 +17,17 @@ const listBatch = 64 << 10
 
 // list sends the entries of an archive.
 func (s *session) list(ctx context.Context, r protocol.ListRequest, e *exchange) (protocol.ListResult, error) {
-	root, err := parseRoot(r.Root)
-	if err != nil {
-		return protocol.ListResult{}, err
-	}
 	unlock, err := s.store.Share(ctx)
 	if err != nil {
 		return protocol.ListResult{}, err
 	}
 	defer unlock()
-	m, err := s.store.OpenManifest(r.Snapshot, r.Archive)
+	m, err := s.openArchive(r.Snapshot, r.Archive, r.Root)
 	if err != nil {
 		return protocol.ListResult{}, err
 	}
 	defer m.Close()
 	summary := m.Summary()
-	if root != nil && *root != summary.Root {
-		return protocol.ListResult{}, &protocol.Error{Class: protocol.Damaged, Message: "the store holds another archive of this volume than the one that was taken for the snapshot"}
-	}
 	if err := sendEntries(ctx, m, e); err != nil {
 		return protocol.ListResult{}, err
 	}

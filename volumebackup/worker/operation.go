@@ -12,23 +12,31 @@ import (
 var operations = index(
 	on((*session).begin),
 	on((*session).pass),
+	on((*session).attach),
 	on((*session).publish),
 	on((*session).discard),
 	on((*session).check),
 	on((*session).secure),
 	on((*session).restore),
+	on((*session).fill),
 	on((*session).verify),
 	on((*session).remove),
 	on((*session).list),
+	on((*session).diff),
+	on((*session).known),
+	on((*session).learn),
+	on((*session).attachment),
 	on((*session).usage),
 	on((*session).forget),
 	on((*session).journal),
+	withoutStore(on((*session).freeze)),
 )
 
 // handler answers one operation.
 type handler struct {
-	op     protocol.Op
-	answer answer
+	op      protocol.Op
+	answer  answer
+	noStore bool // it needs none, and none is mounted
 }
 
 type answer func(s *session, ctx context.Context, arguments protocol.Arguments, e *exchange) (any, error)
@@ -41,10 +49,16 @@ func on[A protocol.Arguments, R any](method func(*session, context.Context, A, *
 	}}
 }
 
-func index(all ...handler) map[protocol.Op]answer {
-	byOp := make(map[protocol.Op]answer, len(all))
+// withoutStore is the handler of an operation that needs no store.
+func withoutStore(h handler) handler {
+	h.noStore = true
+	return h
+}
+
+func index(all ...handler) map[protocol.Op]handler {
+	byOp := make(map[protocol.Op]handler, len(all))
 	for _, h := range all {
-		byOp[h.op] = h.answer
+		byOp[h.op] = h
 	}
 	return byOp
 }

@@ -28,8 +28,8 @@ func (s *session) pass(ctx context.Context, r protocol.PassRequest, e *exchange)
 	for i, f := range found {
 		result.Mounts[i] = protocol.PassMount{Number: f.Number, Entries: f.Entries, Bytes: f.Bytes, Read: f.Read}
 		result.Archives[i] = protocol.Archive{
-			Number: f.Number, Volume: f.Volume, Root: hex.EncodeToString(f.Root[:]),
-			Entries: f.Entries, Bytes: f.Bytes, Stored: f.Stored, Devices: f.Needs.Devices, Trusted: f.Needs.Trusted,
+			Number: f.Number, Key: f.Key, Root: hex.EncodeToString(f.Root[:]),
+			Entries: f.Entries, Bytes: f.Bytes, Stored: f.Stored, Devices: f.Needs.Devices, Trusted: f.Needs.Trusted, Excluded: f.Left,
 		}
 	}
 	return result, nil

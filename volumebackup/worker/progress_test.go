@@ -25,7 +25,7 @@ func TestProgressTellsTheTotal(t *testing.T) {
 		assert.NilError(t, os.WriteFile(filepath.Join(live, fmt.Sprint(i)), archivetest.Random(uint64(i), size), 0o600))
 	}
 	c := w.connectWith(Options{ProgressInterval: time.Millisecond})
-	mount := protocol.Mount{Number: 0, Volume: "live"}
+	mount := protocol.Mount{Number: 0, Key: "live"}
 	pass := func(id string, emit func(protocol.Event)) (read int64) {
 		t.Helper()
 		assert.NilError(t, c.Begin(t.Context(), protocol.BeginRequest{Snapshot: id, Mounts: []protocol.Mount{mount}}, nil))
@@ -56,7 +56,7 @@ func TestProgressTellsTheTotal(t *testing.T) {
 
 	w.volume(1)
 	last = protocol.Progress{}
-	request := protocol.RestoreRequest{Snapshot: "third", Mount: protocol.Mount{Number: 1, Volume: "new"}}
+	request := protocol.RestoreRequest{Snapshot: "third", Mount: protocol.Mount{Number: 1, Key: "new"}}
 	_, err := c.Restore(t.Context(), request, remember)
 	assert.NilError(t, err)
 	assert.Equal(t, last.Total, int64(4*size))

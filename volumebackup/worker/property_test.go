@@ -95,7 +95,7 @@ func (r *round) run() {
 func (r *round) take(id, live string) {
 	r.t.Helper()
 	ctx := r.t.Context()
-	mounts := []protocol.Mount{{Number: 0, Volume: "live"}}
+	mounts := []protocol.Mount{{Number: 0, Key: "live"}}
 	assert.NilError(r.t, r.client.Begin(ctx, protocol.BeginRequest{Snapshot: id, Mounts: mounts}, nil))
 	mode := protocol.Idle
 	if r.r.IntN(3) > 0 {
@@ -133,7 +133,7 @@ func (r *round) rollBack(live string) {
 		return
 	}
 	id := r.ids[r.r.IntN(len(r.ids))]
-	request := protocol.RestoreRequest{Snapshot: id, Mount: protocol.Mount{Number: 0, Volume: "live"}, DryRun: true}
+	request := protocol.RestoreRequest{Snapshot: id, Mount: protocol.Mount{Number: 0, Key: "live"}, DryRun: true}
 	planned, err := r.client.Restore(r.t.Context(), request, nil)
 	assert.NilError(r.t, err)
 	request.DryRun = false
@@ -157,7 +157,7 @@ func (r *round) checkAll() {
 			number = inPlace + r.copies
 		}
 		target := r.volume(number)
-		mount := protocol.Mount{Number: number, Volume: fmt.Sprintf("copy%d", number)}
+		mount := protocol.Mount{Number: number, Key: fmt.Sprintf("copy%d", number)}
 		_, err = r.client.Restore(r.t.Context(), protocol.RestoreRequest{Snapshot: r.ids[i], Mount: mount}, nil)
 		assert.NilError(r.t, err)
 		archivetest.Equal(r.t, archivetest.Describe(r.t, target), r.want[r.ids[i]])

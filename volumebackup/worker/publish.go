@@ -26,7 +26,7 @@ func (s *session) publish(_ context.Context, r protocol.PublishRequest, e *excha
 	result := protocol.PublishResult{Archives: make([]protocol.Archive, len(archives)), LookDue: s.store.IsLookDue(s.options.Now())}
 	for i, a := range archives {
 		result.Archives[i] = protocol.Archive{
-			Number: a.Number, Volume: a.Volume, Root: hex.EncodeToString(a.Root[:]),
+			Number: a.Number, Key: a.Key, Root: hex.EncodeToString(a.Root[:]),
 			Entries: a.Entries, Bytes: a.Bytes, Stored: a.Stored, Skipped: a.Skipped,
 		}
 	}

@@ -25,7 +25,7 @@ func (w *world) protect() {
 func TestWhatOnlyLooksNeedsNoStoreThatCanBeWritten(t *testing.T) {
 	w := newWorld(t)
 	archivetest.Build(t, w.volume(0))
-	mount := protocol.Mount{Number: 0, Volume: "data"}
+	mount := protocol.Mount{Number: 0, Key: "data"}
 	root := w.snapshot(w.connect(), "first", mount).Archives[0].Root
 	w.volume(1)
 	w.protect()
@@ -43,7 +43,7 @@ func TestWhatOnlyLooksNeedsNoStoreThatCanBeWritten(t *testing.T) {
 		},
 		"plan for a new volume": func() error {
 			_, err := c.Restore(t.Context(), protocol.RestoreRequest{
-				Snapshot: "first", Root: root, Mount: protocol.Mount{Number: 1, Volume: "new"}, DryRun: true,
+				Snapshot: "first", Root: root, Mount: protocol.Mount{Number: 1, Key: "new"}, DryRun: true,
 			}, nil)
 			return err
 		},
@@ -95,7 +95,7 @@ func TestAPassTellsWhatTheVolumeNeeds(t *testing.T) {
 			assert.NilError(t, tc.add(filepath.Join(w.volume(0), "entry")))
 			c := w.connect()
 			for _, id := range []string{"first", "second"} { // the second takes it from the head
-				assert.NilError(t, c.Begin(t.Context(), protocol.BeginRequest{Snapshot: id, Mounts: []protocol.Mount{{Volume: "v"}}}, nil))
+				assert.NilError(t, c.Begin(t.Context(), protocol.BeginRequest{Snapshot: id, Mounts: []protocol.Mount{{Key: "v"}}}, nil))
 				found, err := c.Pass(t.Context(), protocol.Idle, nil)
 				assert.NilError(t, err)
 				assert.Equal(t, found.Archives[0].Devices, tc.devices)

@@ -21,18 +21,13 @@ func (s *session) restore(ctx context.Context, r protocol.RestoreRequest, e *exc
 	if err != nil {
 		return protocol.RestoreResult{}, err
 	}
-	totals := done.Changes.Totals
-	result := protocol.RestoreResult{
-		Created: protocol.Totals(totals[archive.Created]), Changed: protocol.Totals(totals[archive.Changed]),
-		Deleted: protocol.Totals(totals[archive.Deleted]), Changes: make([]protocol.EntryChange, len(done.Changes.List)),
-		Entries: done.Entries, Bytes: done.Bytes, Skipped: done.Skipped,
-	}
-	for i, c := range done.Changes.List {
-		result.Changes[i] = protocol.EntryChange{Change: changes[c.Kind], Path: protocol.Path(c.Path), Bytes: c.Bytes}
-	}
-	return result, nil
+	return resultOf(done), nil
 }
 
-var changes = map[archive.ChangeKind]protocol.Change{
-	archive.Created: protocol.Created, archive.Changed: protocol.Changed, archive.Deleted: protocol.Deleted,
+func resultOf(done archive.RestoreResult) protocol.RestoreResult {
+	totals := done.Changes
+	return protocol.RestoreResult{
+		Created: protocol.Totals(totals[archive.Created]), Changed: protocol.Totals(totals[archive.Changed]),
+		Deleted: protocol.Totals(totals[archive.Deleted]), Entries: done.Entries, Bytes: done.Bytes, Skipped: done.Skipped,
+	}
 }

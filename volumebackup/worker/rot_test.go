@@ -62,7 +62,7 @@ func (w *rotting) round(n int) {
 	w.rot()
 	target := w.ids[w.r.IntN(len(w.ids))]
 	c := w.connect()
-	mount := protocol.Mount{Number: 0, Volume: "live"}
+	mount := protocol.Mount{Number: 0, Key: "live"}
 	secured, err := c.Secure(w.t.Context(), protocol.SecureRequest{
 		Now: protocol.ArchiveRef{Snapshot: safety}, Next: protocol.ArchiveRef{Snapshot: target}, Mount: mount,
 	}, nil)
@@ -81,10 +81,10 @@ func (w *rotting) round(n int) {
 func (w *rotting) take(id string) {
 	w.t.Helper()
 	w.want[id] = archivetest.Describe(w.t, w.live)
-	w.snapshot(w.connect(), id, protocol.Mount{Number: 0, Volume: "live"})
+	w.snapshot(w.connect(), id, protocol.Mount{Number: 0, Key: "live"})
 	w.ids = append(w.ids, id)
 	copied := w.volume(1)
-	_, err := w.connect().Restore(w.t.Context(), protocol.RestoreRequest{Snapshot: id, Mount: protocol.Mount{Number: 1, Volume: "copy"}}, nil)
+	_, err := w.connect().Restore(w.t.Context(), protocol.RestoreRequest{Snapshot: id, Mount: protocol.Mount{Number: 1, Key: "copy"}}, nil)
 	if err == nil {
 		archivetest.Equal(w.t, archivetest.Describe(w.t, copied), w.want[id])
 	} else {

@@ -29,13 +29,16 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (err err
 	if o.MountRoot == "" {
 		o.MountRoot = "/mnt"
 	}
+	if o.CgroupRoot == "" {
+		o.CgroupRoot = "/cgroup"
+	}
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // the default clock
 	}
 	if o.ProgressInterval <= 0 {
 		o.ProgressInterval = progressInterval
 	}
-	s := &session{options: o}
+	s := &session{options: o, images: map[string][]byte{}}
 	defer func() { err = errors.Join(err, s.close()) }()
 	return protocol.Serve(ctx, in, out, s.handle, describe)
 }
@@ -45,6 +48,7 @@ type session struct {
 	options Options
 	store   *store.Store
 	backup  *archive.Backup
+	images  map[string][]byte // manifests of root filesystems that the client has told of, by their keys
 }
 
 func (s *session) close() error {
@@ -74,16 +78,19 @@ func (s *session) open() error {
 }
 
 func (s *session) handle(ctx context.Context, r protocol.Request, bytes io.ReadWriter, emit func(protocol.Event)) (any, error) {
-	answer, known := operations[r.Arguments.Op()]
+	h, known := operations[r.Arguments.Op()]
 	if !known {
 		return nil, fmt.Errorf("request %q: %w", r.Arguments.Op(), errdefs.ErrNotImplemented)
+	}
+	e := &exchange{bytes: bytes, emit: emit, interval: s.options.ProgressInterval}
+	if h.noStore {
+		return h.answer(s, ctx, r.Arguments, e)
 	}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	e := &exchange{bytes: bytes, emit: emit, interval: s.options.ProgressInterval}
 	stop := e.showProgress(string(r.Arguments.Op()))
 	defer stop()
 	s.store.SetPatience(store.Patience{Wait: time.Duration(r.LockTimeoutMillis) * time.Millisecond, Waiting: e.waiting})
-	return answer(s, ctx, r.Arguments, e)
+	return h.answer(s, ctx, r.Arguments, e)
 }

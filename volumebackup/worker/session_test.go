@@ -33,14 +33,14 @@ func TestSession(t *testing.T) {
 	archivetest.Build(t, w.volume(0))
 	assert.NilError(t, os.WriteFile(filepath.Join(w.volume(1), "file"), []byte("second volume"), 0o600))
 	c := w.connect()
-	published := w.snapshot(c, "first", protocol.Mount{Number: 0, Volume: "data"}, protocol.Mount{Number: 1, Volume: "more"})
+	published := w.snapshot(c, "first", protocol.Mount{Number: 0, Key: "data"}, protocol.Mount{Number: 1, Key: "more"})
 	assert.Equal(t, len(published.Archives), 2)
 	for n, a := range published.Archives {
 		assert.Equal(t, a.Number, n)
 		assert.Equal(t, len(a.Root), 64)
 		target := w.volume(10 + n)
 		request := protocol.RestoreRequest{
-			Snapshot: "first", Archive: n, Root: a.Root, Mount: protocol.Mount{Number: 10 + n, Volume: "new"},
+			Snapshot: "first", Archive: n, Root: a.Root, Mount: protocol.Mount{Number: 10 + n, Key: "new"},
 		}
 		result, err := c.Restore(t.Context(), request, nil)
 		assert.NilError(t, err)
@@ -68,7 +68,7 @@ func TestErrorClasses(t *testing.T) {
 	w := newWorld(t)
 	w.volume(0)
 	c := w.connect()
-	mounts := []protocol.Mount{{Number: 0, Volume: "v"}}
+	mounts := []protocol.Mount{{Number: 0, Key: "v"}}
 	w.snapshot(c, "taken", mounts...)
 	ctx := t.Context()
 	for name, test := range map[string]struct {
@@ -84,7 +84,7 @@ func TestErrorClasses(t *testing.T) {
 			return c.Begin(ctx, protocol.BeginRequest{Snapshot: "../x", Mounts: mounts}, nil)
 		}, protocol.Invalid},
 		"no such mount": {func() error {
-			return c.Begin(ctx, protocol.BeginRequest{Snapshot: "x", Mounts: []protocol.Mount{{Number: 7, Volume: "v"}}}, nil)
+			return c.Begin(ctx, protocol.BeginRequest{Snapshot: "x", Mounts: []protocol.Mount{{Number: 7, Key: "v"}}}, nil)
 		}, protocol.Internal},
 		"no such snapshot": {func() error {
 			_, err := c.Restore(ctx, protocol.RestoreRequest{Snapshot: "gone", Mount: mounts[0]}, nil)
@@ -113,9 +113,11 @@ func TestClientGoes(t *testing.T) {
 	archivetest.Build(t, w.volume(0))
 	near, far := net.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- Serve(t.Context(), far, far, Options{StoreRoot: w.store, MountRoot: w.mnt}) }()
+	go func() {
+		served <- Serve(t.Context(), far, far, Options{StoreRoot: w.store, MountRoot: w.mnt, CgroupRoot: filepath.Join(w.mnt, "cgroup")})
+	}()
 	c := protocol.NewClient(near)
-	assert.NilError(t, c.Begin(t.Context(), protocol.BeginRequest{Snapshot: "s", Mounts: []protocol.Mount{{Volume: "v"}}}, nil))
+	assert.NilError(t, c.Begin(t.Context(), protocol.BeginRequest{Snapshot: "s", Mounts: []protocol.Mount{{Key: "v"}}}, nil))
 	_, err := c.Pass(t.Context(), protocol.Live, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, w.unfinished(), 1)
@@ -132,11 +134,11 @@ func TestClientGoesDuringARestore(t *testing.T) {
 	w := newWorld(t)
 	big := filepath.Join(w.volume(0), "big")
 	assert.NilError(t, os.WriteFile(big, archivetest.Random(1, 64<<20), 0o600))
-	w.snapshot(w.connect(), "s", protocol.Mount{Number: 0, Volume: "v"})
+	w.snapshot(w.connect(), "s", protocol.Mount{Number: 0, Key: "v"})
 	w.volume(1)
 	c := w.connect()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.Restore(ctx, protocol.RestoreRequest{Snapshot: "s", Mount: protocol.Mount{Number: 1, Volume: "new"}}, func(protocol.Event) { cancel() })
+	_, err := c.Restore(ctx, protocol.RestoreRequest{Snapshot: "s", Mount: protocol.Mount{Number: 1, Key: "new"}}, func(protocol.Event) { cancel() })
 	if err != nil { // it may have been quicker than the first progress
 		assert.ErrorIs(t, err, context.Canceled)
 	}
@@ -159,7 +161,7 @@ func TestDiskFull(t *testing.T) {
 	live := w.volume(0)
 	assert.NilError(t, os.WriteFile(filepath.Join(live, "small"), []byte("small"), 0o600))
 	c := w.connect()
-	mount := protocol.Mount{Number: 0, Volume: "v"}
+	mount := protocol.Mount{Number: 0, Key: "v"}
 	w.snapshot(c, "first", mount)
 	want := archivetest.Describe(t, live)
 	assert.NilError(t, os.WriteFile(filepath.Join(live, "large"), archivetest.Random(1, 40<<20), 0o600))
@@ -181,7 +183,7 @@ func TestGarbageIsAnswered(t *testing.T) {
 	near, far := net.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(t.Context(), far, far, Options{StoreRoot: w.store, MountRoot: w.mnt})
+		served <- Serve(t.Context(), far, far, Options{StoreRoot: w.store, MountRoot: w.mnt, CgroupRoot: filepath.Join(w.mnt, "cgroup")})
 		_ = far.Close()
 	}()
 	go func() { _, _ = io.WriteString(near, "garbage\n") }()
@@ -202,12 +204,12 @@ func TestGarbageIsAnswered(t *testing.T) {
 func TestPublishSaysWhenItIsTimeToLook(t *testing.T) {
 	w := newWorld(t)
 	w.volume(0)
-	now := time.Now()
+	now := time.Now().Add(time.Minute) // certainly after the store was made
 	c := w.connectWith(Options{Now: func() time.Time { return now }})
 	taken := 0
 	isDue := func() bool {
 		taken++
-		return w.snapshot(c, fmt.Sprint("s", taken), protocol.Mount{Number: 0, Volume: "v"}).LookDue
+		return w.snapshot(c, fmt.Sprint("s", taken), protocol.Mount{Number: 0, Key: "v"}).LookDue
 	}
 	assert.Assert(t, !isDue()) // the store is new
 	now = now.Add(25 * time.Hour)

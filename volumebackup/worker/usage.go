@@ -8,20 +8,23 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
-// usage tells what each snapshot holds in the store.
+// usage tells what the snapshots hold in the store.
 func (s *session) usage(ctx context.Context, _ protocol.UsageRequest, _ *exchange) (protocol.UsageResult, error) {
 	unlock, err := s.store.Share(ctx)
 	if err != nil {
 		return protocol.UsageResult{}, err
 	}
 	defer unlock()
-	snapshots, total, err := s.store.Usage(ctx)
+	held, err := s.store.Usage(ctx)
 	if err != nil {
 		return protocol.UsageResult{}, err
 	}
-	result := protocol.UsageResult{Total: total}
-	for _, u := range snapshots {
+	result := protocol.UsageResult{Total: held.Total}
+	for _, u := range held.Snapshots {
 		result.Snapshots = append(result.Snapshots, protocol.SnapshotUsage{Snapshot: u.Snapshot, Own: u.Own, Shared: u.Shared})
+	}
+	for _, set := range held.Sets {
+		result.Sets = append(result.Sets, protocol.HolderSet(set))
 	}
 	return result, nil
 }

@@ -4,6 +4,9 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/containerd/errdefs"
@@ -39,12 +42,13 @@ func (s *session) verify(ctx context.Context, r protocol.VerifyRequest, e *excha
 	}
 	v := verification{counter: &e.counter}
 	v.pieces = s.store.NewVerification(v.add)
+	v.pieces.Quick = r.Quick
 	for _, snapshot := range asked {
 		if err := v.snapshot(ctx, s.store, snapshot); err != nil {
 			return protocol.VerifyResult{}, err
 		}
 	}
-	v.result.Bytes = v.pieces.Bytes()
+	v.result.Bytes = v.pieces.Bytes() + v.attached
 	return v.result, nil
 }
 
@@ -54,6 +58,8 @@ type verification struct {
 	pieces  *store.Verification
 	id      string
 	number  int
+
+	attached int64 // bytes of attachments that were read
 
 	mu     sync.Mutex
 	result protocol.VerifyResult
@@ -67,7 +73,12 @@ func (v *verification) snapshot(ctx context.Context, s *store.Store, asked proto
 	for n := range asked.Roots {
 		archives = append(archives, n)
 	}
-	if len(archives) == 0 {
+	for _, name := range slices.Sorted(maps.Keys(asked.Attachments)) {
+		if err := v.attachment(s, name, asked.Attachments[name]); err != nil {
+			return err
+		}
+	}
+	if len(archives) == 0 && len(asked.Attachments) == 0 {
 		var err error
 		if archives, err = s.Archives(asked.Snapshot); err != nil {
 			return v.missing(err)
@@ -83,9 +94,26 @@ func (v *verification) snapshot(ctx context.Context, s *store.Store, asked proto
 		if err := v.missing(err); err != nil {
 			return err
 		}
-		v.counter.Bytes.Store(v.pieces.Bytes())
+		v.counter.Bytes.Store(v.pieces.Bytes() + v.attached)
 	}
 	return nil
+}
+
+// attachment compares an attachment with what it should be.
+func (v *verification) attachment(s *store.Store, name string, want protocol.Attached) error {
+	read, err := s.VerifyAttachment(v.id, name, store.Attached(want), v.pieces.Quick)
+	v.attached += read
+	v.counter.Bytes.Store(v.pieces.Bytes() + v.attached)
+	if errdefs.IsNotFound(err) {
+		gone := &store.DamagedError{Pack: "snapshots/" + v.id, Offset: -1, Reason: "attachment " + name + " is missing"}
+		v.record(gone, protocol.Damage{Attachment: name, Missing: true})
+		return nil
+	}
+	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
+		v.record(damaged, protocol.Damage{Attachment: name})
+		return nil
+	}
+	return err
 }
 
 // missing counts an archive that is not in the store as damage. It returns any other error.
@@ -93,18 +121,22 @@ func (v *verification) missing(err error) error {
 	if !errdefs.IsNotFound(err) {
 		return err
 	}
-	v.add(&store.DamagedError{Pack: "snapshots/" + v.id, Offset: -1, Reason: "an archive is missing"})
+	gone := &store.DamagedError{Pack: "snapshots/" + v.id, Offset: -1, Reason: "an archive is missing"}
+	v.record(gone, protocol.Damage{Missing: true})
 	return nil
 }
 
-func (v *verification) add(d *store.DamagedError) {
+func (v *verification) add(d *store.DamagedError) { v.record(d, protocol.Damage{}) }
+
+// record adds a damage to the result. What damage says already is kept.
+func (v *verification) record(d *store.DamagedError, damage protocol.Damage) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.length += len(d.Path); len(v.result.Damages) >= maxDamages || v.length > maxDamageBytes {
 		v.result.More++
 		return
 	}
-	v.result.Damages = append(v.result.Damages, protocol.Damage{
-		Snapshot: v.id, Archive: v.number, Path: protocol.Path(d.Path), Pack: d.Pack, Offset: d.Offset, Message: d.Error(),
-	})
+	damage.Snapshot, damage.Archive, damage.Path = v.id, v.number, protocol.Path(d.Path)
+	damage.Pack, damage.Offset, damage.Message = d.Pack, d.Offset, d.Error()
+	v.result.Damages = append(v.result.Damages, damage)
 }

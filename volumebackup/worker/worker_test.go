@@ -46,7 +46,7 @@ func (w *world) connect() *protocol.Client {
 
 func (w *world) connectWith(o Options) *protocol.Client {
 	w.t.Helper()
-	o.StoreRoot, o.MountRoot = w.store, w.mnt
+	o.StoreRoot, o.MountRoot, o.CgroupRoot = w.store, w.mnt, filepath.Join(w.mnt, "cgroup")
 	client, server := net.Pipe()
 	done := make(chan error, 1)
 	ctx := context.WithoutCancel(w.t.Context()) // it must end by the end of its input

@@ -1,0 +1,135 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/docker/cli/cli"
+	"github.com/docker/cli/opts"
+	"github.com/moby/patternmatcher"
+	"github.com/spf13/cobra"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
+)
+
+type diffOptions struct {
+	engine   diff.Options
+	paths    []string
+	stat     bool
+	volumes  volumeOptions
+	progress progressOptions
+	printer  printer
+}
+
+func newDiffCommand(d deps) *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use:   "diff [OPTIONS] SNAPSHOT [SNAPSHOT|CONTAINER]",
+		Short: "Show what changed since a snapshot, or between two",
+		Long: `Show what changed since a snapshot: in the root filesystem and in the volumes of the
+container as it is now, of another container, or of another snapshot.
+
+Each line is a file, as in docker diff: A, it was added; C, its content, its type or
+its time changed; D, it was deleted; M, only its mode, its owner or an xattr changed.
+Directories have no times here: they follow from what is in them. Then comes what
+that is together, for each volume. --format json prints a line for each change, and
+no sums.
+
+The two sides are compared place by place: a volume with the one that is mounted at
+the same place. Of two snapshots, volumes are compared without reading their content.
+Of a root filesystem, an image is read once; the store keeps what is known of it.
+What a snapshot has left out of a volume is left out of the volume as it is now, too.
+
+A container may be running. What it writes meanwhile may be seen or not.`,
+		Example: `  docker snapshot diff web:before-upgrade
+  docker snapshot diff web:before-upgrade web:latest
+  docker snapshot diff --volume web-data --path '**/*.conf' web:latest
+  docker snapshot diff --stat web@1h`,
+		Args:                  cli.RequiresRangeArgs(1, 2),
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     completeDiff(d),
+		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			wanted, err := o.filter()
+			if err != nil {
+				return usageError(cmd, err)
+			}
+			return runDiff(ctx, d, o, wanted, args)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.Var(opts.NewListOptsRef(&o.engine.Volumes, nil), "volume", "Compare only this volume, by its name or where it is mounted; 'rootfs' is the root filesystem")
+	flags.Var(opts.NewListOptsRef(&o.paths, nil), "path", "Show only paths in the container that match, as in a .dockerignore: 'etc', '**/*.conf', '!**/*.tmp'")
+	flags.BoolVar(&o.stat, "stat", false, "Show how much changed in each directory, instead of each file")
+	o.volumes.addFindingFlags(flags)
+	o.printer.addFlag(flags)
+	o.progress.addFlags(flags)
+	return cmd
+}
+
+// filter tells which paths in the container are shown.
+func (o *diffOptions) filter() (func(path string) bool, error) {
+	if len(o.paths) == 0 {
+		return func(string) bool { return true }, nil
+	}
+	matcher, err := patternmatcher.New(o.paths)
+	if err != nil {
+		return nil, fmt.Errorf("invalid --path: %w", err)
+	}
+	return func(path string) bool {
+		if path == "/" {
+			return false
+		}
+		matches, err := matcher.MatchesOrParentMatches(path[1:])
+		return err == nil && matches
+	}, nil
+}
+
+func runDiff(ctx context.Context, d deps, o diffOptions, wanted func(string) bool, words []string) error {
+	for _, word := range words {
+		if err := checkSnapshot(word); err != nil {
+			return err
+		}
+	}
+	show, err := d.progress(o.progress)
+	if err != nil {
+		return err
+	}
+	hide := sync.OnceFunc(show.close) // before the first line of the result
+	defer hide()
+	eng, err := d.engine(o.volumes)
+	if err != nil {
+		return err
+	}
+	list := changeList{out: d.out, printer: o.printer, files: !o.stat, stat: o.stat, before: hide}
+	_, err = withSnapshot(ctx, d, eng, words[0], func(word string) (struct{}, error) {
+		o.engine.Old = word
+		if len(words) > 1 {
+			o.engine.New = words[1]
+		}
+		return struct{}{}, eng.Diff(ctx, o.engine, show.show, func(c diff.Change) {
+			if wanted(inContainer(c)) {
+				list.add(c)
+			}
+		})
+	})
+	hide()
+	if err = errors.Join(err, list.err); err != nil {
+		return err
+	}
+	return list.finish()
+}
+
+// completeDiff completes a snapshot, and then a snapshot or a container.
+func completeDiff(d deps) cobra.CompletionFunc {
+	return upTo(2, completion(func(ctx context.Context, eng engine, args []string, prefix string) ([]catalog.Candidate, error) {
+		all, err := eng.References(ctx, prefix)
+		if err != nil || len(args) == 0 {
+			return all, err
+		}
+		containers, err := eng.Containers(ctx)
+		return append(all, containers...), err
+	}).complete(d))
+}

@@ -1,0 +1,235 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/docker/cli/cli/streams"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+)
+
+// agent runs "docker snapshot mcp" with a client of the SDK on the other end of two pipes. ended is the command's error.
+func (f *fixture) agent(t *testing.T, o *mcp.ClientOptions, args ...string) (session *mcp.ClientSession, ended chan error) {
+	t.Helper()
+	session, ended, _ = f.agentOverPipe(t, o, args...)
+	return session, ended
+}
+
+// agentOverPipe also returns the client's end of the server's stdin.
+func (f *fixture) agentOverPipe(t *testing.T, o *mcp.ClientOptions, args ...string) (session *mcp.ClientSession, ended chan error, stdin io.Closer) {
+	t.Helper()
+	serverIn, clientOut := io.Pipe()
+	clientIn, serverOut := io.Pipe()
+	d := f.deps()
+	d.in, d.out = streams.NewIn(serverIn), terminal{streams.NewOut(serverOut)}
+	root := newRoot(d)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetArgs(append([]string{"mcp"}, args...))
+	ended = make(chan error, 1)
+	go func() {
+		ended <- root.ExecuteContext(t.Context())
+		_ = serverOut.Close()
+	}()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
+	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: clientIn, Writer: clientOut}, nil)
+	assert.NilError(t, err)
+	t.Cleanup(func() { _ = session.Close() })
+	return session, ended, clientOut
+}
+
+// use calls a tool, and returns its structured result.
+func use(t *testing.T, session *mcp.ClientSession, tool string, args map[string]any) (result map[string]any, failed bool) {
+	t.Helper()
+	called, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	assert.NilError(t, err)
+	raw, err := json.Marshal(called.StructuredContent)
+	assert.NilError(t, err)
+	assert.NilError(t, json.Unmarshal(raw, &result), "%s: %v", tool, called.Content)
+	return result, called.IsError
+}
+
+func (f *fixture) agentEngine() *printingEngine {
+	eng := &printingEngine{replaced: somethingReplaced()}
+	eng.list = []catalog.Snapshot{firstSnapshot(), secondSnapshot()}
+	eng.created = capture.Created{Snapshot: firstSnapshot(), Frozen: 120 * time.Millisecond}
+	eng.restored = restoredCopy()
+	f.evil = eng
+	return eng
+}
+
+func TestAgentsSeeWhatCommandsPrint(t *testing.T) {
+	for _, tc := range []struct {
+		tool   string
+		args   map[string]any
+		key    string
+		want   any
+		failed bool
+	}{
+		{"create_snapshot", map[string]any{"container": "web", "name": "before", "tags": []string{"a"}}, "status", "created", false},
+		{"create_snapshot", map[string]any{"container": "web"}, "frozen_ms", 120.0, false},
+		{"create_snapshot", map[string]any{"container": ""}, "code", "usage", true},
+		{"create_snapshot", map[string]any{"container": "web", "name": "no name"}, "code", "usage", true},
+		{"inspect_snapshot", map[string]any{"snapshot": "before"}, "id", string(firstID), false},
+		{"inspect_snapshot", map[string]any{"snapshot": "gone"}, "code", "not_found", true},
+		{"preview_restore", map[string]any{"snapshot": "before"}, "status", "planned", false},
+		{"preview_restore", map[string]any{"snapshot": "before", "in_place": true}, "status", "planned", false},
+		{"restore_copy", map[string]any{"snapshot": "before", "name": "copy"}, "status", "restored", false},
+		{"restore_in_place", map[string]any{"snapshot": "before"}, "safety", string(secondID), false},
+		{"undo_restore", map[string]any{"container": "web"}, "code", "not_found", true},
+		{"remove_snapshot", map[string]any{"snapshot": "before"}, "code", "pinned", true},
+		{"remove_snapshot", map[string]any{"snapshot": string(secondID)}, "status", "removed", false},
+		{"remove_snapshot", map[string]any{"snapshot": "gone"}, "status", "not_found", false},
+	} {
+		t.Run(tc.tool, func(t *testing.T) {
+			f := newFixture()
+			f.agentEngine()
+			session, _ := f.agent(t, nil)
+			result, failed := use(t, session, tc.tool, tc.args)
+			assert.Equal(t, failed, tc.failed, "%v", result)
+			assert.Equal(t, result[tc.key], tc.want, "%v", result)
+		})
+	}
+}
+
+func TestAgentsUndoTheLatestRestore(t *testing.T) {
+	f := newFixture()
+	eng := f.agentEngine()
+	safety := firstSnapshot()
+	safety.ID, safety.Trigger = secondID, labels.TriggerPreRestore
+	eng.list = []catalog.Snapshot{firstSnapshot(), safety}
+	session, _ := f.agent(t, nil)
+	result, failed := use(t, session, "undo_restore", map[string]any{"container": "web"})
+	assert.Assert(t, !failed)
+	assert.Equal(t, result["status"], "restored")
+}
+
+func TestToolsTellHowDangerousTheyAre(t *testing.T) {
+	f := newFixture()
+	f.agentEngine()
+	session, _ := f.agent(t, nil)
+	list, err := session.ListTools(t.Context(), nil)
+	assert.NilError(t, err)
+	got := map[string]string{}
+	for _, tool := range list.Tools {
+		hints := ""
+		if tool.Annotations.ReadOnlyHint {
+			hints += "reads "
+		}
+		if *tool.Annotations.DestructiveHint {
+			hints += "destroys "
+		}
+		if tool.Annotations.IdempotentHint {
+			hints += "once"
+		}
+		got[tool.Name] = hints
+	}
+	assert.DeepEqual(t, got, map[string]string{
+		"create_snapshot": "", "list_snapshots": "reads once", "inspect_snapshot": "reads once", "preview_restore": "reads once",
+		"restore_copy": "", "restore_in_place": "destroys once", "undo_restore": "destroys ", "remove_snapshot": "destroys once",
+	})
+
+	session, _ = f.agent(t, nil, "--read-only")
+	list, err = session.ListTools(t.Context(), nil)
+	assert.NilError(t, err)
+	assert.Equal(t, len(list.Tools), 3)
+	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "remove_snapshot", Arguments: map[string]any{"snapshot": "before"}})
+	assert.ErrorContains(t, err, "remove_snapshot")
+}
+
+func TestAgentsAreKeptToTheirContainers(t *testing.T) {
+	f := newFixture()
+	eng := f.agentEngine()
+	session, _ := f.agent(t, nil, "--container", "web")
+	for tool, args := range map[string]map[string]any{
+		"create_snapshot": {"container": "db"}, "list_snapshots": {"container": "db"}, "undo_restore": {"container": "db"},
+		"inspect_snapshot": {"snapshot": string(secondID)}, "preview_restore": {"snapshot": string(secondID)}, "restore_copy": {"snapshot": string(secondID)},
+		"restore_in_place": {"snapshot": string(secondID)}, "remove_snapshot": {"snapshot": string(secondID)},
+	} {
+		result, failed := use(t, session, tool, args)
+		assert.Assert(t, failed, "%s: %v", tool, result)
+		assert.Equal(t, result["code"], "usage", tool)
+	}
+	assert.Equal(t, eng.calls, 0)
+	assert.Equal(t, len(eng.removed), 0)
+	result, failed := use(t, session, "list_snapshots", nil)
+	assert.Assert(t, !failed)
+	assert.Assert(t, is.Len(result["snapshots"], 1))
+}
+
+func TestAgentsHearOfProgress(t *testing.T) {
+	f := newFixture()
+	eng := f.agentEngine()
+	eng.events = []plan.Event{{Level: plan.LevelStatus, Phase: "commit", Text: "committing"}, {Level: plan.LevelWarning, Text: "/data/socket is lost"}}
+	heard := make(chan string, 9)
+	session, _ := f.agent(t, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+		heard <- r.Params.Message
+	}})
+	params := &mcp.CallToolParams{Name: "create_snapshot", Arguments: map[string]any{"container": "web"}}
+	params.SetProgressToken("1")
+	_, err := session.CallTool(t.Context(), params)
+	assert.NilError(t, err)
+	assert.Equal(t, <-heard, "committing")
+	assert.Equal(t, <-heard, "/data/socket is lost")
+}
+
+// slowEngine creates until its context ends.
+type slowEngine struct {
+	printingEngine
+	begun, rolledBack chan struct{}
+}
+
+func (e *slowEngine) Create(ctx context.Context, _ capture.Options, _ plan.Progress) (capture.Created, error) {
+	close(e.begun)
+	<-ctx.Done()
+	close(e.rolledBack)
+	return capture.Created{}, ctx.Err()
+}
+
+func TestACancelledCallIsRolledBack(t *testing.T) {
+	f := newFixture()
+	eng := &slowEngine{begun: make(chan struct{}), rolledBack: make(chan struct{})}
+	f.evil = eng
+	session, ended := f.agent(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-eng.begun
+		cancel()
+	}()
+	_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "create_snapshot", Arguments: map[string]any{"container": "web"}})
+	assert.Assert(t, errors.Is(err, context.Canceled), "%v", err)
+	<-eng.rolledBack
+	assert.NilError(t, session.Close())
+	assert.NilError(t, <-ended)
+}
+
+// The server does not end before what it was doing is rolled back.
+func TestAClientThatGoesAwayCancels(t *testing.T) {
+	f := newFixture()
+	eng := &slowEngine{begun: make(chan struct{}), rolledBack: make(chan struct{})}
+	f.evil = eng
+	session, ended, stdin := f.agentOverPipe(t, nil)
+	go func() {
+		_, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "create_snapshot", Arguments: map[string]any{"container": "web"}})
+	}()
+	<-eng.begun
+	assert.NilError(t, stdin.Close())
+	if err := <-ended; err != nil {
+		t.Log(err) // the client does not hear of it
+	}
+	select {
+	case <-eng.rolledBack:
+	default:
+		t.Fatal("the server ended before the call did")
+	}
+}

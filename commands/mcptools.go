@@ -1,0 +1,211 @@
+package commands
+
+import (
+	"context"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+)
+
+// The arguments of the tools.
+type (
+	mcpCreate struct {
+		Container   string   `json:"container" jsonschema:"name of the container"`
+		Name        string   `json:"name,omitempty" jsonschema:"a name for the snapshot: letters, digits, '_', '.' and '-', unique for the container"`
+		Description string   `json:"description,omitempty" jsonschema:"why it is taken"`
+		Tags        []string `json:"tags,omitempty" jsonschema:"words to find it by"`
+	}
+	mcpList struct {
+		Container string `json:"container,omitempty" jsonschema:"name of a container; empty: all"`
+		Last      int    `json:"last,omitempty" jsonschema:"at most so many, the newest first; 0: all"`
+	}
+	mcpSnapshot struct {
+		Snapshot string `json:"snapshot" jsonschema:"an ID, container:name, container@5m for the newest that is at least 5 minutes old, or container for its latest"`
+	}
+	mcpPreview struct {
+		mcpSnapshot
+		InPlace bool `json:"in_place,omitempty" jsonschema:"preview restore_in_place; otherwise restore_copy"`
+	}
+	mcpCopy struct {
+		mcpSnapshot
+		Name string `json:"name,omitempty" jsonschema:"name of the new container"`
+	}
+	mcpContainer struct {
+		Container string `json:"container" jsonschema:"name of the container"`
+	}
+)
+
+// snapshotList is what list_snapshots returns.
+type snapshotList struct {
+	Snapshots []listed `json:"snapshots"`
+}
+
+// addTools offers all tools.
+func (s *mcpServer) addTools(server *mcp.Server) {
+	yes, no := true, false
+	reads := mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no}
+	adds := mcp.ToolAnnotations{DestructiveHint: &no}
+	destroys := mcp.ToolAnnotations{DestructiveHint: &yes}
+	destroysOnce := mcp.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true}
+	addTool(s, server, mcpTool[mcpCreate]{"create_snapshot", "Take a snapshot of a container: its filesystem, its volumes and its whole configuration. The container goes on running.", adds, createByMCP})
+	addTool(s, server, mcpTool[mcpList]{"list_snapshots", "List the snapshots, newest first.", reads, listByMCP})
+	addTool(s, server, mcpTool[mcpSnapshot]{"inspect_snapshot", "Show everything about a snapshot: the container's configuration, its mounts, and what is not captured.", reads, inspectByMCP})
+	addTool(s, server, mcpTool[mcpPreview]{"preview_restore", "Show what a restore would do and change, and every problem that stands in its way. Nothing is changed.", reads, previewByMCP})
+	addTool(s, server, mcpTool[mcpCopy]{"restore_copy", "Bring a snapshot back as a new container beside the original, with volumes of its own.", adds, copyByMCP})
+	addTool(s, server, mcpTool[mcpSnapshot]{"restore_in_place", "Make the container itself and its volumes what they were at the snapshot. What was changed since is lost, but a safety snapshot is taken first: undo_restore goes back to it.", destroysOnce, replaceByMCP})
+	addTool(s, server, mcpTool[mcpContainer]{"undo_restore", "Take the latest restore_in_place of a container back. Called twice, it does the restore again.", destroys, undoByMCP})
+	addTool(s, server, mcpTool[mcpSnapshot]{"remove_snapshot", "Remove a snapshot for good, unless it is pinned. If it is gone already, the status is not_found.", destroysOnce, removeByMCP})
+}
+
+func createByMCP(ctx context.Context, c *mcpCall, in mcpCreate) (any, error) {
+	if err := c.allow(in.Container); err != nil {
+		return nil, err
+	}
+	if in.Name != "" {
+		if err := labels.CheckName(in.Name); err != nil {
+			return nil, wrongArgument{err}
+		}
+	}
+	for _, tag := range in.Tags {
+		if _, err := checkTag(tag); err != nil {
+			return nil, wrongArgument{err}
+		}
+	}
+	o := capture.Options{Container: in.Container}
+	o.Name, o.Description, o.Tags = in.Name, in.Description, in.Tags
+	made, err := c.eng.Create(ctx, o, c.progress)
+	if err != nil {
+		return nil, err
+	}
+	if made.SweepDue {
+		c.calls.Go(func() { c.eng.Sweep(c.ending, nil) })
+	}
+	return createResult{
+		outcome: newOutcome(made.Snapshot, statusCreated, made.Created), Incomplete: made.Incomplete,
+		FrozenMS: made.Frozen.Milliseconds(), Warnings: newWords(c.warned.list),
+	}, nil
+}
+
+func listByMCP(ctx context.Context, c *mcpCall, in mcpList) (any, error) {
+	if in.Container != "" {
+		if err := c.allow(in.Container); err != nil {
+			return nil, err
+		}
+	}
+	all, err := c.eng.List(ctx, catalog.ListOptions{Container: in.Container}, c.progress)
+	if err != nil {
+		return nil, err
+	}
+	result := snapshotList{Snapshots: []listed{}}
+	for _, found := range all {
+		if c.allow(found.Container.Name) == nil && (in.Last <= 0 || len(result.Snapshots) < in.Last) {
+			result.Snapshots = append(result.Snapshots, newListed(found))
+		}
+	}
+	return result, nil
+}
+
+func inspectByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (any, error) {
+	found, err := c.resolve(ctx, in.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	restores, err := c.eng.RestoresOf(ctx, found)
+	restores = slices.DeleteFunc(restores, func(r catalog.Restore) bool { return c.allow(r.Container) != nil })
+	return newDetails(found, restores), err
+}
+
+func previewByMCP(ctx context.Context, c *mcpCall, in mcpPreview) (any, error) {
+	found, err := c.resolve(ctx, in.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	if in.InPlace {
+		return c.replace(ctx, found, true)
+	}
+	return c.copy(ctx, found, "", true)
+}
+
+func copyByMCP(ctx context.Context, c *mcpCall, in mcpCopy) (any, error) {
+	found, err := c.resolve(ctx, in.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	return c.copy(ctx, found, in.Name, false)
+}
+
+func (c *mcpCall) copy(ctx context.Context, from catalog.Snapshot, name string, dryRun bool) (any, error) {
+	restored, err := c.eng.Restore(ctx, runconfig.RestoreOptions{Snapshot: string(from.ID), Name: name, DryRun: dryRun}, c.progress)
+	if err != nil {
+		return nil, err
+	}
+	return planned(newRestored(c.deps, restored, c.warned.list), dryRun), nil
+}
+
+func replaceByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (any, error) {
+	found, err := c.resolve(ctx, in.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	return c.replace(ctx, found, false)
+}
+
+func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, dryRun bool) (any, error) {
+	o := restoreOptions{engine: replace.Options{
+		RestoreOptions: runconfig.RestoreOptions{
+			Snapshot: string(to.ID), DryRun: dryRun, Waiting: runconfig.Waiting{Wait: true, Settle: runconfig.DefaultSettle},
+		},
+	}}
+	replaced, err := c.eng.Replace(ctx, o.engine, c.progress)
+	if err != nil {
+		return nil, c.withRecovery(withGuard(err))
+	}
+	return planned(o.newReplaced(c.deps, replaced, c.warned.list), dryRun), nil
+}
+
+// planned says of the result of a dry run that nothing was done.
+func planned(r restoreResult, dryRun bool) restoreResult {
+	if dryRun {
+		r.Status = statusPlanned
+	}
+	return r
+}
+
+// undoByMCP restores the newest safety snapshot of a container.
+func undoByMCP(ctx context.Context, c *mcpCall, in mcpContainer) (any, error) {
+	if err := c.allow(in.Container); err != nil {
+		return nil, err
+	}
+	all, err := c.eng.List(ctx, catalog.ListOptions{Container: in.Container}, c.progress)
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range all { // newest first
+		if found.Trigger == labels.TriggerPreRestore && found.Container.Name == in.Container {
+			return c.replace(ctx, found, false)
+		}
+	}
+	return nil, &catalog.NotFoundError{Word: in.Container, Reason: "container " + in.Container + " has no safety snapshot: no restore in place is to be taken back"}
+}
+
+func removeByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (any, error) {
+	found, err := c.resolve(ctx, in.Snapshot)
+	if isNoSnapshot(err) {
+		return missingResult{Status: statusMissing, Word: in.Snapshot}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	removed := c.eng.Remove(ctx, []string{string(found.ID)}, removal.Options{}, c.progress)[0]
+	if removed.Err != nil {
+		return nil, removed.Err
+	}
+	return removeResult{newOutcome(removed.Snapshot, statusRemoved, c.clock.now())}, nil
+}

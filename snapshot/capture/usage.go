@@ -1,0 +1,110 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+)
+
+// Usage has a snapshot taken only when the use of something, such as the context of a model, has reached
+// a threshold. All values are parts of a whole: 0.85 is 85 %.
+type Usage struct {
+	Now        float64
+	Thresholds []float64
+	Force      bool // take one anyway
+}
+
+// Check refuses values that cannot be recorded, or compared with.
+func (u Usage) Check() error {
+	if err := labels.CheckUsage(u.Now); err != nil {
+		return fmt.Errorf("invalid usage: %w", err)
+	}
+	if len(u.Thresholds) == 0 {
+		return errors.New("there is no threshold")
+	}
+	for _, t := range u.Thresholds {
+		if err := labels.CheckUsage(t); err != nil || t == 0 {
+			return fmt.Errorf("invalid threshold %v: %w", t, errors.Join(err, errors.New("use a part of the whole, as in 0.85")))
+		}
+	}
+	return nil
+}
+
+// usageDecision is what follows from a usage.
+type usageDecision struct {
+	take   bool
+	fell   bool   // this has to be remembered: usage is below a threshold again that it had reached
+	reason string // why none is taken
+}
+
+// decide tells whether a snapshot is due. last is the record of the last one that was taken because of a
+// threshold, or nil. What that had reached counts as reached until usage has fallen below it.
+func (u Usage) decide(last *labels.Record) usageDecision {
+	reached := -1.0
+	if last != nil && last.Usage != nil {
+		reached = *last.Usage
+		if last.UsageLow != nil {
+			reached = min(reached, *last.UsageLow)
+		}
+	}
+	is := func(test func(t float64) bool) bool { return slices.ContainsFunc(u.Thresholds, test) }
+	switch lowest := slices.Min(u.Thresholds); {
+	case u.Force, is(func(t float64) bool { return reached < t && t <= u.Now }):
+		return usageDecision{take: true}
+	case u.Now < lowest:
+		return usageDecision{
+			fell:   is(func(t float64) bool { return u.Now < t && t <= reached }),
+			reason: fmt.Sprintf("usage %v is below the threshold %v", u.Now, lowest),
+		}
+	default:
+		return usageDecision{
+			fell:   is(func(t float64) bool { return u.Now < t && t <= reached }),
+			reason: fmt.Sprintf("usage %v has reached no threshold that snapshot %s had not reached", u.Now, last.ID),
+		}
+	}
+}
+
+// Skip tells why no snapshot is taken; empty: one is. Calls that are skipped leave nothing, with one
+// exception: the first that finds usage below a threshold again marks the last snapshot with that, so
+// that the next one is taken when the threshold is reached once more.
+func (cr *Capturer) Skip(ctx context.Context, o Options, p plan.Progress) (reason string, err error) {
+	if o.Usage == nil || o.Usage.Force {
+		return "", nil
+	}
+	name := o.Line
+	if name == "" {
+		c, _, err := cr.docker.ContainerInspectWithRaw(ctx, o.Container, false)
+		if err != nil {
+			return "", dockerop.AsNoContainer(err)
+		}
+		name = dockerop.ContainerName(c)
+	}
+	if err := cr.checkOnce(ctx, name, o.IdempotencyKey); err != nil {
+		if _, made := errors.AsType[*MadeError](err); made {
+			return "", nil // this very request took one: it has the same answer again
+		}
+		return "", err
+	}
+	last, err := cr.catalog.LastOfUsage(ctx, name, o.RunID)
+	if err != nil {
+		return "", err
+	}
+	var record *labels.Record
+	if last != nil {
+		record = &last.Record
+	}
+	d := o.Usage.decide(record)
+	if d.fell {
+		a := Annotation{Snapshot: catalog.TagOf(name, string(last.ID)).String(), usageLow: &o.Usage.Now}
+		if _, err := cr.Annotate(ctx, a, p); err != nil {
+			return "", err
+		}
+	}
+	return d.reason, nil
+}

@@ -1,0 +1,164 @@
+// Package diff finds out in what two snapshots differ, or a snapshot and a container as it is now. It changes neither.
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
+)
+
+// Rootfs is what the root filesystem is called where volumes have their names.
+const Rootfs = "rootfs"
+
+// Change is what happened to one entry of a volume, or of the root filesystem.
+type Change struct {
+	Volume      string // its name, or [Rootfs]
+	Destination string // where it is mounted; "/" for the root filesystem
+	volumebackup.FileChange
+}
+
+// Options say what is compared.
+type Options struct {
+	Old string // a snapshot
+	// New is a container as it is now, or a snapshot. Empty: the container that Old was taken of.
+	New string
+	// Reverse asks what has to happen to New to make Old of it.
+	Reverse bool
+	// Volumes are all that is compared: names, destinations, or [Rootfs]. Empty: everything.
+	Volumes []string
+}
+
+// Differ compares snapshots.
+type Differ struct {
+	docker   *dockerop.Engine
+	catalog  *catalog.Catalog
+	archives *archives.Archives
+	random   io.Reader
+}
+
+// New returns a differ.
+func New(docker *dockerop.Engine, snapshots *catalog.Catalog, stored *archives.Archives, random io.Reader) *Differ {
+	return &Differ{docker: docker, catalog: snapshots, archives: stored, random: random}
+}
+
+// UnknownVolumeError says that neither side of a comparison has a volume.
+type UnknownVolumeError struct{ Volume string }
+
+func (e *UnknownVolumeError) Error() string {
+	return fmt.Sprintf("there is no volume %s on either side", e.Volume)
+}
+
+// Unwrap gives the error its class.
+func (e *UnknownVolumeError) Unwrap() error { return cerrdefs.ErrNotFound }
+
+// OtherStoreError says that two snapshots have their volumes in different stores.
+type OtherStoreError struct{ Old, New string }
+
+func (e *OtherStoreError) Error() string {
+	return fmt.Sprintf("the volumes of the two snapshots are in different stores, %s and %s", e.Old, e.New)
+}
+
+// Diff hands to visit each change that makes New of Old: those of the root filesystem first, then those of each volume,
+// sorted by path.
+func (d *Differ) Diff(ctx context.Context, o Options, p plan.Progress, visit func(Change)) error {
+	p.Status("look up", "looking up what to compare")
+	before, after, err := d.sides(ctx, o)
+	if err != nil {
+		return err
+	}
+	parts, err := pair(before, after, o.Volumes, p)
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	volumes, err := d.store(ctx, before, after)
+	if err != nil {
+		return err
+	}
+	w, err := volumes.OpenComparer(ctx, volumebackup.CompareOptions{
+		Purpose: "compare " + before.name + " and " + after.name, Volumes: liveVolumes(parts),
+		Learns: slices.ContainsFunc(parts, func(p part) bool { return p.isRoot() }),
+	}, archives.Progress(p))
+	if err != nil {
+		return err
+	}
+	err = d.compare(ctx, w, parts, o.Reverse, p, visit)
+	return errors.Join(err, w.Close())
+}
+
+func (d *Differ) compare(ctx context.Context, w archives.Comparer, parts []part, reverse bool, p plan.Progress, visit func(Change)) error {
+	for _, part := range parts {
+		if part.isRoot() {
+			if err := d.learn(ctx, w, part, p); err != nil {
+				return err
+			}
+		}
+		p.Status("compare", "comparing "+part.volume)
+		err := w.Diff(ctx, part.old.tree(), part.now.tree(), func(c volumebackup.FileChange) {
+			if reverse {
+				c = inverted(c)
+			}
+			visit(Change{Volume: part.volume, Destination: part.destination, FileChange: c})
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.volume, err)
+		}
+	}
+	return nil
+}
+
+func inverted(c volumebackup.FileChange) volumebackup.FileChange {
+	back := changes.Change{Type: c.Type, SizeDelta: c.SizeDelta}.Inverted()
+	c.Type, c.SizeDelta = back.Type, back.SizeDelta
+	return c
+}
+
+// store is the service for the store that holds the archives of both sides.
+func (d *Differ) store(ctx context.Context, before, after side) (archives.Service, error) {
+	old, err := d.archives.At(ctx, *before.snapshot)
+	if err != nil || after.snapshot == nil || !after.snapshot.UsesStore() {
+		return old, err
+	}
+	now, err := d.archives.At(ctx, *after.snapshot)
+	if err != nil || !before.snapshot.UsesStore() {
+		return now, err
+	}
+	if old.Store() != now.Store() {
+		return nil, &OtherStoreError{Old: old.Store(), New: now.Store()}
+	}
+	return old, nil
+}
+
+// liveVolumes are the volumes that are looked at as they are now.
+func liveVolumes(parts []part) []string {
+	var all []string
+	for _, p := range parts {
+		for _, c := range []content{p.old, p.now} {
+			if c.live != "" && !slices.Contains(all, c.live) {
+				all = append(all, c.live)
+			}
+		}
+	}
+	return all
+}
+
+// isAbout tells whether a part is meant by one of the words that users say.
+func (p part) isAbout(words []string) bool {
+	return len(words) == 0 || slices.ContainsFunc(words, func(word string) bool {
+		if p.isRoot() {
+			return word == Rootfs
+		}
+		return strings.TrimSuffix(word, "/") == p.destination || slices.Contains(p.names, word)
+	})
+}

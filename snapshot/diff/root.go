@@ -1,0 +1,89 @@
+package diff
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
+)
+
+// learn tells the worker what the root filesystems of a part hold. What an image holds is kept in the store, so each image
+// is read once.
+func (d *Differ) learn(ctx context.Context, w archives.Comparer, p part, progress plan.Progress) error {
+	known, err := w.Known(ctx, []string{p.old.image, p.now.image})
+	if err != nil {
+		return err
+	}
+	for _, c := range []content{p.old, p.now} {
+		if slices.Contains(known, c.image) {
+			continue
+		}
+		progress.Status("read rootfs", "reading the root filesystem of "+c.source)
+		err := d.withFiles(ctx, c, func(files io.Reader) error {
+			counted := &counter{Reader: files, progress: progress}
+			return w.Learn(ctx, c.image, c.isImage, func(out io.Writer) error { return changes.FromTar(counted, out) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withFiles runs f with a tar of a root filesystem. That of an image is read through a container that never starts.
+func (d *Differ) withFiles(ctx context.Context, c content, f func(io.Reader) error) error {
+	export := func(id string) error {
+		files, err := d.docker.ContainerExport(ctx, id)
+		if err != nil {
+			return fmt.Errorf("export files: %w", err)
+		}
+		defer files.Close()
+		return f(files)
+	}
+	if !c.isImage {
+		return export(c.source)
+	}
+	return d.withScratch(ctx, c.source, export)
+}
+
+// uniqueBytes make the names of scratch containers differ.
+const uniqueBytes = 4
+
+func (d *Differ) withScratch(ctx context.Context, image string, f func(scratch string) error) error {
+	found, err := d.docker.ImageInspect(ctx, image)
+	if err != nil {
+		return fmt.Errorf("inspect image %s: %w", image, err)
+	}
+	unique := make([]byte, uniqueBytes)
+	if _, err := io.ReadFull(d.random, unique); err != nil {
+		return fmt.Errorf("read random bytes: %w", err)
+	}
+	var volumes map[string]struct{}
+	if found.Config != nil {
+		volumes = found.Config.Volumes
+	}
+	name := fmt.Sprintf("%sdiff-%x", catalog.ScratchPrefix, unique)
+	return d.docker.WithScratch(ctx, name, image, map[string]string{labels.KeyVersion: labels.SchemaVersion}, volumes, f)
+}
+
+// counter reports how much was read.
+type counter struct {
+	io.Reader
+	progress plan.Progress
+	total    int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.total += int64(n)
+	if c.progress != nil {
+		c.progress(plan.Event{Phase: "read rootfs", Text: "reading a root filesystem", Current: c.total})
+	}
+	return n, err
+}

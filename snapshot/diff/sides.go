@@ -1,0 +1,186 @@
+package diff
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// side is one of the two that are compared: a snapshot or a container.
+type side struct {
+	name     string
+	snapshot *catalog.Snapshot // nil: a container
+	root     content
+	volumes  map[string]content // by destination
+}
+
+// content is what one side has at one place.
+type content struct {
+	isThere bool
+	name    string                   // of the volume
+	archive *volumebackup.ArchiveRef // of a snapshot
+	live    string                   // the volume of a container
+	image   string                   // key of a root filesystem
+	source  string                   // the image or the container that has this root filesystem
+	isImage bool
+	missing string // why it cannot be compared
+	// excluded is what the archive does not have; of a container's volume, what is not looked at.
+	excluded *labels.Exclusions
+}
+
+func (c content) tree() volumebackup.ComparedTree {
+	return volumebackup.ComparedTree{Archive: c.archive, Volume: c.live, Excluded: c.excluded, Image: c.image}
+}
+
+// part is a place that both sides are compared at.
+type part struct {
+	volume      string
+	names       []string // of the volume on either side
+	destination string
+	old, now    content
+}
+
+// sides looks up what is compared.
+func (d *Differ) sides(ctx context.Context, o Options) (before, after side, err error) {
+	old, err := d.snapshotSide(ctx, o.Old)
+	if err != nil {
+		return side{}, side{}, err
+	}
+	word := o.New
+	if word == "" {
+		word = old.snapshot.Container.Name
+	}
+	found, err := d.docker.InspectIfThere(ctx, word)
+	switch {
+	case err != nil:
+		return side{}, side{}, err
+	case found != nil:
+		return old, containerSide(*found), nil
+	case o.New == "":
+		return side{}, side{}, &GoneError{Container: word}
+	}
+	now, err := d.snapshotSide(ctx, o.New)
+	return old, now, err
+}
+
+// GoneError says that the container that a snapshot was taken of does not exist any more.
+type GoneError struct{ Container string }
+
+func (e *GoneError) Error() string { return fmt.Sprintf("there is no container %s", e.Container) }
+
+func (d *Differ) snapshotSide(ctx context.Context, word string) (side, error) {
+	s, err := d.catalog.Resolve(ctx, word)
+	if err != nil {
+		return side{}, err
+	}
+	if err := s.CheckContainer(); err != nil {
+		return side{}, err
+	}
+	all := map[string]content{}
+	for _, m := range s.Mounts {
+		c := content{isThere: true, name: m.Name}
+		switch {
+		case m.Archive != nil:
+			c.archive = &volumebackup.ArchiveRef{Snapshot: string(s.ID), Archive: m.Archive.Index, Root: m.Archive.Root}
+			c.excluded = m.Archive.Excluded
+		case mount.Type(m.Type) == mount.TypeVolume:
+			c.missing = fmt.Sprintf("its content is not in snapshot %s", s.ID)
+		default:
+			continue
+		}
+		all[m.Destination] = c
+	}
+	return side{
+		name: string(s.ID), snapshot: &s, volumes: all,
+		root: content{isThere: true, image: imageKey(s.Layers), source: s.ImageID, isImage: true},
+	}, nil
+}
+
+func containerSide(c container.InspectResponse) side {
+	all := map[string]content{}
+	for _, m := range c.Mounts {
+		if m.Type == mount.TypeVolume {
+			all[m.Destination] = content{isThere: true, name: m.Name, live: m.Name}
+		}
+	}
+	return side{name: dockerop.ContainerName(c), volumes: all, root: content{isThere: true, image: imageKey([]string{c.ID}), source: c.ID}}
+}
+
+// imageKey is the key of what is known of a root filesystem: equal layers have equal keys.
+func imageKey(layers []string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(layers, "\n"))))
+}
+
+// pair lists the places where the sides may differ, the root filesystem first.
+func pair(before, after side, words []string, p plan.Progress) ([]part, error) {
+	all := []part{{volume: Rootfs, destination: "/", old: before.root, now: after.root}}
+	destinations := maps.Clone(before.volumes)
+	maps.Copy(destinations, after.volumes)
+	for _, destination := range slices.Sorted(maps.Keys(destinations)) {
+		old, now := before.volumes[destination], after.volumes[destination]
+		name := now.name
+		if !now.isThere {
+			name = old.name
+		}
+		all = append(all, part{volume: name, names: []string{old.name, now.name}, destination: destination, old: old, now: now})
+	}
+	for _, word := range words {
+		if !slices.ContainsFunc(all, func(p part) bool { return p.isAbout([]string{word}) }) {
+			return nil, &UnknownVolumeError{Volume: word}
+		}
+	}
+	var parts []part
+	for _, part := range all {
+		if !part.isAbout(words) || part.isSame() || slices.ContainsFunc(parts, part.repeats) {
+			continue
+		}
+		if missing := part.old.missing + part.now.missing; missing != "" {
+			p.Warn("compare", fmt.Sprintf("volume %s is not compared: %s", part.volume, missing))
+			continue
+		}
+		part.now.excluded = part.exclusions()
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// exclusions are what is not looked at in the volume of a container: what the snapshot has left out, so that it does not
+// seem to be new. What the snapshot has is looked at, whatever a .gitignore says by now.
+func (p part) exclusions() *labels.Exclusions {
+	if p.now.live == "" || p.old.excluded.IsEmpty() {
+		return p.now.excluded
+	}
+	excluded := *p.old.excluded
+	excluded.Entries = 0
+	excluded.Kept = &labels.KeptArchive{Snapshot: labels.ID(p.old.archive.Snapshot), Index: p.old.archive.Archive, Root: p.old.archive.Root}
+	return &excluded
+}
+
+// isRoot tells whether a part is the root filesystem: a volume may have its name.
+func (p part) isRoot() bool { return p.destination == "/" }
+
+// isSame tells whether a part is known to have no differences.
+func (p part) isSame() bool {
+	if p.isRoot() {
+		return p.old.image == p.now.image
+	}
+	return p.old.archive != nil && p.now.archive != nil && p.old.archive.Root != "" && p.old.archive.Root == p.now.archive.Root
+}
+
+// repeats tells whether a part is of the same volumes as another one: a volume may be mounted at several places.
+func (p part) repeats(other part) bool {
+	return !p.isRoot() && !other.isRoot() && p.old.isThere == other.old.isThere && p.now.isThere == other.now.isThere &&
+		p.old.name == other.old.name && p.now.name == other.now.name
+}

@@ -1,0 +1,91 @@
+package snapshot
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
+)
+
+// diffScene is an engine with container db, which has a volume, and has changed between two snapshots and since.
+func diffScene(t *testing.T) *enginetest.Docker {
+	t.Helper()
+	docker := enginetest.New()
+	db := docker.Create(t, "db", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	db.State = "running"
+	for i, name := range []string{"one", "two", ""} {
+		docker.FindVolume("data").Content, db.Files = strings.Repeat("x", i), tarOf(t, name)
+		if name != "" {
+			snapshotOf(t, docker, capture.Options{Container: "db", Name: name})
+		}
+	}
+	docker.ForgetCalls()
+	return docker
+}
+
+func tarOf(t *testing.T, name string) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	assert.NilError(t, w.WriteHeader(&tar.Header{Name: "is-" + name, Typeflag: tar.TypeReg}))
+	assert.NilError(t, w.Close())
+	return out.String()
+}
+
+func diffOf(ctx context.Context, docker *enginetest.Docker, o diff.Options) (places []string, err error) {
+	err = engineOf(docker).Diff(ctx, o, nil, func(c diff.Change) {
+		places = append(places, c.Volume+" "+c.Destination+" "+string(c.Type))
+	})
+	return places, err
+}
+
+func TestDiffComparesPlaceByPlace(t *testing.T) {
+	docker := diffScene(t)
+	before := docker.World()
+	both := []string{"rootfs / modified", "data /data modified"}
+	for name, test := range map[string]struct {
+		options diff.Options
+		want    []string
+	}{
+		"two snapshots": {diff.Options{Old: "db:one", New: "db:two"}, both},
+		"until now":     {diff.Options{Old: "db:one"}, both},
+		"a container":   {diff.Options{Old: "db:one", New: "db"}, both},
+		"itself":        {diff.Options{Old: "db:one", New: "db:one"}, nil},
+		"a volume":      {diff.Options{Old: "db:one", Volumes: []string{"data"}}, both[1:]},
+		"a place":       {diff.Options{Old: "db:one", Volumes: []string{"/data/"}}, both[1:]},
+		"the rootfs":    {diff.Options{Old: "db:one", Volumes: []string{"rootfs"}}, both[:1]},
+	} {
+		got, err := diffOf(t.Context(), docker, test.options)
+		assert.NilError(t, err, name)
+		assert.DeepEqual(t, got, test.want)
+		assert.Equal(t, docker.World(), before, name)
+	}
+	_, err := diffOf(t.Context(), docker, diff.Options{Old: "db:one", Volumes: []string{"none"}})
+	assert.ErrorContains(t, err, "there is no volume none on either side")
+}
+
+// Whatever goes wrong, nothing changes and nothing is left.
+func TestDiffLeavesNothing(t *testing.T) {
+	enginetest.EachFault(t, diffScene, func(ctx context.Context, docker *enginetest.Docker) error {
+		got, err := diffOf(ctx, docker, diff.Options{Old: "db:one", New: "db:two"})
+		if err == nil && !slices.Contains(got, "data /data modified") {
+			t.Errorf("found only %v", got)
+		}
+		return err
+	}, func(t *testing.T, o enginetest.Outcome) {
+		if o.Kind == enginetest.FaultRefuse && o.Hit("ContainerRemove") { // recover removes it later
+			assert.ErrorContains(t, o.Err, "ContainerRemove")
+			return
+		}
+		assert.Equal(t, o.After, o.Before)
+	})
+}

@@ -1,0 +1,209 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/client"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// Verifier verifies snapshots. It keeps no state and may be used by several goroutines.
+type Verifier struct {
+	docker   *dockerop.Engine
+	catalog  *catalog.Catalog
+	archives *archives.Archives
+	random   io.Reader
+}
+
+// New returns a verifier for an engine. It reads names for its containers from random.
+func New(docker *dockerop.Engine, snapshots *catalog.Catalog, held *archives.Archives, random io.Reader) *Verifier {
+	return &Verifier{docker: docker, catalog: snapshots, archives: held, random: random}
+}
+
+// Verify finds out what is wrong with snapshots. The results are in the order of the words or, for
+// all, newest first. An error means that nothing could be found out.
+func (v *Verifier) Verify(ctx context.Context, o Options, p plan.Progress) (Report, error) {
+	results, err := v.choose(ctx, o.Words)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := v.checkLabels(ctx, results); err != nil {
+		return Report{}, err
+	}
+	if !o.Quick {
+		if err := v.checkImages(ctx, results, p); err != nil {
+			return Report{}, err
+		}
+	}
+	found, err := v.archives.Verify(ctx, readable(results), o.Quick, p)
+	if err != nil {
+		return Report{}, err
+	}
+	for i := range results {
+		results[i].addArchives(found.Of[results[i].Snapshot.ID])
+	}
+	return Report{Results: results, Bytes: found.Bytes, More: found.More}, nil
+}
+
+// choose finds the snapshots that words name, or all.
+func (v *Verifier) choose(ctx context.Context, words []string) ([]Result, error) {
+	if len(words) == 0 {
+		return v.all(ctx)
+	}
+	results := make([]Result, len(words))
+	var calls errgroup.Group
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
+	for i, word := range words {
+		calls.Go(func() error {
+			r := &results[i]
+			r.Word = word
+			r.Snapshot, r.Err = v.catalog.Resolve(ctx, word)
+			if unreadable, ok := errors.AsType[*catalog.UnreadableError](r.Err); ok {
+				r.Err = nil
+				r.add("labels", unreadable.Err.Error())
+			}
+			return nil // the error is that word's alone
+		})
+	}
+	_ = calls.Wait()
+	return results, nil
+}
+
+func (v *Verifier) all(ctx context.Context) ([]Result, error) {
+	found, unreadable, err := v.catalog.FindAll(ctx, catalog.Namespace+"*")
+	if err != nil {
+		return nil, err
+	}
+	var results []Result
+	for _, s := range found {
+		results = append(results, Result{Word: s.Ref(), Snapshot: s})
+	}
+	for _, u := range unreadable {
+		r := Result{Word: u.Refs[0]}
+		r.add("labels", u.Err.Error())
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// readable returns the snapshots whose labels could be read.
+func readable(results []Result) []catalog.Snapshot {
+	var list []catalog.Snapshot
+	for _, r := range results {
+		if r.Snapshot.ID != "" {
+			list = append(list, r.Snapshot)
+		}
+	}
+	return list
+}
+
+// checkLabels finds labels that are not what this engine has sealed. Of a snapshot from elsewhere
+// nobody here can tell.
+func (v *Verifier) checkLabels(ctx context.Context, results []Result) error {
+	engine, err := v.docker.Identify(ctx)
+	if err != nil {
+		return err
+	}
+	key, err := v.catalog.KnownKey(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range results {
+		s := results[i].Snapshot
+		if s.ID != "" && s.Parent == s.ID {
+			results[i].add("labels", "it is its own parent")
+		}
+		if s.EngineID == engine.ID && s.Seal != "" && key != nil && !labels.IsSealed(s.Record, key) {
+			results[i].add("labels", "they are not what this engine has sealed")
+		}
+	}
+	return nil
+}
+
+// checkImages finds out whether the engine has every layer of the images: it has to make a
+// container of each, which never starts. That reads no layer, for which engines have no call.
+func (v *Verifier) checkImages(ctx context.Context, results []Result, p plan.Progress) error {
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(dockerop.MaxConcurrentCalls)
+	for i := range results {
+		r := &results[i]
+		if r.Snapshot.ID == "" {
+			continue
+		}
+		calls.Go(func() error {
+			p.Status("check", fmt.Sprintf("checking image %d of %d", i+1, len(results)))
+			return v.checkImage(ctx, r)
+		})
+	}
+	return calls.Wait()
+}
+
+func (v *Verifier) checkImage(ctx context.Context, r *Result) error {
+	image, err := v.docker.ImageInspect(ctx, r.Snapshot.ImageID)
+	if cerrdefs.IsNotFound(err) || err == nil && image.Config == nil {
+		r.addMissing("image", "somebody has removed it meanwhile")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("inspect image %s: %w", r.Snapshot.ImageID, err)
+	}
+	if r.Snapshot.Kind == labels.KindState {
+		return nil // it has no layers
+	}
+	unique := make([]byte, 4) // others may verify the same snapshot
+	if _, err := io.ReadFull(v.random, unique); err != nil {
+		return fmt.Errorf("name a container: %w", err)
+	}
+	name := fmt.Sprintf("%s%s-%x", catalog.ScratchPrefix, r.Snapshot.ID, unique)
+	own := map[string]string{labels.KeyVersion: labels.SchemaVersion}
+	err = v.docker.WithScratch(ctx, name, r.Snapshot.ImageID, own, image.Config.Volumes, func(string) error { return nil })
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case client.IsErrConnectionFailed(err):
+		return err
+	case err != nil:
+		r.add("image", "the engine cannot make a container of it: "+err.Error())
+	}
+	return nil
+}
+
+// addArchives adds what is wrong with the content of volumes.
+func (r *Result) addArchives(found archives.Verified) {
+	if found.Gone {
+		r.addMissing("volumes", fmt.Sprintf("the store %s that held their content does not exist any more", r.Snapshot.Store))
+	}
+	for _, d := range found.Damages {
+		where := r.where(d)
+		if d.Missing {
+			r.addMissing(where, "its content is not in the store")
+			continue
+		}
+		r.add(where, d.Message)
+	}
+}
+
+// where says what is damaged.
+func (r *Result) where(d volumebackup.Damage) string {
+	if d.Attachment != "" {
+		return "attachment " + d.Attachment
+	}
+	for _, m := range r.Snapshot.Mounts {
+		if m.Archive != nil && m.Archive.Index == d.Archive {
+			return "volume " + cmp.Or(m.Name, m.Destination)
+		}
+	}
+	return fmt.Sprintf("archive %d", d.Archive)
+}

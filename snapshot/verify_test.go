@@ -1,0 +1,99 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+)
+
+// What is wrong with a snapshot is found, and told where. Verifying changes nothing.
+func TestVerifyFindsWhatIsWrong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(docker *enginetest.Docker, s catalog.Snapshot)
+		verdict verify.Verdict
+		where   string
+		quick   bool
+	}{
+		"nothing":          {func(*enginetest.Docker, catalog.Snapshot) {}, verify.OK, "", false},
+		"nothing, quickly": {func(*enginetest.Docker, catalog.Snapshot) {}, verify.OK, "", true},
+		"a label was changed": {func(docker *enginetest.Docker, s catalog.Snapshot) {
+			docker.FindImage(s.ImageID).Config.Labels[labels.KeyDescription] = "x"
+		}, verify.Damaged, "labels", true},
+		"the labels cannot be read": {func(docker *enginetest.Docker, s catalog.Snapshot) {
+			docker.FindImage(s.ImageID).Config.Labels[labels.KeyMounts] = "{"
+		}, verify.Damaged, "labels", true},
+		"the store is gone": {func(docker *enginetest.Docker, _ catalog.Snapshot) {
+			docker.Volumes = slices.DeleteFunc(docker.Volumes, func(v *enginetest.FakeVolume) bool { return v.Name == volumebackup.DefaultStore })
+		}, verify.Incomplete, "volumes", true},
+		"an archive is missing": {func(docker *enginetest.Docker, s catalog.Snapshot) {
+			delete(docker.Service.Archives, string(s.ID))
+		}, verify.Incomplete, "volume data", true},
+		"a piece has rotted": {func(docker *enginetest.Docker, s catalog.Snapshot) {
+			docker.Service.Damages[string(s.ID)] = []volumebackup.Damage{{Snapshot: string(s.ID), Path: "file", Message: "it has rotted"}}
+		}, verify.Damaged, "volume data", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := enginetest.New()
+			_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: volumebackup.DefaultStore, Labels: map[string]string{labels.KeyStoreID: "one"}})
+			assert.NilError(t, err)
+			docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+			made := snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
+			tc.change(docker, made)
+			before := docker.World()
+			for _, words := range [][]string{{"web:one"}, nil} {
+				report, err := engineOf(docker).Verify(t.Context(), verify.Options{Words: words, Quick: tc.quick}, nil)
+				assert.NilError(t, err)
+				assert.Assert(t, is.Len(report.Results, 1))
+				assert.Equal(t, report.Results[0].Verdict(), tc.verdict, "%v", report.Results[0].Findings)
+				if tc.where != "" {
+					assert.Equal(t, report.Results[0].Findings[0].Where, tc.where)
+				}
+			}
+			assert.Equal(t, docker.World(), before)
+		})
+	}
+}
+
+// withoutLayer is an engine that has lost a layer.
+type withoutLayer struct{ *enginetest.Docker }
+
+func (withoutLayer) ContainerCreate(context.Context, *container.Config, *container.HostConfig, *network.NetworkingConfig, *ocispec.Platform, string) (container.CreateResponse, error) {
+	return container.CreateResponse{}, errors.New("layer does not exist")
+}
+
+func TestVerifyFindsAMissingLayer(t *testing.T) {
+	docker := enginetest.New()
+	docker.Run(t, "web")
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
+	engine := engineThrough(docker, withoutLayer{docker})
+	for quick, want := range map[bool]verify.Verdict{false: verify.Damaged, true: verify.OK} {
+		report, err := engine.Verify(t.Context(), verify.Options{Words: []string{"web:one"}, Quick: quick}, nil)
+		assert.NilError(t, err)
+		assert.Equal(t, report.Results[0].Verdict(), want)
+	}
+}
+
+func TestVerifyOfAWordThatNamesNothing(t *testing.T) {
+	docker := enginetest.New()
+	docker.Run(t, "web")
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
+	report, err := engineOf(docker).Verify(t.Context(), verify.Options{Words: []string{"gone", "web:one"}}, nil)
+	assert.NilError(t, err)
+	assert.ErrorContains(t, report.Results[0].Err, "no such snapshot: gone")
+	assert.Equal(t, report.Results[1].Verdict(), verify.OK)
+}

@@ -1,0 +1,173 @@
+package changes
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
+)
+
+// FromTar writes to out the manifest of a root filesystem that an engine exports as a tar. Engines keep times to the
+// second, so the manifest has no parts of one. It leaves out what the engine puts into every container.
+func FromTar(in io.Reader, out io.Writer) error {
+	r := tarReader{entries: map[string]*manifest.Entry{"": {Kind: manifest.Directory, Attributes: manifest.Attributes{Mode: plainMode}}}}
+	if err := r.read(tar.NewReader(in)); err != nil {
+		return fmt.Errorf("read root filesystem: %w", err)
+	}
+	return r.write(out)
+}
+
+// plainMode is that of directories that a tar does not mention.
+const plainMode = 0o755
+
+// ofEngine is what an engine makes in every container, to mount something there.
+var ofEngine = []string{".dockerenv", "dev/console", "etc/hostname", "etc/hosts", "etc/mtab", "etc/resolv.conf"}
+
+// tarReader collects the entries of a tar, in any order.
+type tarReader struct {
+	entries map[string]*manifest.Entry
+	links   []link
+	buffer  []byte
+}
+
+// link is a further name of a file.
+type link struct{ path, to string }
+
+func (r *tarReader) read(in *tar.Reader) error {
+	for {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
+		if slices.Contains(ofEngine, name) {
+			continue
+		}
+		if err := r.add(name, header, in); err != nil {
+			return err
+		}
+	}
+}
+
+// kinds are those of the entries that a tar can have.
+var kinds = map[byte]manifest.Kind{
+	tar.TypeDir: manifest.Directory, tar.TypeReg: manifest.Regular, tar.TypeSymlink: manifest.Symlink, tar.TypeFifo: manifest.FIFO,
+	tar.TypeBlock: manifest.BlockDevice, tar.TypeChar: manifest.CharacterDevice,
+}
+
+func (r *tarReader) add(name string, header *tar.Header, content io.Reader) error {
+	if header.Typeflag == tar.TypeLink {
+		r.links = append(r.links, link{path: name, to: strings.TrimPrefix(path.Clean("/"+header.Linkname), "/")})
+		return nil
+	}
+	kind, known := kinds[header.Typeflag]
+	if !known {
+		return nil
+	}
+	e := &manifest.Entry{Path: name, Kind: kind, Attributes: manifest.Attributes{
+		Mode: uint32(header.Mode) & 0o7777, UID: uint32(header.Uid), GID: uint32(header.Gid),
+		Modified: manifest.Timestamp{Sec: header.ModTime.Unix()}, Xattrs: xattrsOf(header),
+	}}
+	switch kind {
+	case manifest.Symlink:
+		e.Target = header.Linkname
+	case manifest.BlockDevice, manifest.CharacterDevice:
+		e.Major, e.Minor = uint32(header.Devmajor), uint32(header.Devminor)
+	case manifest.Regular:
+		e.Size = header.Size
+		if err := r.hash(e, content); err != nil {
+			return err
+		}
+	}
+	r.entries[name] = e
+	return nil
+}
+
+func xattrsOf(header *tar.Header) []manifest.Xattr {
+	var all []manifest.Xattr
+	for key, value := range header.PAXRecords {
+		if name, isXattr := strings.CutPrefix(key, "SCHILY.xattr."); isXattr {
+			all = append(all, manifest.Xattr{Name: name, Value: value})
+		}
+	}
+	slices.SortFunc(all, func(a, b manifest.Xattr) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// hash finds the sums of the pieces of a file.
+func (r *tarReader) hash(e *manifest.Entry, content io.Reader) error {
+	if r.buffer == nil {
+		r.buffer = make([]byte, manifest.MaxPiece)
+	}
+	for at := int64(0); at < e.Size; {
+		piece := r.buffer[:min(e.Size-at, int64(len(r.buffer)))]
+		if _, err := io.ReadFull(content, piece); err != nil {
+			return err
+		}
+		e.Pieces = append(e.Pieces, manifest.Piece{Offset: at, Length: uint32(len(piece)), Sum: sha256.Sum256(piece)})
+		at += int64(len(piece))
+	}
+	return nil
+}
+
+// write writes what was collected, in order.
+func (r *tarReader) write(out io.Writer) error {
+	r.addLinks()
+	r.addParents()
+	all := make([]*manifest.Entry, 0, len(r.entries))
+	for _, e := range r.entries {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *manifest.Entry) int { return manifest.Compare(a.Path, b.Path) })
+	w, err := manifest.NewWriter(out, manifest.NewPackTable())
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if err := w.Append(e); err != nil {
+			return err
+		}
+	}
+	_, err = w.Finish()
+	return err
+}
+
+// addLinks gives each file with several names to the first of them.
+func (r *tarReader) addLinks() {
+	names := map[*manifest.Entry][]string{}
+	for _, l := range r.links {
+		if file := r.entries[l.to]; file != nil && file.Kind != manifest.Directory {
+			r.entries[l.path] = file
+			names[file] = append(names[file], l.path)
+		}
+	}
+	for file, further := range names {
+		all := append(further, file.Path)
+		slices.SortFunc(all, manifest.Compare)
+		all = slices.Compact(all)
+		file.Path, file.Shared = all[0], len(all) > 1
+		r.entries[all[0]] = file
+		for _, name := range all[1:] {
+			r.entries[name] = &manifest.Entry{Path: name, Kind: manifest.HardLink, Target: all[0]}
+		}
+	}
+}
+
+// addParents adds directories that the tar has not mentioned.
+func (r *tarReader) addParents() {
+	for _, e := range slices.Collect(maps.Values(r.entries)) {
+		for parent := manifest.Parent(e.Path); r.entries[parent] == nil; parent = manifest.Parent(parent) {
+			r.entries[parent] = &manifest.Entry{Path: parent, Kind: manifest.Directory, Attributes: manifest.Attributes{Mode: plainMode}}
+		}
+	}
+}
