@@ -218,9 +218,10 @@ func TestTheStartOfARunStaysAlsoIfTheRunIsNotListed(t *testing.T) {
 	docker := enginetest.New()
 	docker.Run(t, "web")
 	e := engineOf(docker)
-	prune := func(context.Context, session.Session) (int, error) {
-		snapshotOf(t, docker, capture.Options{Container: "web", Trigger: labels.TriggerAfterAction})
-		pruned, err := e.removal.Prune(t.Context(), keeping(1), nil) // knows of no run
+	prune := func(ctx context.Context, _ session.Session) (int, error) {
+		_, err := e.Create(ctx, capture.Options{Container: "web", Trigger: labels.TriggerAfterAction}, nil)
+		assert.NilError(t, err)
+		pruned, err := e.removal.Prune(ctx, keeping(1), nil) // knows of no run
 		assert.NilError(t, err)
 		assert.Equal(t, len(pruned.Removed()), 0)
 		assert.Equal(t, pruned.All[1].Reason, retention.UnfinishedRun)
