@@ -70,17 +70,16 @@ func runRemove(ctx context.Context, d deps, o removeOptions, words []string) err
 	if len(words) == 0 {
 		return nil
 	}
-	show, err := d.progress(o.progress)
-	if err != nil {
-		return err
-	}
-	defer show.close()
-	eng, err := d.engine(o.volumes)
-	if err != nil {
-		return err
-	}
+	_, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (none struct{}, err error) {
+		return none, o.printRemoved(ctx, d, removeAll(ctx, d, eng, words, o, p))
+	})
+	return err
+}
+
+// printRemoved prints what was removed. It returns why the rest was not.
+func (o removeOptions) printRemoved(ctx context.Context, d deps, removals []removal.Removal) error {
 	var failures []error
-	for _, r := range removeAll(ctx, d, eng, words, o, show.show) {
+	for _, r := range removals {
 		err := r.Err
 		if isNoSnapshot(err) && o.force {
 			failures = append(failures, o.printMissing(d, r.Word, err))

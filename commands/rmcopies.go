@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // removeCopiesResult is what rm --copies prints for a snapshot.
@@ -26,24 +27,18 @@ func runRemoveCopies(ctx context.Context, d deps, o removeOptions, words []strin
 	if len(words) == 0 {
 		return nil
 	}
-	show, err := d.progress(o.progress)
-	if err != nil {
-		return err
-	}
-	defer show.close()
-	eng, err := d.engine(o.volumes)
-	if err != nil {
-		return err
-	}
-	var failures []error
-	for i, r := range eng.RemoveCopies(ctx, d.nameServices(ctx, eng, words), o.force, show.show) {
-		if isNoSnapshot(r.Err) && o.force {
-			failures = append(failures, o.printMissing(d, words[i], r.Err))
-			continue
+	_, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (none struct{}, err error) {
+		var failures []error
+		for i, r := range eng.RemoveCopies(ctx, d.nameServices(ctx, eng, words), o.force, p) {
+			if isNoSnapshot(r.Err) && o.force {
+				failures = append(failures, o.printMissing(d, words[i], r.Err))
+				continue
+			}
+			failures = append(failures, o.printCopies(d, r))
 		}
-		failures = append(failures, o.printCopies(d, r))
-	}
-	return errors.Join(failures...)
+		return none, errors.Join(failures...)
+	})
+	return err
 }
 
 // printCopies prints what was removed, also before an error.

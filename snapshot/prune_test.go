@@ -2,11 +2,13 @@ package snapshot
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -213,15 +215,25 @@ func TestPruneWithAFilterCountsOnlyWhatMatches(t *testing.T) {
 	assert.Equal(t, reasons(pruned(t, docker, o, nil), made), "-count, within limits, ")
 }
 
-// While the session of a run is written, a list of the runs may lack it.
+// listsNoSession is an engine whose lists of images lack the sessions, as they may while one is written.
+type listsNoSession struct{ *enginetest.Docker }
+
+func (d listsNoSession) ImageList(ctx context.Context, o image.ListOptions) ([]image.Summary, error) {
+	all, err := d.Docker.ImageList(ctx, o)
+	return slices.DeleteFunc(all, func(one image.Summary) bool { return one.Labels[labels.KeySession] != "" }), err
+}
+
 func TestTheStartOfARunStaysAlsoIfTheRunIsNotListed(t *testing.T) {
 	docker := enginetest.New()
 	docker.Run(t, "web")
-	e := engineOf(docker)
+	e := engineThrough(docker, listsNoSession{docker})
 	prune := func(ctx context.Context, _ session.Session) (int, error) {
-		_, err := e.Create(ctx, capture.Options{Container: "web", Trigger: labels.TriggerAfterAction}, nil)
+		sessions, err := e.Sessions(ctx)
 		assert.NilError(t, err)
-		pruned, err := e.removal.Prune(ctx, keeping(1), nil) // knows of no run
+		assert.Equal(t, len(sessions), 0)
+		_, err = e.Create(ctx, capture.Options{Container: "web", Trigger: labels.TriggerAfterAction}, nil)
+		assert.NilError(t, err)
+		pruned, err := e.Prune(ctx, keeping(1), nil)
 		assert.NilError(t, err)
 		assert.Equal(t, len(pruned.Removed()), 0)
 		assert.Equal(t, pruned.All[1].Reason, retention.UnfinishedRun)

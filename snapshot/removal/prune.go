@@ -112,8 +112,13 @@ func (rm *Remover) decide(ctx context.Context, o PruneOptions, p plan.Progress) 
 	if err != nil {
 		return decided{}, fmt.Errorf("list containers: %w", err)
 	}
+	unfinished, err := rm.unfinishedRuns(ctx, all)
+	if err != nil {
+		return decided{}, err
+	}
 	d := decided{snapshots: all, situation: retention.Situation{
-		Snapshots: describe(all, chosen, containers), Lines: policies(o.Options, all, containers, p), Options: o.Options, Now: rm.now(),
+		Snapshots: describe(all, chosen, containers), Lines: policies(o.Options, all, containers, p), UnfinishedRuns: unfinished,
+		Options: o.Options, Now: rm.now(),
 	}}
 	if !o.ExpiredOnly && mayExceed(d.situation) {
 		p.Status("prune", "measuring what they occupy")
@@ -125,38 +130,37 @@ func (rm *Remover) decide(ctx context.Context, o PruneOptions, p plan.Progress) 
 		}
 	}
 	d.decisions = retention.Decide(d.situation)
-	unlisted, err := rm.unlistedRuns(ctx, d)
-	if err != nil {
-		return decided{}, err
-	}
-	if len(unlisted) > 0 {
-		d.situation.Options.UnfinishedRuns = append(slices.Clone(o.UnfinishedRuns), unlisted...)
-		d.decisions = retention.Decide(d.situation)
-	}
 	return d, nil
 }
 
-// unlistedRuns finds runs that have not ended and whose start would be removed. A list of runs may lack
-// one whose session is being written, but its name leads to it at any moment.
-func (rm *Remover) unlistedRuns(ctx context.Context, d decided) ([]string, error) {
-	var unlisted []string
-	for i, decision := range d.decisions {
-		s := d.snapshots[i]
-		if !decision.Removed || s.Trigger != labels.TriggerRunStart || s.RunID == "" {
+// unfinishedRuns returns the IDs of the runs that have not ended. While a session is written, the list
+// may lack it; but its name leads to it at any moment, so a run whose start is there is asked for by name.
+func (rm *Remover) unfinishedRuns(ctx context.Context, all []catalog.Snapshot) ([]string, error) {
+	sessions, err := rm.catalog.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	status := map[string]session.Status{}
+	for _, s := range sessions {
+		status[s.RunID] = s.Status
+	}
+	for _, s := range all {
+		if _, listed := status[s.RunID]; listed || s.Trigger != labels.TriggerRunStart || s.RunID == "" {
 			continue
 		}
 		kept, err := rm.catalog.Session(ctx, s.RunID)
-		if _, none := errors.AsType[*catalog.RunNotFoundError](err); none {
-			continue
-		}
-		if err != nil {
+		if _, none := errors.AsType[*catalog.RunNotFoundError](err); err != nil && !none {
 			return nil, err
 		}
-		if kept.Status == session.StatusUnfinished {
-			unlisted = append(unlisted, s.RunID)
+		status[s.RunID] = kept.Status // none if nobody kept the session
+	}
+	var unfinished []string
+	for runID, one := range status {
+		if one == session.StatusUnfinished {
+			unfinished = append(unfinished, runID)
 		}
 	}
-	return unlisted, nil
+	return unfinished, nil
 }
 
 // describe says of each snapshot what its labels do not.

@@ -25,8 +25,10 @@ type Situation struct {
 	Snapshots []Snapshot
 	Sets      []Set             // what the snapshots occupy; only looked at if there is a limit to that
 	Lines     map[string]Policy // by the names of lines; a line that is not in it has the policy of Options
-	Options   Options
-	Now       time.Time
+	// UnfinishedRuns are the IDs of the runs that have not ended. The snapshot of their start stays.
+	UnfinishedRuns []string
+	Options        Options
+	Now            time.Time
 }
 
 // Reason says why a snapshot is kept or removed.
@@ -166,7 +168,7 @@ func (d *deciding) whyKept(i int, isNewest bool) Decision {
 		return Decision{Reason: InUse, Detail: "in use by " + one.InUse}
 	case one.UndoOf != "":
 		return Decision{Reason: Undo, Detail: "it takes back the latest restore in place of " + one.UndoOf}
-	case one.Trigger == labels.TriggerRunStart && one.RunID != "" && slices.Contains(o.UnfinishedRuns, one.RunID):
+	case one.Trigger == labels.TriggerRunStart && one.RunID != "" && slices.Contains(d.UnfinishedRuns, one.RunID):
 		return Decision{Reason: UnfinishedRun, Detail: "the start of run " + one.RunID + ", which has not ended"}
 	case isNewest && (!o.All || !o.Force):
 		return Decision{Reason: Newest, Detail: "the newest of " + name}

@@ -93,7 +93,6 @@ func TestDecide(t *testing.T) {
 		},
 		"expired ones go, whatever they are": {
 			snapshots: "web 1h manual name=x expired\nweb 2h expired undo\nweb 3h run_start run=r expired\nweb 4h later\nweb 5h pinned expired\nweb 6h used expired",
-			options:   Options{UnfinishedRuns: []string{"r"}},
 			want:      "- expired\n- expired\n- expired\n+ newest\n+ pinned\n+ in use",
 		},
 		"only expired ones go": {
@@ -118,8 +117,8 @@ func TestDecide(t *testing.T) {
 		},
 		"those that have to stay count": {
 			snapshots: "web 1h\nweb 2h\nweb 3h\nweb 4h undo\nweb 5h run_start run=r\nweb 6h run_start run=over\nweb 7h used",
-			policy:    Policy{MaxSnapshots: 4}, options: Options{UnfinishedRuns: []string{"r"}},
-			want: "+ newest\n- count\n- count\n+ undo\n+ unfinished run\n- count\n+ in use",
+			policy:    Policy{MaxSnapshots: 4},
+			want:      "+ newest\n- count\n- count\n+ undo\n+ unfinished run\n- count\n+ in use",
 		},
 		"the limits are applied in order": {
 			snapshots: "web 1h\nweb 2h\nweb 3h\ndb 4h\ndb 5h\ndb 9d", policy: Policy{MaxAge: 7 * day, MaxSnapshots: 2, MaxTotal: 3},
@@ -165,7 +164,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.options.Policy = tc.policy
-			got := Decide(Situation{Snapshots: read(t, tc.snapshots), Sets: tc.sets, Lines: tc.lines, Options: tc.options, Now: now})
+			got := Decide(Situation{Snapshots: read(t, tc.snapshots), Sets: tc.sets, Lines: tc.lines, UnfinishedRuns: []string{"r"}, Options: tc.options, Now: now})
 			assert.Equal(t, write(got), trimLines(tc.want))
 		})
 	}
@@ -175,7 +174,7 @@ func TestDecisionsSayWhyInWords(t *testing.T) {
 	zero := 1
 	got := Decide(Situation{
 		Snapshots: read(t, "web 1h\nweb 2h\nweb 9d\nweb 10d pinned\nweb 3h expired\ndb 5h undo\ndb 4h used\ndb 3h run_start run=r"),
-		Options:   Options{Policy: Policy{MaxAge: 7 * day}, Limits: Limits{KeepLast: &zero}, UnfinishedRuns: []string{"r"}}, Now: now,
+		Options:   Options{Policy: Policy{MaxAge: 7 * day}, Limits: Limits{KeepLast: &zero}}, UnfinishedRuns: []string{"r"}, Now: now,
 	})
 	var details []string
 	for _, d := range got {
@@ -219,7 +218,8 @@ func random(r *rand.Rand) Situation {
 		return Policy{MaxSnapshots: r.IntN(5), MaxTotal: r.IntN(9), MaxSize: int64(r.IntN(1000)), MaxAge: time.Duration(r.IntN(8)) * day, AutoCleanup: chance(2)}
 	}
 	s.Lines["line0"] = policy()
-	s.Options = Options{Policy: policy(), All: chance(2), Force: chance(2), Automatic: chance(3), ExpiredOnly: chance(6), UnfinishedRuns: []string{"r1"}}
+	s.Options = Options{Policy: policy(), All: chance(2), Force: chance(2), Automatic: chance(3), ExpiredOnly: chance(6)}
+	s.UnfinishedRuns = []string{"r1"}
 	return s
 }
 

@@ -18,8 +18,6 @@ type Options struct {
 	Automatic bool
 	// ExpiredOnly removes what has expired, and nothing else.
 	ExpiredOnly bool
-	// UnfinishedRuns are the IDs of the runs that have not ended. The snapshot of their start stays.
-	UnfinishedRuns []string
 }
 
 // Limits override those of a policy, also of one that a container's labels have changed. Nil leaves
