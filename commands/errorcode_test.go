@@ -47,7 +47,8 @@ var exportedErrors = map[string]struct {
 	"archives.NoAttachmentError":       {&archives.NoAttachmentError{}, codeNotFound},
 	"capture.HookError":                {&capture.HookError{Err: errors.New("it failed")}, codeInternal},
 	"capture.LeftFrozenError":          {&capture.LeftFrozenError{}, codeIncomplete},
-	"capture.MadeError":                {&capture.MadeError{}, codeInternal}, // nobody sees it: it is no failure
+	"capture.MadeError":                {&capture.MadeError{}, codeInternal},   // nobody sees it: it is no failure
+	"capture.NotDueError":              {&capture.NotDueError{}, codeInternal}, // nor this
 	"catalog.AmbiguousError":           {&catalog.AmbiguousError{}, codeAmbiguous},
 	"catalog.LineError":                {&catalog.LineError{}, codeNameTaken},
 	"catalog.StateError":               {&catalog.StateError{}, codeUsage},

@@ -30,7 +30,11 @@ func (e *Engine) Create(ctx context.Context, o capture.Options, p plan.Progress)
 			return capture.Created{Skipped: reason}, err
 		}
 	}
-	return e.keeper.Number(ctx, o, p, e.createOne)
+	created, err := e.keeper.Number(ctx, o, p, e.createOne)
+	if late, ok := errors.AsType[*capture.NotDueError](err); ok {
+		return capture.Created{Skipped: late.Reason}, nil
+	}
+	return created, err
 }
 
 // createOne takes one snapshot, of a container or a line. A request with an idempotency key that was made

@@ -3,6 +3,8 @@ package snapshot
 import (
 	"context"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gotest.tools/v3/assert"
@@ -214,6 +216,40 @@ func TestByUsageASnapshotIsTakenAtAThreshold(t *testing.T) {
 			created, err := engineOf(docker).Create(t.Context(), o, nil)
 			assert.NilError(t, err)
 			assert.Equal(t, created.Skipped, "")
+		})
+	}
+}
+
+// Requests decide while others take their snapshots: still there is one of each threshold.
+func TestOfManyAtAThresholdOneTakesASnapshot(t *testing.T) {
+	for name, o := range map[string]capture.Options{
+		"a container": {Container: "web"}, "a line": {Line: "chat"}, "a run": {Container: "web", RunID: "r"}, "a name": {Container: "web", Name: "full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := enginetest.New()
+			docker.Run(t, "web")
+			docker.Service.Waiting = func(string) {}
+			var group sync.WaitGroup
+			var taken, skipped atomic.Int32
+			for range 5 {
+				group.Go(func() {
+					o := o
+					o.Trigger, o.Usage = labels.TriggerThreshold, &capture.Usage{Now: 0.9, Thresholds: []float64{0.85}}
+					created, err := engineOf(docker).Create(t.Context(), o, nil)
+					assert.Check(t, err)
+					if created.Skipped == "" {
+						taken.Add(1)
+					} else {
+						skipped.Add(1)
+					}
+				})
+			}
+			group.Wait()
+			assert.Equal(t, taken.Load(), int32(1))
+			assert.Equal(t, skipped.Load(), int32(4))
+			all, err := engineOf(docker).List(t.Context(), catalog.ListOptions{}, nil)
+			assert.NilError(t, err)
+			assert.Equal(t, len(all), 1)
 		})
 	}
 }

@@ -31,7 +31,29 @@ func (cr *Capturer) checkOnce(ctx context.Context, container, key string) error 
 	return nil
 }
 
+// exclusive tells whether the lock is needed from the decision that a snapshot is wanted until it has its
+// tags: who waits for the lock decides by it.
+func (o Options) exclusive() bool {
+	return o.IdempotencyKey != "" || o.Usage != nil && !o.Usage.Force
+}
+
 func (a *taking) checkOnce(ctx context.Context) error {
 	record := a.parts[0].record
 	return a.engine.checkOnce(ctx, record.Container.Name, record.IdempotencyKey)
+}
+
+func (a *taking) exclusive() bool { return a.parts[0].from.options.exclusive() }
+
+// checkWanted fails with [MadeError] or [NotDueError] if another request has made this one, of a container
+// or line, needless. Only under the lock can it miss none.
+func (cr *Capturer) checkWanted(ctx context.Context, name string, o Options) error {
+	if err := cr.checkOnce(ctx, name, o.IdempotencyKey); err != nil {
+		return err
+	}
+	return cr.checkDue(ctx, name, o)
+}
+
+func (a *taking) checkWanted(ctx context.Context) error {
+	one := a.parts[0]
+	return a.engine.checkWanted(ctx, one.record.Container.Name, one.from.options)
 }

@@ -24,7 +24,7 @@ type taking struct {
 	parts  []*part
 	p      plan.Progress
 	frozen time.Duration  // in all attempts together
-	held   []func() error // ends the workers of a request with an idempotency key, once the images are tagged
+	held   []func() error // ends the workers of an exclusive request, once the images are tagged
 	ending errgroup.Group // the workers go while the images are tagged
 }
 
@@ -60,8 +60,8 @@ func (cr *Capturer) taking(sources []Source, when Request, p plan.Progress) (*ta
 		if err != nil {
 			return nil, fmt.Errorf("container %s: %w", dockerop.ContainerName(from.Container), err)
 		}
-		if from.options.IdempotencyKey != "" && len(sources) > 1 {
-			return nil, errors.New("an idempotency key is for the snapshot of one container")
+		if from.options.exclusive() && len(sources) > 1 {
+			return nil, errors.New("an idempotency key and a usage are for the snapshot of one container")
 		}
 		record := from.record(when.IDs[i], from.options)
 		record.Created = when.created

@@ -57,7 +57,7 @@ func (r *attempt) run(ctx context.Context, u *dockerop.Rollback) (err error) {
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
-	if err := r.checkOnce(ctx); err != nil {
+	if err := r.checkWanted(ctx); err != nil {
 		return err
 	}
 	for _, one := range r.parts {
@@ -108,7 +108,7 @@ func (r *attempt) end(failure error) {
 	stays := failure != nil && r.stuck && r.Begin == nil
 	finish := func(end func() error) {
 		switch {
-		case failure == nil && r.parts[0].record.IdempotencyKey != "":
+		case failure == nil && r.exclusive():
 			r.held = append(r.held, end)
 			return
 		case failure == nil:

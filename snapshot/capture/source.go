@@ -135,8 +135,8 @@ func (cr *Capturer) observeImages(ctx context.Context, s *Source, o Options) err
 	if o.Name != "" {
 		calls.Go(func() (err error) {
 			s.named, err = cr.catalog.ObserveName(ctx, catalog.TagOf(name, o.Name), name, o.Reuse)
-			if err != nil { // perhaps by this very request
-				err = errors.Join(cr.checkOnce(ctx, name, o.IdempotencyKey), err)
+			if err != nil { // perhaps by what makes this request needless
+				err = errors.Join(cr.checkWanted(ctx, name, o), err)
 			}
 			return err
 		})

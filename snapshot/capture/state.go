@@ -20,7 +20,7 @@ import (
 
 // TakeState makes a state, the next one of the line that the options name: an image without layers,
 // with the attachments in the store. It fails with [catalog.LineError] if there is a container of the
-// line's name or a snapshot of one, and with [MadeError] as [Capturer.Take] does.
+// line's name or a snapshot of one, and with [MadeError] or [NotDueError] as [Capturer.Take] does.
 func (cr *Capturer) TakeState(ctx context.Context, o Options, when Request, p plan.Progress) (created Created, err error) {
 	p.Status("inspect", "looking at line "+o.Line)
 	from, err := cr.observeLine(ctx, o)
@@ -83,8 +83,8 @@ func (cr *Capturer) observeLine(ctx context.Context, o Options) (Source, error) 
 	if o.Name != "" {
 		calls.Go(func() (err error) {
 			s.named, err = cr.catalog.ObserveName(ctx, catalog.TagOf(o.Line, o.Name), o.Line, o.Reuse)
-			if err != nil { // perhaps by this very request
-				err = errors.Join(cr.checkOnce(ctx, o.Line, o.IdempotencyKey), err)
+			if err != nil { // perhaps by what makes this request needless
+				err = errors.Join(cr.checkWanted(ctx, o.Line, o), err)
 			}
 			return err
 		})
@@ -103,8 +103,8 @@ func (s Source) stateRecord(id labels.ID) labels.Record {
 	}
 }
 
-// lineLock is what the worker of a line is known by, in the place of a container's ID: so a request
-// with an idempotency key waits for others of its line.
+// lineLock is what the worker of a line is known by, in the place of a container's ID: so an
+// exclusive request waits for others of its line.
 func lineLock(line string) string {
 	sum := sha256.Sum256([]byte("line " + line))
 	return hex.EncodeToString(sum[:])
@@ -117,7 +117,7 @@ func (a *part) keep(ctx context.Context, u *dockerop.Rollback) (end func() error
 	if err := a.checkOnce(ctx); err != nil { // without the lock that can miss one, but it need not wait
 		return end, err
 	}
-	if a.stores() || a.record.IdempotencyKey != "" {
+	if a.stores() || a.exclusive() {
 		a.backup, err = a.engine.volumes.Begin(ctx, volumebackup.BackupOptions{Container: lineLock(a.record.Line), Snapshot: string(a.record.ID)}, archives.Progress(a.p))
 		if err != nil {
 			return end, err
@@ -127,7 +127,7 @@ func (a *part) keep(ctx context.Context, u *dockerop.Rollback) (end func() error
 			return end, err
 		}
 	}
-	if a.backup != nil && a.record.IdempotencyKey == "" { // nobody waits: the worker goes while the image is made
+	if a.backup != nil && !a.exclusive() { // nobody waits: the worker goes while the image is made
 		a.ending.Go(a.backup.Close)
 		end = a.ending.Wait
 	}
@@ -136,7 +136,7 @@ func (a *part) keep(ctx context.Context, u *dockerop.Rollback) (end func() error
 
 // storeState puts the attachments into the store.
 func (a *part) storeState(ctx context.Context, u *dockerop.Rollback) error {
-	if err := a.checkOnce(ctx); err != nil {
+	if err := a.checkWanted(ctx); err != nil {
 		return err
 	}
 	if !a.stores() {

@@ -161,7 +161,7 @@ func (a *taking) capture(ctx context.Context, u *dockerop.Rollback) error {
 	if err := a.checkOnce(ctx); err != nil { // without the lock that can miss one, but it need not wait
 		return err
 	}
-	if first := a.parts[0]; len(a.parts) == 1 && !first.stores() && first.record.IdempotencyKey == "" {
+	if first := a.parts[0]; len(a.parts) == 1 && !first.stores() && !a.exclusive() {
 		return first.commitHooked(ctx, u)
 	}
 	return a.run(ctx, u)

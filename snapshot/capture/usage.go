@@ -70,7 +70,39 @@ func (u Usage) decide(last *labels.Record) usageDecision {
 	}
 }
 
-// Skip tells why no snapshot is taken; empty: one is. Calls that are skipped leave nothing, with one
+// decide tells whether a snapshot of a container or line is due, and which the last of a threshold is.
+func (cr *Capturer) decide(ctx context.Context, name string, o Options) (usageDecision, *catalog.Snapshot, error) {
+	last, err := cr.catalog.LastOfUsage(ctx, name, o.RunID)
+	if err != nil {
+		return usageDecision{}, nil, err
+	}
+	var record *labels.Record
+	if last != nil {
+		record = &last.Record
+	}
+	return o.Usage.decide(record), last, nil
+}
+
+// NotDueError says that no snapshot is due by the usage in the options any more, because another request
+// took one of the same threshold. It is no failure.
+type NotDueError struct{ Reason string }
+
+func (e *NotDueError) Error() string { return e.Reason }
+
+// checkDue fails with [NotDueError] if no snapshot is due. A fall that it finds is nothing to remember: at
+// the same time the other request has found usage higher.
+func (cr *Capturer) checkDue(ctx context.Context, name string, o Options) error {
+	if o.Usage == nil || o.Usage.Force {
+		return nil
+	}
+	d, _, err := cr.decide(ctx, name, o)
+	if err == nil && !d.take {
+		err = &NotDueError{Reason: d.reason}
+	}
+	return err
+}
+
+// Skip tells why no snapshot is taken; empty: one is, unless another request takes one first. Calls that are skipped leave nothing, with one
 // exception: the first that finds usage below a threshold again marks the last snapshot with that, so
 // that the next one is taken when the threshold is reached once more.
 func (cr *Capturer) Skip(ctx context.Context, o Options, p plan.Progress) (reason string, err error) {
@@ -91,15 +123,10 @@ func (cr *Capturer) Skip(ctx context.Context, o Options, p plan.Progress) (reaso
 		}
 		return "", err
 	}
-	last, err := cr.catalog.LastOfUsage(ctx, name, o.RunID)
+	d, last, err := cr.decide(ctx, name, o)
 	if err != nil {
 		return "", err
 	}
-	var record *labels.Record
-	if last != nil {
-		record = &last.Record
-	}
-	d := o.Usage.decide(record)
 	if d.fell {
 		a := Annotation{Snapshot: catalog.TagOf(name, string(last.ID)).String(), usageLow: &o.Usage.Now}
 		if _, err := cr.Annotate(ctx, a, p); err != nil {
