@@ -114,10 +114,16 @@ func (r *attempt) readFrozen(ctx context.Context, who writers) error {
 	defer watch.Stop()
 	frozen, err := r.freeze(ctx, who.running)
 	if err == nil {
+		// Who gives up keeps nobody frozen until the engine has ended a commit.
+		stop := context.AfterFunc(ctx, func() { _ = frozen.thaw(ctx) })
 		err = r.readStill(ctx, who)
+		stop()
 	}
 	thawErr := frozen.thaw(ctx)
 	r.frozen += frozen.lasted
+	if err == nil && ctx.Err() != nil { // perhaps it was thawed too early
+		err = context.Cause(ctx)
+	}
 	if thawErr != nil {
 		r.stuck = true
 		return errors.Join(err, thawErr)

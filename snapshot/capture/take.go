@@ -223,6 +223,7 @@ func (a *part) commitWatched(ctx context.Context, u *dockerop.Rollback) (string,
 	}
 	disturbed, stop := a.watchCommit(ctx, options)
 	defer stop()
+	defer a.thawIfGivenUp(ctx, options)()
 	imageID, err := a.engine.docker.Commit(ctx, a.from.Container.ID, options)
 	if err != nil {
 		return "", fmt.Errorf("commit container %s: %w", name, err)
@@ -236,6 +237,20 @@ func (a *part) commitWatched(ctx context.Context, u *dockerop.Rollback) (string,
 		a.refs = []string{options.Reference}
 	}
 	return imageID, nil
+}
+
+// thawIfGivenUp thaws the container as soon as ctx ends, until stop is called: an engine goes on with its
+// commit, and keeps the container frozen until the end.
+func (a *part) thawIfGivenUp(ctx context.Context, o container.CommitOptions) (stop func()) {
+	if !o.Pause || dockerop.ContainerState(a.from.Container.State) != labels.StateRunning {
+		return func() {}
+	}
+	forget := context.AfterFunc(ctx, func() {
+		after, cancel := dockerop.Cleanup(ctx)
+		defer cancel()
+		_, _ = a.engine.docker.Thaw(after, []string{a.from.Container.ID}) // else the engine does, once it is through
+	})
+	return func() { forget() }
 }
 
 // watchCommit watches the container until it is committed. The function that it returns tells what
