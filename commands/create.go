@@ -224,11 +224,7 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 	if s.Skipped != "" {
 		return o.printSkipped(d, s.Skipped)
 	}
-	r := createResult{
-		outcome: newOutcome(s.Snapshot, statusCreated, s.Created), Root: s.Root(), ExcludedEntries: countExcluded(s.Mounts), Incomplete: s.Incomplete, FrozenMS: s.Frozen.Milliseconds(),
-		Warnings: newWords(warned.list),
-	}
-	if err := o.printer.print(d.out, string(s.ID), r); err != nil {
+	if err := o.printer.print(d.out, string(s.ID), newCreateResult(s, warned.list)); err != nil {
 		return err
 	}
 	o.tidyLine(ctx, d, s.Snapshot)

@@ -213,7 +213,7 @@ type printingEngine struct {
 }
 
 func (e *printingEngine) Replace(context.Context, replace.Options, plan.Progress) (replace.Result, error) {
-	return e.replaced, nil
+	return e.replaced, e.err
 }
 
 func (e *printingEngine) Recover(context.Context, string, plan.Progress) ([]replace.Recovery, error) {

@@ -107,6 +107,7 @@ func (keptOpen) Close() error { return nil }
 type mcpTool[In any] struct {
 	name, description string
 	hints             mcp.ToolAnnotations
+	returns           []any // zero values of the structs that its result is one of
 	run               func(ctx context.Context, c *mcpCall, in In) (any, error)
 }
 
@@ -130,7 +131,7 @@ func addTool[In any](s *mcpServer, server *mcp.Server, t mcpTool[In]) {
 		}
 		return nil, result, nil
 	}
-	mcp.AddTool(server, &mcp.Tool{Name: t.name, Description: t.description, Annotations: &t.hints}, handle)
+	mcp.AddTool(server, &mcp.Tool{Name: t.name, Description: t.description, Annotations: &t.hints, OutputSchema: resultSchema(t.returns...)}, handle)
 }
 
 // mcpCall is one call of a tool.

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/docker/cli/cli/streams"
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
@@ -48,7 +50,7 @@ func (f *fixture) agentOverPipe(t *testing.T, o *mcp.ClientOptions, args ...stri
 	return session, ended, clientOut
 }
 
-// use calls a tool, and returns its structured result.
+// use calls a tool, and returns its structured result, which has to be what the tool says that it returns.
 func use(t *testing.T, session *mcp.ClientSession, tool string, args map[string]any) (result map[string]any, failed bool) {
 	t.Helper()
 	called, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
@@ -56,7 +58,23 @@ func use(t *testing.T, session *mcp.ClientSession, tool string, args map[string]
 	raw, err := json.Marshal(called.StructuredContent)
 	assert.NilError(t, err)
 	assert.NilError(t, json.Unmarshal(raw, &result), "%s: %v", tool, called.Content)
+	assert.NilError(t, schemaOf(t, session, tool).Validate(result))
 	return result, called.IsError
+}
+
+// schemaOf returns what the server says of the results of a tool.
+func schemaOf(t *testing.T, session *mcp.ClientSession, name string) *jsonschema.Resolved {
+	t.Helper()
+	list, err := session.ListTools(t.Context(), nil)
+	assert.NilError(t, err)
+	at := slices.IndexFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == name })
+	raw, err := json.Marshal(list.Tools[at].OutputSchema)
+	assert.NilError(t, err)
+	var schema jsonschema.Schema
+	assert.NilError(t, json.Unmarshal(raw, &schema))
+	resolved, err := schema.Resolve(nil)
+	assert.NilError(t, err)
+	return resolved
 }
 
 func (f *fixture) agentEngine() *printingEngine {
@@ -100,6 +118,63 @@ func TestAgentsSeeWhatCommandsPrint(t *testing.T) {
 			assert.Equal(t, result[tc.key], tc.want, "%v", result)
 		})
 	}
+}
+
+func TestToolsSayWhatTheyReturn(t *testing.T) {
+	f := newFixture()
+	f.agentEngine()
+	session, _ := f.agent(t, nil)
+	list := schemaOf(t, session, "list_snapshots")
+	assert.NilError(t, list.Validate(map[string]any{"snapshots": []any{}}))
+	assert.NilError(t, list.Validate(map[string]any{"snapshots": []any{}, "more": 1}), "keys may be added")
+	assert.NilError(t, list.Validate(map[string]any{"status": "error", "code": "in_use", "error": "why", "problems": []any{}}))
+	for _, wrong := range []map[string]any{{}, {"snapshots": 1}, {"snapshots": []any{map[string]any{"id": "x"}}}, {"status": "error"}} {
+		assert.Assert(t, list.Validate(wrong) != nil, "%v", wrong)
+	}
+	created := schemaOf(t, session, "create_snapshot").Schema().AnyOf[0]
+	for _, key := range []string{"id", "status", "timestamp", "size", "frozen_ms", "root", "not_captured"} {
+		assert.Assert(t, created.Properties[key] != nil, key)
+	}
+}
+
+// States are listed, but no container is made of one: the message is that of the command.
+func TestAgentsAreToldThatAStateIsNoContainer(t *testing.T) {
+	f := newFixture()
+	eng := f.agentEngine()
+	state := firstSnapshot()
+	state.ID, state.Kind, state.Line, state.Container = secondID, labels.KindState, "chat", labels.Container{Name: "chat"}
+	eng.list = []catalog.Snapshot{state}
+	session, _ := f.agent(t, nil)
+	listed, failed := use(t, session, "list_snapshots", nil)
+	assert.Assert(t, !failed)
+	assert.Equal(t, listed["snapshots"].([]any)[0].(map[string]any)["kind"], "state")
+	eng.err = &catalog.StateError{ID: state.ID, Line: "chat"}
+	for _, tool := range []string{"restore_copy", "restore_in_place", "preview_restore"} {
+		result, failed := use(t, session, tool, map[string]any{"snapshot": string(state.ID)})
+		assert.Assert(t, failed)
+		assert.Equal(t, result["code"], "usage")
+		assert.Equal(t, result["error"], describe(eng.err))
+	}
+}
+
+// What create does once its result is out is done for agents, too.
+func TestASnapshotOfAnAgentIsFollowedByATidy(t *testing.T) {
+	f := newFixture()
+	eng := f.agentEngine()
+	f.environment = map[string]string{variableContainer: "web", variableRunID: "fix-42"}
+	session, _ := f.agent(t, nil)
+	eng.created.Trigger = labels.TriggerManual
+	use(t, session, "create_snapshot", map[string]any{"container": "web"})
+	assert.Equal(t, eng.create.RunID, "fix-42")
+	eng.created.Trigger = labels.TriggerBeforeAction
+	use(t, session, "create_snapshot", map[string]any{"container": "db", "trigger": "before_action", "step_id": "7"})
+	assert.Equal(t, eng.create.RunID, "")
+	assert.Equal(t, eng.create.Trigger, labels.TriggerBeforeAction)
+	assert.Equal(t, eng.create.StepID, "7")
+	assert.DeepEqual(t, f.tidied, []bool{true, false}) // of the first only what has expired is removed
+	result, failed := use(t, session, "create_snapshot", map[string]any{"container": "web", "trigger": "whenever"})
+	assert.Assert(t, failed)
+	assert.Equal(t, result["code"], "usage")
 }
 
 func TestAgentsUndoTheLatestRestore(t *testing.T) {

@@ -21,6 +21,8 @@ type (
 		Name        string   `json:"name,omitempty" jsonschema:"a name for the snapshot: letters, digits, '_', '.' and '-', unique for the container"`
 		Description string   `json:"description,omitempty" jsonschema:"why it is taken"`
 		Tags        []string `json:"tags,omitempty" jsonschema:"words to find it by"`
+		Trigger     string   `json:"trigger,omitempty" jsonschema:"why now: manual (the default), before_action, after_action or another; only manual ones do not count for the limits"`
+		StepID      string   `json:"step_id,omitempty" jsonschema:"the step of a run that it belongs to"`
 	}
 	mcpList struct {
 		Container string `json:"container,omitempty" jsonschema:"name of a container; empty: all"`
@@ -54,14 +56,14 @@ func (s *mcpServer) addTools(server *mcp.Server) {
 	adds := mcp.ToolAnnotations{DestructiveHint: &no}
 	destroys := mcp.ToolAnnotations{DestructiveHint: &yes}
 	destroysOnce := mcp.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true}
-	addTool(s, server, mcpTool[mcpCreate]{"create_snapshot", "Take a snapshot of a container: its filesystem, its volumes and its whole configuration. The container goes on running.", adds, createByMCP})
-	addTool(s, server, mcpTool[mcpList]{"list_snapshots", "List the snapshots, newest first.", reads, listByMCP})
-	addTool(s, server, mcpTool[mcpSnapshot]{"inspect_snapshot", "Show everything about a snapshot: the container's configuration, its mounts, and what is not captured.", reads, inspectByMCP})
-	addTool(s, server, mcpTool[mcpPreview]{"preview_restore", "Show what a restore would do and change, and every problem that stands in its way. Nothing is changed.", reads, previewByMCP})
-	addTool(s, server, mcpTool[mcpCopy]{"restore_copy", "Bring a snapshot back as a new container beside the original, with volumes of its own.", adds, copyByMCP})
-	addTool(s, server, mcpTool[mcpSnapshot]{"restore_in_place", "Make the container itself and its volumes what they were at the snapshot. What was changed since is lost, but a safety snapshot is taken first: undo_restore goes back to it.", destroysOnce, replaceByMCP})
-	addTool(s, server, mcpTool[mcpContainer]{"undo_restore", "Take the latest restore_in_place of a container back. Called twice, it does the restore again.", destroys, undoByMCP})
-	addTool(s, server, mcpTool[mcpSnapshot]{"remove_snapshot", "Remove a snapshot for good, unless it is pinned. If it is gone already, the status is not_found.", destroysOnce, removeByMCP})
+	addTool(s, server, mcpTool[mcpCreate]{"create_snapshot", "Take a snapshot of a container: its filesystem, its volumes and its whole configuration. The container goes on running.", adds, []any{createResult{}}, createByMCP})
+	addTool(s, server, mcpTool[mcpList]{"list_snapshots", "List the snapshots, newest first.", reads, []any{snapshotList{}}, listByMCP})
+	addTool(s, server, mcpTool[mcpSnapshot]{"inspect_snapshot", "Show everything about a snapshot: the container's configuration, its mounts, and what is not captured.", reads, []any{details{}}, inspectByMCP})
+	addTool(s, server, mcpTool[mcpPreview]{"preview_restore", "Show what a restore would do and change, and every problem that stands in its way. Nothing is changed.", reads, []any{restoreResult{}}, previewByMCP})
+	addTool(s, server, mcpTool[mcpCopy]{"restore_copy", "Bring a snapshot back as a new container beside the original, with volumes of its own.", adds, []any{restoreResult{}}, copyByMCP})
+	addTool(s, server, mcpTool[mcpSnapshot]{"restore_in_place", "Make the container itself and its volumes what they were at the snapshot. What was changed since is lost, but a safety snapshot is taken first: undo_restore goes back to it.", destroysOnce, []any{restoreResult{}}, replaceByMCP})
+	addTool(s, server, mcpTool[mcpContainer]{"undo_restore", "Take the latest restore_in_place of a container back. Called twice, it does the restore again.", destroys, []any{restoreResult{}}, undoByMCP})
+	addTool(s, server, mcpTool[mcpSnapshot]{"remove_snapshot", "Remove a snapshot for good, unless it is pinned. If it is gone already, the status is not_found.", destroysOnce, []any{removeResult{}, missingResult{}}, removeByMCP})
 }
 
 func createByMCP(ctx context.Context, c *mcpCall, in mcpCreate) (any, error) {
@@ -73,24 +75,33 @@ func createByMCP(ctx context.Context, c *mcpCall, in mcpCreate) (any, error) {
 			return nil, wrongArgument{err}
 		}
 	}
+	if in.Trigger != "" {
+		if err := choicesOf(labels.Triggers()...).check(in.Trigger); err != nil {
+			return nil, wrongArgument{err}
+		}
+	}
 	for _, tag := range in.Tags {
 		if _, err := checkTag(tag); err != nil {
 			return nil, wrongArgument{err}
 		}
 	}
-	o := capture.Options{Container: in.Container}
+	o := capture.Options{Container: in.Container, Trigger: labels.Trigger(in.Trigger), StepID: in.StepID}
 	o.Name, o.Description, o.Tags = in.Name, in.Description, in.Tags
+	if container, runID := c.runDefaults(); container == in.Container { // the agent is the command of a run
+		o.RunID = runID
+	}
 	made, err := c.eng.Create(ctx, o, c.progress)
 	if err != nil {
 		return nil, err
 	}
+	if made.Layers == nil { // in a run they are known
+		made.Layers = layersOf(ctx, c.eng, made.Snapshot)
+	}
+	c.tidyAfter(ctx, made.Trigger)
 	if made.SweepDue {
 		c.calls.Go(func() { c.eng.Sweep(c.ending, nil) })
 	}
-	return createResult{
-		outcome: newOutcome(made.Snapshot, statusCreated, made.Created), Incomplete: made.Incomplete,
-		FrozenMS: made.Frozen.Milliseconds(), Warnings: newWords(c.warned.list),
-	}, nil
+	return newCreateResult(made, c.warned.list), nil
 }
 
 func listByMCP(ctx context.Context, c *mcpCall, in mcpList) (any, error) {

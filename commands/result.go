@@ -12,6 +12,7 @@ import (
 	"github.com/docker/cli/templates"
 	"github.com/spf13/pflag"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
@@ -51,6 +52,13 @@ type createResult struct {
 	Incomplete      bool   `json:"incomplete"`
 	FrozenMS        int64  `json:"frozen_ms"` // the sum of all attempts
 	Warnings        words  `json:"warnings"`
+}
+
+func newCreateResult(s capture.Created, warned words) createResult {
+	return createResult{
+		outcome: newOutcome(s.Snapshot, statusCreated, s.Created), Root: s.Root(), ExcludedEntries: countExcluded(s.Mounts),
+		Incomplete: s.Incomplete, FrozenMS: s.Frozen.Milliseconds(), Warnings: newWords(warned),
+	}
 }
 
 // restoreResult is what restore prints.

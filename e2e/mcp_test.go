@@ -77,6 +77,9 @@ func TestMCP(t *testing.T) {
 	if got := must("exec", web, "cat", "/data/state"); got != "before" {
 		t.Fatalf("restored in place: %q", got)
 	}
+	if root, _ := made["root"].(string); len(root) != 64 {
+		t.Fatalf("the root is %q", root)
+	}
 	use("undo_restore", map[string]any{"container": web})
 	if got := must("exec", web, "cat", "/data/state"); got != "after" {
 		t.Fatalf("undone: %q", got)
@@ -100,5 +103,43 @@ func TestMCP(t *testing.T) {
 	}
 	if err := session.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// States are listed, and no container is made of one.
+func TestMCPStates(t *testing.T) {
+	line := "mcp-" + strings.ToLower(rand.Text()[:8])
+	t.Setenv("DOCKER_SNAPSHOT_STORE", line)
+	id, err := docker("snapshot", "create", "--state-only", "--line", line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, _ = docker("snapshot", "rm", "--force", id)
+		_, _ = docker("volume", "rm", "--force", line)
+	})
+	_, refused := docker("snapshot", "restore", id)
+	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command("docker", "snapshot", "mcp")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	for tool, want := range map[string]string{"list_snapshots": `"kind":"state"`, "restore_copy": "is a state of line " + line, "restore_in_place": "is a state of line " + line} {
+		args := map[string]any{"snapshot": id}
+		if tool == "list_snapshots" {
+			args = map[string]any{"container": line}
+		}
+		called, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := called.Content[0].(*mcp.TextContent).Text
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: %s", tool, text)
+		}
+		if called.IsError && !strings.Contains(refused.Error(), text) {
+			t.Errorf("%s says %q, and the command %q", tool, text, refused)
+		}
 	}
 }
