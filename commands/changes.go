@@ -1,25 +1,31 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/docker/go-units"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
 )
 
-// changeList prints changes as they come, or sums of them.
+// changeList prints changes as they come, or sums of them, or keeps them for a report.
 type changeList struct {
 	out     io.Writer
 	printer printer
 	files   bool   // print each change
 	stat    bool   // print a sum for each directory
+	keep    bool   // print nothing, and keep each change
 	before  func() // called before the first line
 	err     error  // why no more is printed
+
+	kept []fileChange
 
 	volumes     []changeCount // in the order in which they come
 	directories []changeCount
@@ -45,6 +51,12 @@ type changeCount struct {
 	DeletedEntries            int64     `json:"deleted_entries"`
 	PermissionsChangedEntries int64     `json:"permissions_changed_entries"`
 	SizeDelta                 byteDelta `json:"size_delta"`
+}
+
+// changeReport is what changed, as a part of a result.
+type changeReport struct {
+	Counts []changeCount `json:"counts"` // one for each volume in which something changed
+	List   []fileChange  `json:"list"`
 }
 
 // byteDelta is by how many bytes something grew.
@@ -80,6 +92,10 @@ func (l *changeList) add(c diff.Change) {
 	l.volumes[len(l.volumes)-1].add(c)
 	if l.stat {
 		l.directory(c).add(c)
+	}
+	if l.keep {
+		l.kept = append(l.kept, newFileChange(c))
+		return
 	}
 	if !l.files {
 		return
@@ -141,6 +157,33 @@ func (l *changeList) finish() error {
 		}
 	}
 	return nil
+}
+
+// report is what was kept. No list in it is nil, so JSON shows an empty one as [].
+func (l *changeList) report() *changeReport {
+	return &changeReport{Counts: append([]changeCount{}, l.volumes...), List: append([]fileChange{}, l.kept...)}
+}
+
+// fill has compare hand its changes to the list, and prints what the list prints. Progress is shown until the first line.
+func (l *changeList) fill(d deps, v volumeOptions, o progressOptions, compare func(eng engine, p plan.Progress, visit func(diff.Change)) error) error {
+	show, err := d.progress(o)
+	if err != nil {
+		return err
+	}
+	l.before = sync.OnceFunc(show.close)
+	defer l.before()
+	eng, err := d.engine(v)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(compare(eng, show.show, l.add), l.err); err != nil {
+		return err
+	}
+	l.before()
+	if l.keep {
+		return nil
+	}
+	return l.finish()
 }
 
 // summary says how much changed in a volume.

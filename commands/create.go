@@ -22,6 +22,7 @@ type createOptions struct {
 	attach   attachOptions
 	state    stateOptions
 	usage    usageOptions
+	changes  changesOptions
 	volumes  volumeOptions
 	progress progressOptions
 	printer  printer
@@ -47,6 +48,10 @@ directories. --force-include takes the same words, and beats the others. The lab
 cua.snapshot.policy.exclude of the container has words for both options, with commas
 between them. A restore in place leaves alone what was excluded. The root filesystem is
 always captured whole: exclusions cannot apply to it.
+
+--changes says what changed since the parent, the snapshot before it: on stderr how much,
+with --files each file, and in --format json both. It is found out when the snapshot is
+there and the container runs again. See 'docker snapshot diff'.
 
 Commands may run in the container before and after it is frozen: see --pre-exec,
 or the labels cua.snapshot.policy.pre and .post of the container.
@@ -75,6 +80,7 @@ func newCreateCommand(d deps) *cobra.Command {
   docker snapshot create web before-upgrade -m "before the upgrade to 2.0"
   docker snapshot create --trigger before_action --run-id 42 --expires 2w web
   docker snapshot create --exclude node_modules --exclude-glob '*.log' dev
+  docker snapshot create --changes --files web
   docker snapshot create --pre-exec 'redis-cli save' cache
   docker snapshot create --attach chat.json=chat.json --attach log=/tmp/agent.log web
   docker snapshot create --state-only --line chat --attach chat.json=chat.json
@@ -133,6 +139,7 @@ func (o *createOptions) addFlags(flags *pflag.FlagSet, clock clock) {
 	o.addHookFlags(flags)
 	o.addStateFlags(flags)
 	o.addUsageFlags(flags)
+	o.addChangesFlags(flags)
 	flags.Var(repeated(o.attach.add), "attach", "Store a file with the snapshot: NAME=FILE; FILE may be - for stdin")
 	o.volumes.addMakingFlags(flags)
 	o.printer.addFlag(flags)
@@ -182,6 +189,9 @@ func (o *createOptions) parse(flags *pflag.FlagSet, args []string) error {
 	if err := o.usage.into(flags, &o.engine); err != nil {
 		return err
 	}
+	if err := o.changes.check(o.state.only); err != nil {
+		return err
+	}
 	o.engine.Container = args[0]
 	if len(args) > 1 {
 		o.engine.Name = args[1]
@@ -224,7 +234,7 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 	if s.Skipped != "" {
 		return o.printSkipped(d, s.Skipped)
 	}
-	if err := o.printer.print(d.out, string(s.ID), newCreateResult(s, warned.list)); err != nil {
+	if err := o.printCreated(ctx, d, s, &warned); err != nil {
 		return err
 	}
 	o.tidyLine(ctx, d, s.Snapshot)
@@ -239,6 +249,21 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 		return fmt.Errorf("snapshot %s is %w: see the warnings", s.ID, errIncomplete)
 	}
 	return nil
+}
+
+// printCreated writes the ID of a new snapshot, and then what changed since its parent; or both as one result.
+func (o *createOptions) printCreated(ctx context.Context, d deps, s capture.Created, warned *warningList) error {
+	if !o.printer.formats() {
+		if err := o.printer.print(d.out, string(s.ID), nil); err != nil {
+			return err
+		}
+		o.compare(ctx, d, s.Snapshot, warned)
+		return nil
+	}
+	changed := o.compare(ctx, d, s.Snapshot, warned)
+	r := newCreateResult(s, warned.list)
+	r.Changes = changed
+	return o.printer.print(d.out, "", r)
 }
 
 // layersOf asks for the layers of a new snapshot, which the engine works out while it commits. Its root

@@ -2,9 +2,7 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/docker/cli/cli"
 	"github.com/docker/cli/opts"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 type diffOptions struct {
@@ -93,33 +92,21 @@ func runDiff(ctx context.Context, d deps, o diffOptions, wanted func(string) boo
 			return err
 		}
 	}
-	show, err := d.progress(o.progress)
-	if err != nil {
-		return err
-	}
-	hide := sync.OnceFunc(show.close) // before the first line of the result
-	defer hide()
-	eng, err := d.engine(o.volumes)
-	if err != nil {
-		return err
-	}
-	list := changeList{out: d.out, printer: o.printer, files: !o.stat, stat: o.stat, before: hide}
-	_, err = withSnapshot(ctx, d, eng, words[0], func(word string) (struct{}, error) {
-		o.engine.Old = word
-		if len(words) > 1 {
-			o.engine.New = words[1]
-		}
-		return struct{}{}, eng.Diff(ctx, o.engine, show.show, func(c diff.Change) {
-			if wanted(inContainer(c)) {
-				list.add(c)
+	list := changeList{out: d.out, printer: o.printer, files: !o.stat, stat: o.stat}
+	return list.fill(d, o.volumes, o.progress, func(eng engine, p plan.Progress, visit func(diff.Change)) error {
+		_, err := withSnapshot(ctx, d, eng, words[0], func(word string) (struct{}, error) {
+			o.engine.Old = word
+			if len(words) > 1 {
+				o.engine.New = words[1]
 			}
+			return struct{}{}, eng.Diff(ctx, o.engine, p, func(c diff.Change) {
+				if wanted(inContainer(c)) {
+					visit(c)
+				}
+			})
 		})
-	})
-	hide()
-	if err = errors.Join(err, list.err); err != nil {
 		return err
-	}
-	return list.finish()
+	})
 }
 
 // completeDiff completes a snapshot, and then a snapshot or a container.

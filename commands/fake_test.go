@@ -35,6 +35,7 @@ import (
 type fakeEngine struct {
 	diff    diff.Options
 	changes []diff.Change
+	diffErr error
 	engine  // panics on what a test does not expect
 
 	created  capture.Created
@@ -120,7 +121,7 @@ func (f *fakeEngine) Diff(_ context.Context, o diff.Options, p plan.Progress, vi
 	for _, c := range f.changes {
 		visit(c)
 	}
-	return f.called(p)
+	return errors.Join(f.diffErr, f.called(p))
 }
 
 func (f *fakeEngine) Annotate(ctx context.Context, a capture.Annotation, p plan.Progress) (catalog.Snapshot, error) {

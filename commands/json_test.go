@@ -46,6 +46,7 @@ var printed = map[string]reflect.Type{
 	"ls":                                  reflect.TypeFor[listed](),
 	"inspect":                             reflect.TypeFor[details](),
 	"diff":                                reflect.TypeFor[fileChange](),
+	"changes":                             reflect.TypeFor[changeReport](),
 	"diff --stat":                         reflect.TypeFor[changeCount](),
 	"inspect --files":                     reflect.TypeFor[file](),
 	"annotate":                            reflect.TypeFor[annotateResult](),
@@ -282,7 +283,7 @@ func somethingReplaced() replace.Result {
 // go test ./commands -update brings up to date.
 func TestWhatIsPrintedAsJSON(t *testing.T) {
 	for heading, args := range map[string]string{
-		"create":          "create web --format json",
+		"create":          "create web --changes --format json",
 		"restore":         "restore --replace --force before --format json",
 		"ls":              "ls --format json",
 		"inspect":         "inspect --format json before",
@@ -321,6 +322,7 @@ func TestWhatIsPrintedAsJSON(t *testing.T) {
 				{Snapshot: shown, Decision: retention.Decision{Removed: true, Reason: retention.TooOld, Detail: "older than 7 days"}},
 			}}
 			eng.created = capture.Created{Snapshot: shown, Frozen: 120 * time.Millisecond}
+			eng.changes = someChanges()[1:2]
 			f.evil = eng
 			out := &f.stdout
 			if heading == "--progress json" {

@@ -47,11 +47,12 @@ func newOutcome(s catalog.Snapshot, status string, when time.Time) outcome {
 // createResult is what create prints.
 type createResult struct {
 	outcome
-	Root            string `json:"root"`             // of the state in it
-	ExcludedEntries int64  `json:"excluded_entries"` // of volumes; a directory counts once
-	Incomplete      bool   `json:"incomplete"`
-	FrozenMS        int64  `json:"frozen_ms"` // the sum of all attempts
-	Warnings        words  `json:"warnings"`
+	Root            string        `json:"root"`             // of the state in it
+	ExcludedEntries int64         `json:"excluded_entries"` // of volumes; a directory counts once
+	Incomplete      bool          `json:"incomplete"`
+	FrozenMS        int64         `json:"frozen_ms"` // the sum of all attempts
+	Changes         *changeReport `json:"changes"`   // since the parent; nil: not asked for, or not known
+	Warnings        words         `json:"warnings"`
 }
 
 func newCreateResult(s capture.Created, warned words) createResult {
