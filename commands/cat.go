@@ -2,7 +2,9 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/docker/cli/cli"
@@ -12,33 +14,59 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
+type catOptions struct {
+	output  string // empty: stdout
+	printer printer
+	volumes volumeOptions
+}
+
+// catResult is what cat prints of a file that it has written.
+type catResult struct {
+	Status    string `json:"status"`
+	Timestamp string `json:"timestamp"`
+	ID        string `json:"id"`
+	attachmentDetails
+	File string `json:"file"`
+}
+
 func newCatCommand(d deps) *cobra.Command {
-	var volumes volumeOptions
+	var o catOptions
 	cmd := &cobra.Command{
 		Use:   "cat [OPTIONS] SNAPSHOT NAME",
 		Short: "Write an attachment of a snapshot to stdout",
-		Long: `Write an attachment of a snapshot to stdout, as it was given to create --attach.
+		Long: `Write an attachment of a snapshot to stdout, as it was given to create --attach, or
+with --output to a file.
 
 Its SHA-256 is checked while it is written. If it is not the one that the snapshot has
-recorded, that is an error, and what was written is not to be trusted.`,
+recorded, that is an error, and what was written to stdout is not to be trusted. A file
+has all of it, or is as it was.
+
+--format says what to print of a file that was written. It needs --output: otherwise
+stdout has the attachment itself.`,
 		Example: `  docker snapshot cat web:before-upgrade notes.json
-  docker snapshot cat chat:latest messages.json | jq .`,
+  docker snapshot cat chat:latest messages.json | jq .
+  docker snapshot cat --output notes.json --format json web:before-upgrade notes.json`,
 		Args:                  cli.ExactArgs(2),
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeAttachments(d),
-		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return runCat(ctx, d, volumes, args[0], args[1])
+		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if o.printer.formats() && o.output == "" {
+				return usageError(cmd, errors.New("--format needs --output: without it stdout has the attachment itself"))
+			}
+			return runCat(ctx, d, o, args[0], args[1])
 		}),
 	}
-	volumes.addFindingFlags(cmd.Flags())
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Write to this file, in one step, instead of stdout")
+	o.printer.addFlag(cmd.Flags())
+	o.volumes.addFindingFlags(cmd.Flags())
 	return cmd
 }
 
-func runCat(ctx context.Context, d deps, volumes volumeOptions, word, name string) error {
+func runCat(ctx context.Context, d deps, o catOptions, word, name string) error {
 	if err := checkSnapshot(word); err != nil {
 		return err
 	}
-	eng, err := d.engine(volumes)
+	eng, err := d.engine(o.volumes)
 	if err != nil {
 		return err
 	}
@@ -46,7 +74,17 @@ func runCat(ctx context.Context, d deps, volumes volumeOptions, word, name strin
 	if err != nil {
 		return err
 	}
-	return eng.Attachment(ctx, s, name, d.out.content())
+	if o.output == "" {
+		return eng.Attachment(ctx, s, name, d.out.content())
+	}
+	err = writeWhole(o.output, func(file io.Writer) error { return eng.Attachment(ctx, s, name, file) })
+	if err != nil || !o.printer.formats() {
+		return err
+	}
+	about, _ := s.Attachment(name) // it was written, so it is there
+	return o.printer.print(d.out, "", catResult{
+		Status: statusWritten, Timestamp: rfc3339(d.clock.now()), ID: string(s.ID), attachmentDetails: newAttachmentDetails(about), File: o.output,
+	})
 }
 
 // completeAttachments completes a snapshot, and then the name of one of its attachments.

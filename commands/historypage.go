@@ -3,13 +3,10 @@ package commands
 import (
 	"bytes"
 	"cmp"
-	"crypto/rand"
 	_ "embed"
-	"errors"
 	"fmt"
 	"html/template"
-	"os"
-	"path/filepath"
+	"io"
 	"strings"
 	"time"
 
@@ -260,28 +257,12 @@ func writeHistoryPage(name, container string, h history.History, now time.Time) 
 	if err := historyTemplate.Execute(&page, newHistoryPage(container, h, now)); err != nil {
 		return fmt.Errorf("make page: %w", err)
 	}
-	if err := writeWhole(name, page.Bytes()); err != nil {
+	err := writeWhole(name, func(file io.Writer) error {
+		_, err := page.WriteTo(file)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	return nil
-}
-
-// writeWhole gives a file its content in one step.
-func writeWhole(name string, content []byte) (err error) {
-	const mode = 0o666 // the user's umask takes away from it
-	temporary := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"-"+rand.Text())
-	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temporary)
-		}
-	}()
-	_, err = file.Write(content)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary, name)
 }

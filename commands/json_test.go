@@ -49,6 +49,7 @@ var printed = map[string]reflect.Type{
 	"changes":                             reflect.TypeFor[changeReport](),
 	"diff --stat":                         reflect.TypeFor[changeCount](),
 	"inspect --files":                     reflect.TypeFor[file](),
+	"cat":                                 reflect.TypeFor[catResult](),
 	"annotate":                            reflect.TypeFor[annotateResult](),
 	"rm":                                  reflect.TypeFor[removeResult](),
 	"verify":                              reflect.TypeFor[verifyResult](),

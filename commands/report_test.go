@@ -21,6 +21,7 @@ import (
 // needs no engine has none.
 var calls = map[string]string{
 	"annotate":     "--pin web:latest",
+	"cat":          "--output nowhere web:latest log",
 	"create":       "web",
 	"diff":         "web:latest",
 	"history":      "web",

@@ -37,6 +37,7 @@ const (
 	statusRecovered = "recovered"
 	statusMissing   = "not_found"
 	statusSkipped   = "skipped"
+	statusWritten   = "written"
 	statusFailed    = "error"
 )
 
