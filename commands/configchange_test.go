@@ -34,6 +34,6 @@ change port 80/tcp: published on 8080 instead of 8081
 change port 22/tcp: no longer published (now 22)
 change mount /data: volume data
 change environment: remove DEBUG, change MODE
-volume data: create 0 (0B), change 2 (2.5MB), delete 0 (0B)
+no changes
 `)
 }

@@ -65,7 +65,6 @@ var printed = map[string]reflect.Type{
 	"not_captured":                        reflect.TypeFor[notCaptured](),
 	"plan":                                reflect.TypeFor[planStep](),
 	"volume_changes":                      reflect.TypeFor[volumeChange](),
-	"volume_changes: added and so on":     reflect.TypeFor[count](),
 	"config_changes":                      reflect.TypeFor[configChange](),
 	"mounts":                              reflect.TypeFor[mountDetails](),
 	"mounts: archive: excluded":           reflect.TypeFor[exclusionDetails](),

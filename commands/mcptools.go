@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -178,7 +179,20 @@ func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, dryRun bool)
 	if err != nil {
 		return nil, c.withRecovery(withGuard(err))
 	}
-	return planned(o.newReplaced(c.deps, replaced, c.warned.list), dryRun), nil
+	r := planned(o.newReplaced(c.deps, replaced, c.warned.list), dryRun)
+	if dryRun {
+		r.Changes, err = c.countChanges(ctx, replaced)
+	}
+	return r, err
+}
+
+// countChanges counts what a restore in place would change. The list could be too long for a model.
+func (c *mcpCall) countChanges(ctx context.Context, planned replace.Result) (*changeReport, error) {
+	var list changeList
+	if err := c.eng.Diff(ctx, differences(planned), c.progress, list.add); err != nil {
+		return nil, fmt.Errorf("find out what would change: %w", err)
+	}
+	return list.report(), nil
 }
 
 // planned says of the result of a dry run that nothing was done.

@@ -2,13 +2,14 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/docker/cli/opts"
-	"github.com/docker/go-units"
 	"github.com/spf13/pflag"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -26,11 +27,12 @@ func (o *restoreOptions) addReplaceFlags(flags *pflag.FlagSet) {
 	flags.Var(opts.NewListOptsRef(&o.engine.ReadOnly, nil), "volume", "With --replace: restore this volume, too, although the container only reads it")
 	flags.Var(parsed(&o.engine.StopTimeout, "int", parseStopTimeout), "timeout", "With --replace: seconds until a container that does not stop is killed (default: the container's own)")
 	flags.BoolVar(&o.engine.Wait, "wait", false, "Wait until the container is healthy, has run for --settle, or has ended with 0; else put everything back, or remove the copy (default with --replace)")
+	flags.BoolVar(&o.files, "files", false, "With --replace: show each file that changes; without it, --dry-run shows how many")
 	addWaitingFlags(flags, &o.engine.Waiting)
 }
 
 // replaceOnly are the flags that mean nothing without --replace.
-var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout"}
+var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "files"}
 
 // copyOnly are the flags that mean nothing with --replace.
 var copyOnly = []string{"volumes", "binds"}
@@ -55,18 +57,14 @@ func (o *restoreOptions) checkTogether(flags *pflag.FlagSet) error {
 }
 
 func runReplace(ctx context.Context, d deps, o restoreOptions) error {
-	asked := !o.engine.DryRun && !o.force
-	if asked {
-		planned, err := o.askToReplace(ctx, d)
-		if err != nil {
-			return err
-		}
-		o.engine.Snapshot = string(planned.Snapshot.ID) // another may be the latest by now
-	}
 	var warned warningList
+	changed, noted, err := o.prepareReplace(ctx, d, &warned)
+	if err != nil {
+		return err
+	}
 	replaced, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (replace.Result, error) {
-		if asked {
-			p = withoutNotes(p) // they were shown with the question
+		if noted {
+			p = withoutNotes(p)
 		}
 		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (replace.Result, error) {
 			o.engine.Snapshot = word
@@ -79,34 +77,90 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 	if replaced.Safety != nil {
 		defer d.tidyAfter(ctx, replaced.Safety.Trigger)
 	}
-	return o.printReplaced(d, replaced, warned.list)
+	if changed == nil && (o.engine.DryRun || replaced.Safety != nil) {
+		changed = compared(ctx, differences(replaced))
+	}
+	return o.printReplaced(d, replaced, changed, &warned)
 }
 
-// printReplaced writes the container's ID, and on stderr how to take it back; or
-// the plan of a dry run.
-func (o *restoreOptions) printReplaced(d deps, replaced replace.Result, warnings []string) error {
-	r := o.newReplaced(d, replaced, warnings)
-	if !o.engine.DryRun {
-		if r.Undo != "" {
-			if err := writeLine(d.err, "To take it back: "+r.Undo); err != nil {
-				return err
-			}
-		}
-		return o.printDone(d, r)
+// prepareReplace asks the user. If there will be no safety snapshot, it finds out what will change. It tells whether that
+// has shown the notes of the restore.
+func (o *restoreOptions) prepareReplace(ctx context.Context, d deps, warned *warningList) (changed changeSource, noted bool, err error) {
+	asks := !o.engine.DryRun && !o.force
+	compares := !o.engine.DryRun && o.engine.NoSafety && o.showsChanges()
+	if asks && !d.in.IsTerminal() {
+		return nil, false, wrongArgument{errors.New("--replace asks for confirmation; without a terminal, add --force")}
 	}
-	if err := o.printPlan(d, r, replaced.Plan); err != nil || o.printer.formats() {
+	if !asks && !compares {
+		return nil, false, nil
+	}
+	planned, err := o.planReplace(ctx, d)
+	if err != nil {
+		return nil, true, err
+	}
+	if asks {
+		if err := d.confirm(ctx, describeReplace(planned, d.clock.now())); err != nil {
+			return nil, true, err
+		}
+	}
+	o.engine.Snapshot = string(planned.Snapshot.ID) // another may be the latest by now
+	if compares {
+		changed, err = o.changesBefore(ctx, d, planned, warned)
+	}
+	return changed, true, err
+}
+
+// printReplaced writes the container's ID and, on stderr, how to take it back and what changed; or the plan of a dry run.
+func (o *restoreOptions) printReplaced(d deps, replaced replace.Result, changed changeSource, warned *warningList) error {
+	var report *changeReport
+	if o.printer.formats() && changed != nil && o.showsChanges() {
+		report = o.changesOf(d, changed, nil, warned)
+	}
+	r := o.newReplaced(d, replaced, warned.list)
+	r.Changes = report
+	if o.engine.DryRun {
+		return o.printReplacePlan(d, r, replaced, changed, warned)
+	}
+	if r.Undo != "" {
+		if err := writeLine(d.err, "To take it back: "+r.Undo); err != nil {
+			return err
+		}
+	}
+	err := o.printDone(d, r)
+	if o.files && !o.printer.formats() {
+		o.printChanges(d, changed, d.err, warned)
+	}
+	return err
+}
+
+// printChanges writes what a restore in place changed.
+func (o *restoreOptions) printChanges(d deps, changed changeSource, out io.Writer, warned *warningList) {
+	if changed == nil {
+		_ = writeLine(out, "nothing to compare with: there was nothing to take a safety snapshot of")
+		return
+	}
+	o.changesOf(d, changed, out, warned)
+}
+
+// printReplacePlan writes the plan of a dry run, and what it would change.
+func (o *restoreOptions) printReplacePlan(d deps, r restoreResult, planned replace.Result, changed changeSource, warned *warningList) error {
+	if err := o.printPlan(d, r, planned.Plan); err != nil || o.printer.formats() {
 		return err
 	}
-	for _, line := range describeConfig(replaced.Config) {
+	for _, line := range describeConfig(planned.Config) {
 		if err := writeLine(d.out, "change "+line); err != nil {
 			return err
 		}
 	}
-	for _, v := range replaced.Volumes {
-		if err := writeLine(d.out, describeChange(v)); err != nil {
+	for _, v := range planned.Volumes {
+		if v.Kept == "" {
+			continue
+		}
+		if err := writeLine(d.out, fmt.Sprintf("volume %s: kept as it is (%s)", v.Volume, v.Kept)); err != nil {
 			return err
 		}
 	}
+	o.printChanges(d, changed, d.out, warned)
 	return nil
 }
 
@@ -123,10 +177,7 @@ func (o *restoreOptions) newReplaced(d deps, replaced replace.Result, warnings [
 }
 
 func newVolumeChange(v replace.VolumeChange) volumeChange {
-	return volumeChange{
-		Volume: v.Volume, Made: v.Made, Kept: v.Kept != "", Reason: v.Kept,
-		Added: newCount(v.Created), Changed: newCount(v.Changed), Deleted: newCount(v.Deleted),
-	}
+	return volumeChange{Volume: v.Volume, Made: v.Made, Kept: v.Kept != "", Reason: v.Kept}
 }
 
 // undoCommand is the command that takes the restore back: on the same engine, and with
@@ -166,19 +217,4 @@ func shellWord(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// describeChange is what --dry-run says of one volume.
-func describeChange(v replace.VolumeChange) string {
-	if v.Kept != "" {
-		return fmt.Sprintf("volume %s: kept as it is (%s)", v.Volume, v.Kept)
-	}
-	parts := make([]string, 0, 3)
-	for _, part := range []struct {
-		verb string
-		replace.Count
-	}{{"create", v.Created}, {"change", v.Changed}, {"delete", v.Deleted}} {
-		parts = append(parts, fmt.Sprintf("%s %d (%s)", part.verb, part.Entries, units.HumanSize(float64(part.Bytes))))
-	}
-	return fmt.Sprintf("volume %s: %s", v.Volume, strings.Join(parts, ", "))
 }

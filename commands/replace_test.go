@@ -3,12 +3,14 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
@@ -19,10 +21,22 @@ type replacingEngine struct {
 	replaced replace.Result
 	options  replace.Options
 	err      error
+	changes  []diff.Change
+	diffErr  error
+	calls    []string // of Replace and Diff
+}
+
+func (e *replacingEngine) Diff(_ context.Context, o diff.Options, _ plan.Progress, visit func(diff.Change)) error {
+	e.calls = append(e.calls, fmt.Sprintf("diff %s %s %v", o.Old, o.New, o.Without))
+	for _, c := range e.changes {
+		visit(c)
+	}
+	return e.diffErr
 }
 
 func (e *replacingEngine) Replace(_ context.Context, o replace.Options, _ plan.Progress) (replace.Result, error) {
 	e.options = o
+	e.calls = append(e.calls, "replace")
 	return e.replaced, e.err
 }
 

@@ -13,29 +13,25 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
-// askToReplace finds out what a restore in place would do, tells the user, and asks. It
-// returns what it found out. Without a terminal it fails at once: nobody could answer.
-func (o *restoreOptions) askToReplace(ctx context.Context, d deps) (replace.Result, error) {
-	if !d.in.IsTerminal() {
-		return replace.Result{}, wrongArgument{errors.New("--replace asks for confirmation; without a terminal, add --force")}
-	}
+// planReplace finds out what a restore in place would do.
+func (o *restoreOptions) planReplace(ctx context.Context, d deps) (replace.Result, error) {
 	options := o.engine
 	options.DryRun = true
 	planned, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (replace.Result, error) {
 		return withSnapshot(ctx, d, eng, options.Snapshot, func(word string) (replace.Result, error) {
 			options.Snapshot = word
-			return planReplace(ctx, eng, options, p)
+			return planSettled(ctx, eng, options, p)
 		})
 	})
 	if err != nil {
 		return replace.Result{}, d.withRecovery(err)
 	}
-	return planned, d.confirm(ctx, describeReplace(planned, d.clock.now()))
+	return planned, nil
 }
 
-// planReplace finds out what a restore in place would do. It first recovers a pending one:
+// planSettled finds out what a restore in place would do. It first recovers a pending one:
 // that needs no question, because any next command would do so.
-func planReplace(ctx context.Context, eng engine, options replace.Options, p plan.Progress) (replace.Result, error) {
+func planSettled(ctx context.Context, eng engine, options replace.Options, p plan.Progress) (replace.Result, error) {
 	for {
 		planned, err := eng.Replace(ctx, options, p)
 		pending, ok := errors.AsType[*replace.PendingError](err)

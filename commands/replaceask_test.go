@@ -12,6 +12,7 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
@@ -35,6 +36,11 @@ func (e *previewingEngine) Replace(_ context.Context, o replace.Options, p plan.
 		return replace.Result{}, &replace.PendingError{Container: "other"}
 	}
 	return e.preview, nil
+}
+
+func (e *previewingEngine) Diff(context.Context, diff.Options, plan.Progress, func(diff.Change)) error {
+	e.calls = append(e.calls, "diff")
+	return nil
 }
 
 func (e *previewingEngine) Settle(_ context.Context, container string, _ plan.Progress) error {
@@ -76,7 +82,7 @@ func TestReplaceSaysWhatItWillDoBeforeItAsks(t *testing.T) {
 		},
 		{name: "nobody to answer", answer: "y\n", fails: "--replace asks for confirmation; without a terminal, add --force"},
 		{name: "forced", args: []string{"--force"}, want: []string{"replace web:latest"}},
-		{name: "a dry run", args: []string{"--dry-run"}, want: []string{"look web:latest"}},
+		{name: "a dry run", args: []string{"--dry-run"}, want: []string{"look web:latest", "diff"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFixture()

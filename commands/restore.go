@@ -20,6 +20,7 @@ type restoreOptions struct {
 	engine  replace.Options // a copy only needs the RestoreOptions in it
 	replace bool
 	force   bool // without it, a restore in place asks
+	files   bool // show each file that a restore in place changes
 	starting
 	volumes  volumeOptions
 	progress progressOptions
@@ -45,6 +46,9 @@ that does not come up is removed, and the error has the last lines of its log.
 With --replace the container itself becomes what it was, and so do its volumes.
 Everything is checked before anything is touched, and a snapshot is taken first.
 If anything fails, the same container runs again with the data that it had.
+--dry-run shows how much would change in the root filesystem and the volumes, and with
+--files each file, as docker snapshot diff does. Without --dry-run, --files shows each
+file that was changed, on stderr, once the container runs; --format json has them all.
 
 SNAPSHOT is a container, for its latest snapshot; container:name; container@5m or
 container@2026-03-14T09:26, for the newest that is at least that old; an ID, the
@@ -54,6 +58,7 @@ by its service in the Compose project of the current directory.`,
   docker snapshot restore --name web-copy -p 8081:80 web:latest
   docker snapshot restore --wait web:before-upgrade
   docker snapshot restore --dry-run 20260314-092653
+  docker snapshot restore --replace --dry-run --files web:before-upgrade
   docker snapshot restore --replace web:before-upgrade
   docker snapshot restore --replace db@5m`,
 		Args:                  cli.ExactArgs(1),

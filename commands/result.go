@@ -15,7 +15,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 // outcome is what happened to one snapshot, and when.
@@ -74,6 +73,7 @@ type restoreResult struct {
 	Undo                string           `json:"undo"`   // the command that takes it back
 	Plan                []planStep       `json:"plan"`
 	VolumeChanges       []volumeChange   `json:"volume_changes"`
+	Changes             *changeReport    `json:"changes"` // nil: not compared
 	ConfigChanges       []configChange   `json:"config_changes"`
 	TimingsMS           map[string]int64 `json:"timings_ms"`
 	Warnings            words            `json:"warnings"`
@@ -98,21 +98,12 @@ type planStep struct {
 	Reason string `json:"reason"`
 }
 
-// volumeChange is what a restore in place did to one volume.
+// volumeChange is what a restore in place did with one volume.
 type volumeChange struct {
-	Volume  string `json:"volume"`
-	Made    bool   `json:"made"` // it was gone
-	Kept    bool   `json:"kept"` // it was left as it is
-	Reason  string `json:"reason"`
-	Added   count  `json:"added"`
-	Changed count  `json:"changed"`
-	Deleted count  `json:"deleted"`
-}
-
-// count is a number of entries, and of the bytes that they hold.
-type count struct {
-	Entries int64    `json:"entries"`
-	Size    byteSize `json:"size"`
+	Volume string `json:"volume"`
+	Made   bool   `json:"made"` // it was gone
+	Kept   bool   `json:"kept"` // it was left as it is
+	Reason string `json:"reason"`
 }
 
 // configChange is what a restore in place did to one part of the configuration.
@@ -123,8 +114,6 @@ type configChange struct {
 	Now  string `json:"now"`
 	Then string `json:"then"`
 }
-
-func newCount(c replace.Count) count { return count{Entries: c.Entries, Size: byteSize(c.Bytes)} }
 
 // convert makes a list from another one. It is never nil, so JSON shows an empty one as [].
 func convert[From, To any](list []From, one func(From) To) []To {

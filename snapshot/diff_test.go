@@ -63,6 +63,8 @@ func TestDiffComparesPlaceByPlace(t *testing.T) {
 		"a volume":      {diff.Options{Old: "db:one", Volumes: []string{"data"}}, both[1:]},
 		"a place":       {diff.Options{Old: "db:one", Volumes: []string{"/data/"}}, both[1:]},
 		"the rootfs":    {diff.Options{Old: "db:one", Volumes: []string{"rootfs"}}, both[:1]},
+		"not a volume":  {diff.Options{Old: "db:one", Without: []string{"data"}}, both[:1]},
+		"what is left":  {diff.Options{Old: "db:one", New: "db:two", Left: true}, both[1:]},
 	} {
 		got, err := diffOf(t.Context(), docker, test.options)
 		assert.NilError(t, err, name)
@@ -71,6 +73,24 @@ func TestDiffComparesPlaceByPlace(t *testing.T) {
 	}
 	_, err := diffOf(t.Context(), docker, diff.Options{Old: "db:one", Volumes: []string{"none"}})
 	assert.ErrorContains(t, err, "there is no volume none on either side")
+}
+
+// A container that is gone leaves its volumes, or nothing.
+func TestDiffOfWhatIsLeft(t *testing.T) {
+	docker := diffScene(t)
+	assert.NilError(t, docker.ContainerRemove(t.Context(), "db", container.RemoveOptions{Force: true}))
+	_, err := diffOf(t.Context(), docker, diff.Options{Old: "db:two"})
+	assert.ErrorContains(t, err, "there is no container db")
+	left := func() (deltas []int64) {
+		assert.NilError(t, engineOf(docker).Diff(t.Context(), diff.Options{Old: "db:two", Left: true}, nil, func(c diff.Change) {
+			assert.Equal(t, c.Volume, "data")
+			deltas = append(deltas, c.SizeDelta)
+		}))
+		return deltas
+	}
+	assert.DeepEqual(t, left(), []int64{1})
+	assert.NilError(t, docker.VolumeRemove(t.Context(), "data", true))
+	assert.DeepEqual(t, left(), []int64{-1})
 }
 
 // Whatever goes wrong, nothing changes and nothing is left.

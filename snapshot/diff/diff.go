@@ -38,6 +38,11 @@ type Options struct {
 	Reverse bool
 	// Volumes are all that is compared: names, destinations, or [Rootfs]. Empty: everything.
 	Volumes []string
+	// Without are the names of volumes that are not compared.
+	Without []string
+	// Left says that the container that Old was taken of is gone: no root filesystem is compared and, without New, the
+	// volumes are compared that are left of it.
+	Left bool
 }
 
 // Differ compares snapshots.
@@ -78,7 +83,10 @@ func (d *Differ) Diff(ctx context.Context, o Options, p plan.Progress, visit fun
 	if err != nil {
 		return err
 	}
-	parts, err := pair(before, after, o.Volumes, p)
+	if o.Left {
+		after.root = before.root
+	}
+	parts, err := pair(before, after, o, p)
 	if err != nil || len(parts) == 0 {
 		return err
 	}

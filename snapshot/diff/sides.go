@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
@@ -68,6 +69,9 @@ func (d *Differ) sides(ctx context.Context, o Options) (before, after side, err 
 		return side{}, side{}, err
 	case found != nil:
 		return old, containerSide(*found), nil
+	case o.New == "" && o.Left:
+		now, err := d.leftSide(ctx, old)
+		return old, now, err
 	case o.New == "":
 		return side{}, side{}, &GoneError{Container: word}
 	}
@@ -118,13 +122,29 @@ func containerSide(c container.InspectResponse) side {
 	return side{name: dockerop.ContainerName(c), volumes: all, root: content{isThere: true, image: imageKey([]string{c.ID}), source: c.ID}}
 }
 
+// leftSide is what is left of a container that is gone: its volumes.
+func (d *Differ) leftSide(ctx context.Context, old side) (side, error) {
+	left := side{name: "what is left of " + old.snapshot.Container.Name, volumes: map[string]content{}}
+	for destination, c := range old.volumes {
+		_, err := d.docker.VolumeInspect(ctx, c.name)
+		switch {
+		case cerrdefs.IsNotFound(err):
+		case err != nil:
+			return side{}, fmt.Errorf("inspect volume %s: %w", c.name, err)
+		default:
+			left.volumes[destination] = content{isThere: true, name: c.name, live: c.name}
+		}
+	}
+	return left, nil
+}
+
 // imageKey is the key of what is known of a root filesystem: equal layers have equal keys.
 func imageKey(layers []string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(layers, "\n"))))
 }
 
 // pair lists the places where the sides may differ, the root filesystem first.
-func pair(before, after side, words []string, p plan.Progress) ([]part, error) {
+func pair(before, after side, o Options, p plan.Progress) ([]part, error) {
 	all := []part{{volume: Rootfs, destination: "/", old: before.root, now: after.root}}
 	destinations := maps.Clone(before.volumes)
 	maps.Copy(destinations, after.volumes)
@@ -136,14 +156,14 @@ func pair(before, after side, words []string, p plan.Progress) ([]part, error) {
 		}
 		all = append(all, part{volume: name, names: []string{old.name, now.name}, destination: destination, old: old, now: now})
 	}
-	for _, word := range words {
+	for _, word := range o.Volumes {
 		if !slices.ContainsFunc(all, func(p part) bool { return p.isAbout([]string{word}) }) {
 			return nil, &UnknownVolumeError{Volume: word}
 		}
 	}
 	var parts []part
 	for _, part := range all {
-		if !part.isAbout(words) || part.isSame() || slices.ContainsFunc(parts, part.repeats) {
+		if !part.isAbout(o.Volumes) || part.isIn(o.Without) || part.isSame() || slices.ContainsFunc(parts, part.repeats) {
 			continue
 		}
 		if missing := part.old.missing + part.now.missing; missing != "" {
@@ -170,6 +190,9 @@ func (p part) exclusions() *labels.Exclusions {
 
 // isRoot tells whether a part is the root filesystem: a volume may have its name.
 func (p part) isRoot() bool { return p.destination == "/" }
+
+// isIn tells whether a part is one of these volumes.
+func (p part) isIn(volumes []string) bool { return !p.isRoot() && slices.Contains(volumes, p.volume) }
 
 // isSame tells whether a part is known to have no differences.
 func (p part) isSame() bool {

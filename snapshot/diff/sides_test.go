@@ -16,7 +16,7 @@ func TestAVolumeIsComparedWithoutWhatIsExcluded(t *testing.T) {
 		excluded: &labels.Exclusions{Patterns: []string{"cache"}, Entries: 3, Kept: &labels.KeptArchive{Snapshot: "zero"}},
 	}
 	live := content{isThere: true, name: "data", live: "data"}
-	parts, err := pair(side{volumes: map[string]content{"/data": archived}}, side{volumes: map[string]content{"/data": live, "/new": live}}, nil, nil)
+	parts, err := pair(side{volumes: map[string]content{"/data": archived}}, side{volumes: map[string]content{"/data": live, "/new": live}}, Options{}, nil)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, parts[0].now.tree(), volumebackup.ComparedTree{Volume: "data", Excluded: &labels.Exclusions{
 		Patterns: []string{"cache"}, Kept: &labels.KeptArchive{Snapshot: "one", Index: 2, Root: "root"},
