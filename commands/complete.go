@@ -203,6 +203,7 @@ func completeFlags(root *cobra.Command, d deps) {
 			return eng.Containers(ctx)
 		}).complete(d),
 		"sort":          sortOrders.complete,
+		"by":            groupings.complete,
 		"progress":      progressModes.complete,
 		"pause":         pauseChoices.complete,
 		"hook-on-error": hookErrors.complete,

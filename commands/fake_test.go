@@ -61,6 +61,8 @@ type fakeEngine struct {
 	before     int // the snapshots that a container has
 	prunes     []removal.PruneOptions
 	pruned     removal.Pruned
+	looked     removal.OutlookOptions
+	outlook    removal.Outlook
 }
 
 func (f *fakeEngine) called(p plan.Progress) error {
@@ -109,6 +111,11 @@ func (f *fakeEngine) Resolve(_ context.Context, word string) (catalog.Snapshot, 
 
 func (f *fakeEngine) RestoresOf(context.Context, catalog.Snapshot) ([]catalog.Restore, error) {
 	return f.restores, nil
+}
+
+func (f *fakeEngine) Outlook(_ context.Context, o removal.OutlookOptions, p plan.Progress) (removal.Outlook, error) {
+	f.looked = o
+	return f.outlook, f.called(p)
 }
 
 func (f *fakeEngine) History(_ context.Context, o catalog.ListOptions, p plan.Progress) (history.History, error) {

@@ -17,6 +17,7 @@ import (
 	"gotest.tools/v3/golden"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -25,6 +26,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/retention"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/session"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/space"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -72,6 +74,12 @@ var printed = map[string]reflect.Type{
 	"attachments":                         reflect.TypeFor[attachmentDetails](),
 	"runs":                                reflect.TypeFor[runSummary](),
 	"runs ls":                             reflect.TypeFor[runSummary](),
+	"df":                                  reflect.TypeFor[dfResult](),
+	"df: what some occupy":                reflect.TypeFor[occupied](),
+	"df: groups":                          reflect.TypeFor[groupUsage](),
+	"df: snapshots":                       reflect.TypeFor[snapshotUsage](),
+	"df: stores":                          reflect.TypeFor[storeUsage](),
+	"df: limits":                          reflect.TypeFor[limitUsage](),
 	"history":                             reflect.TypeFor[historyEntry](),
 	"history: changed_volumes":            reflect.TypeFor[changedVolume](),
 	"history: standing":                   reflect.TypeFor[standing](),
@@ -279,6 +287,28 @@ func somethingReplaced() replace.Result {
 	}
 }
 
+func someOutlook(s catalog.Snapshot) removal.Outlook {
+	one := space.Occupied{
+		Snapshots: 1, Archived: 1, Logical: 40_000_000,
+		Images: space.Share{Unique: 1_000_000, Shared: 190_000_000}, Archives: space.Share{Unique: 9_000_000, Shared: 500_000},
+	}
+	web := one
+	web.Group = "web"
+	return removal.Outlook{
+		Report: space.Report{
+			All: one, Groups: []space.Occupied{web}, Snapshots: []catalog.Snapshot{s}, Each: []space.Occupied{one},
+			Stores: []archives.Holding{{Store: "cua-snapshots", Usage: volumebackup.Usage{Total: 9_600_000, Holes: 2_000_000}}},
+		},
+		Uses: []retention.Use{
+			{Limit: retention.NameMaxSnapshots, Line: "api", Used: 1, Most: 10},
+			{Limit: retention.NameMaxSnapshots, Line: "web", Used: 7, Most: 10},
+			{Limit: retention.NameRetentionDays, Line: "web", Used: 216_000, Most: 604_800},
+			{Limit: retention.NameMaxSize, Used: 9_500_000, Most: 10_000_000_000},
+		},
+		Prunable: 2, Frees: 3_000_000,
+	}
+}
+
 // What commands print as JSON is a contract: docs/json.md shows the same as examples, which
 // go test ./commands -update brings up to date.
 func TestWhatIsPrintedAsJSON(t *testing.T) {
@@ -287,6 +317,7 @@ func TestWhatIsPrintedAsJSON(t *testing.T) {
 		"restore":         "restore --replace --force before --format json",
 		"ls":              "ls --format json",
 		"inspect":         "inspect --format json before",
+		"df":              "df --verbose --by container --format json",
 		"history":         "history web --format json",
 		"inspect --files": "inspect --files before --format json",
 		"rm":              "rm --force before --format json",
@@ -321,6 +352,7 @@ func TestWhatIsPrintedAsJSON(t *testing.T) {
 			eng.pruned = removal.Pruned{Freed: 3_000_000, All: []removal.Pruning{
 				{Snapshot: shown, Decision: retention.Decision{Removed: true, Reason: retention.TooOld, Detail: "older than 7 days"}},
 			}}
+			eng.outlook = someOutlook(shown)
 			eng.created = capture.Created{Snapshot: shown, Frozen: 120 * time.Millisecond}
 			eng.changes = someChanges()[1:2]
 			f.evil = eng

@@ -23,6 +23,7 @@ var calls = map[string]string{
 	"annotate":     "--pin web:latest",
 	"cat":          "--output nowhere web:latest log",
 	"create":       "web",
+	"df":           "",
 	"diff":         "web:latest",
 	"history":      "web",
 	"fork":         "web:latest",

@@ -59,6 +59,7 @@ type snapshots interface {
 	Resolve(ctx context.Context, word string) (catalog.Snapshot, error)
 	Remove(ctx context.Context, words []string, o removal.Options, p plan.Progress) []removal.Removal
 	Prune(ctx context.Context, o removal.PruneOptions, p plan.Progress) (removal.Pruned, error)
+	Outlook(ctx context.Context, o removal.OutlookOptions, p plan.Progress) (removal.Outlook, error)
 	Replace(ctx context.Context, o replace.Options, p plan.Progress) (replace.Result, error)
 	Annotate(ctx context.Context, a capture.Annotation, p plan.Progress) (catalog.Snapshot, error)
 }
@@ -218,6 +219,7 @@ overrides them, and an option overrides both:
 		newDiffCommand(d),
 		newCatCommand(d),
 		newVerifyCommand(d),
+		newSpaceCommand(d),
 		newPruneCommand(d),
 		newAnnotateCommand(d),
 		newRecoverCommand(d),

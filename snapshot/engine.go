@@ -16,6 +16,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runs"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/space"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
 )
 
@@ -27,6 +28,7 @@ type Engine struct {
 	catalog  *catalog.Catalog
 	archives *archives.Archives
 	pending  *pending.Finder
+	scale    *space.Scale
 	removal  *removal.Remover
 	diff     *diff.Differ
 	verify   *verify.Verifier
@@ -73,7 +75,10 @@ func assemble(p parts) *Engine {
 	e.diff = diff.New(e.docker, e.catalog, e.archives, p.random)
 	e.pending = pending.New(e.docker, p.volumes)
 	e.verify = verify.New(e.docker, e.catalog, e.archives, p.random)
-	e.removal = removal.New(e.docker, e.catalog, e.archives, e.pending, p.volumes, p.now)
+	e.scale = space.New(e.docker, e.archives)
+	e.removal = removal.New(removal.Rooms{
+		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending, Scale: e.scale, Volumes: p.volumes, Now: p.now,
+	})
 	builder := build.New(e.docker, e.catalog, e.pending, p.volumes, p.now)
 	e.capture = capture.New(capture.Rooms{
 		Docker: e.docker, Catalog: e.catalog, Archives: e.archives, Pending: e.pending,

@@ -14,6 +14,12 @@ func (e *Engine) Prune(ctx context.Context, o removal.PruneOptions, p plan.Progr
 	return e.removal.Prune(ctx, o, p)
 }
 
+// Outlook tells what the chosen snapshots occupy, how near all of them are to the limits, and what
+// pruning would free.
+func (e *Engine) Outlook(ctx context.Context, o removal.OutlookOptions, p plan.Progress) (removal.Outlook, error) {
+	return e.removal.Outlook(ctx, o, p)
+}
+
 // limit applies the limits while a run is under way. Nobody asked for it, so a failure is a warning.
 func (e *Engine) limit(ctx context.Context, o retention.Options, p plan.Progress) {
 	_, err := e.Prune(ctx, removal.PruneOptions{Options: o}, nil)

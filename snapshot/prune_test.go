@@ -21,6 +21,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/retention"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/session"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/space"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -241,4 +242,32 @@ func TestTheStartOfARunStaysAlsoIfTheRunIsNotListed(t *testing.T) {
 	}
 	_, err := e.Run(t.Context(), runOf(retention.IntervalRunStart), prune, nil)
 	assert.NilError(t, err)
+}
+
+func TestAnOutlookTellsWhatAPruneFreesAndChangesNothing(t *testing.T) {
+	docker := withData(t, "web", "db")
+	made := append(automatic(t, docker, "web", 4), automatic(t, docker, "db", 1)...)
+	for i, s := range made {
+		docker.FindImage(s.ImageID).Files = strings.Repeat("x", 100*(i+1))
+	}
+	filter, err := catalog.ParseFilter([]string{"container=web"}, docker.Clock)
+	assert.NilError(t, err)
+	before := docker.World()
+	policy := retention.Policy{MaxSnapshots: 3, MaxTotal: 50}
+
+	found, err := engineOf(docker).Outlook(t.Context(), removal.OutlookOptions{Policy: policy, Filter: filter, By: space.ByContainer}, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, docker.World(), before)
+	assert.Equal(t, found.All.Snapshots, 4)
+	assert.Equal(t, found.Groups[0].Group, "web")
+	assert.Equal(t, found.Prunable, 1)
+	assert.DeepEqual(t, found.Uses, []retention.Use{
+		{Limit: retention.NameMaxSnapshots, Line: "db", Used: 1, Most: 3},
+		{Limit: retention.NameMaxSnapshots, Line: "web", Used: 4, Most: 3},
+		{Limit: retention.NameMaxTotal, Used: 5, Most: 50},
+	})
+
+	result := pruned(t, docker, removal.PruneOptions{Options: retention.Options{Policy: policy}}, nil)
+	assert.Equal(t, len(result.Removed()), found.Prunable)
+	assert.Equal(t, result.Freed-docker.Service.Freed, found.Frees)
 }

@@ -11,6 +11,7 @@ import (
 type Holding struct {
 	volumebackup.Usage
 
+	Store     string             // the volume
 	Snapshots []catalog.Snapshot // those that were asked for
 }
 
@@ -27,7 +28,7 @@ func (a *Archives) Usage(ctx context.Context, all []catalog.Snapshot) ([]Holding
 		if err != nil {
 			return nil, err
 		}
-		held = append(held, Holding{usage, one.snapshots})
+		held = append(held, Holding{usage, one.volumes.Store(), one.snapshots})
 	}
 	return held, nil
 }

@@ -30,6 +30,9 @@ func (s Snapshot) Ref() string {
 	return Repository(s.Container.Name) + ":" + string(s.ID)
 }
 
+// Project returns the Compose project that the container belonged to; empty: none.
+func (s Snapshot) Project() string { return s.ContainerLabels()[labelProject] }
+
 // StoredBytes returns how much room the snapshot takes on the engine, in bytes: its writable layer,
 // and what it added to the store.
 func (s Snapshot) StoredBytes() int64 {

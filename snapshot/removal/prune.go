@@ -15,6 +15,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/retention"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/session"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/space"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -26,6 +27,8 @@ type PruneOptions struct {
 	// Agreed is what a dry run has shown to the user: nothing else is removed. Nil means that nobody
 	// was asked.
 	Agreed *Pruned
+
+	measures bool // measure what they occupy, also if that is surely below the limit
 }
 
 // Pruning is what became of one snapshot, and why.
@@ -39,7 +42,7 @@ type Pruning struct {
 // Pruned is the result of [Remover.Prune].
 type Pruned struct {
 	All   []Pruning // newest first, without those that the filter leaves out
-	Freed int64     // bytes that are free now; see [Remover.measureImages]
+	Freed int64     // bytes that are free now; see [space.Scale]
 }
 
 // Removed returns those that were removed, or would be.
@@ -69,6 +72,7 @@ func (rm *Remover) Prune(ctx context.Context, o PruneOptions, p plan.Progress) (
 // decided is what was observed, and what is to be done about it.
 type decided struct {
 	snapshots []catalog.Snapshot
+	measured  space.Measured // if a limit needs it
 	situation retention.Situation
 	decisions []retention.Decision
 }
@@ -120,14 +124,15 @@ func (rm *Remover) decide(ctx context.Context, o PruneOptions, p plan.Progress) 
 		Snapshots: describe(all, chosen, containers), Lines: policies(o.Options, all, containers, p), UnfinishedRuns: unfinished,
 		Options: o.Options, Now: rm.now(),
 	}}
-	if !o.ExpiredOnly && mayExceed(d.situation) {
+	if o.measures || !o.ExpiredOnly && mayExceed(d.situation) {
 		p.Status("prune", "measuring what they occupy")
-		if d.situation.Sets, err = rm.measure(ctx, all); err != nil {
-			if ctx.Err() != nil {
+		if d.measured, err = rm.scale.Measure(ctx, all); err != nil {
+			if o.measures || ctx.Err() != nil {
 				return decided{}, err
 			}
 			p.Warn("prune", "the limit on the space that they occupy is not applied: "+err.Error())
 		}
+		d.situation.Sets = d.measured.Sets()
 	}
 	d.decisions = retention.Decide(d.situation)
 	return d, nil
@@ -246,7 +251,7 @@ func policies(o retention.Options, all []catalog.Snapshot, containers []containe
 
 // removeDecided removes what was decided, and measures what that frees.
 func (rm *Remover) removeDecided(ctx context.Context, d decided, early dockerop.EarlyInfo, p plan.Progress) (Pruned, error) {
-	layers, err := rm.measureImages(ctx, d.snapshots)
+	layers, err := rm.scale.Layers(ctx, d.snapshots)
 	if err != nil {
 		return d.result(), err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/space"
 )
 
 // Remover removes snapshots, and what nobody needs any more. It keeps no state and may be used by
@@ -16,11 +17,23 @@ type Remover struct {
 	catalog  *catalog.Catalog
 	archives *archives.Archives
 	pending  *pending.Finder
+	scale    *space.Scale
 	volumes  archives.Service
 	now      func() time.Time
 }
 
-// New returns a remover for an engine. volumes works with the store of new snapshots.
-func New(docker *dockerop.Engine, snapshots *catalog.Catalog, held *archives.Archives, workers *pending.Finder, volumes archives.Service, now func() time.Time) *Remover {
-	return &Remover{docker: docker, catalog: snapshots, archives: held, pending: workers, volumes: volumes, now: now}
+// Rooms are what a remover needs. Volumes works with the store of new snapshots.
+type Rooms struct {
+	Docker   *dockerop.Engine
+	Catalog  *catalog.Catalog
+	Archives *archives.Archives
+	Pending  *pending.Finder
+	Scale    *space.Scale
+	Volumes  archives.Service
+	Now      func() time.Time
+}
+
+// New returns a remover for an engine.
+func New(r Rooms) *Remover {
+	return &Remover{docker: r.Docker, catalog: r.Catalog, archives: r.Archives, pending: r.Pending, scale: r.Scale, volumes: r.Volumes, now: r.Now}
 }

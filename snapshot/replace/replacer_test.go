@@ -13,6 +13,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/space"
 )
 
 // replacerOf is the code under test on top of the fake.
@@ -25,8 +26,10 @@ func replacerThrough(fake *enginetest.Docker, through dockerop.Docker) *Replacer
 	workers, held := pending.New(docker, volumes), archives.New(docker, snapshots, volumes, false)
 	return New(Rooms{
 		Docker: docker, Catalog: snapshots, Archives: held, Pending: workers, Volumes: volumes, Guard: enginetest.NoGuard, Now: fake.Tick,
-		Build:   build.New(docker, snapshots, workers, volumes, fake.Tick),
-		Removal: removal.New(docker, snapshots, held, workers, volumes, fake.Tick),
+		Build: build.New(docker, snapshots, workers, volumes, fake.Tick),
+		Removal: removal.New(removal.Rooms{
+			Docker: docker, Catalog: snapshots, Archives: held, Pending: workers, Scale: space.New(docker, held), Volumes: volumes, Now: fake.Tick,
+		}),
 		Capture: capture.New(capture.Rooms{
 			Docker: docker, Catalog: snapshots, Archives: held, Pending: workers, Volumes: volumes, Guard: enginetest.NoGuard, Now: fake.Tick, Random: random,
 		}),

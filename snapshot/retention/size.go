@@ -35,8 +35,21 @@ func (d *deciding) limitSize() {
 	if most == 0 {
 		return
 	}
+	total, freed, going := d.weigh()
+	for rank, i := range going {
+		if total <= most {
+			return
+		}
+		d.remove(i, TooLarge, "beyond the limit of "+units.HumanSize(float64(most))+" in all")
+		total -= freed[rank]
+	}
+}
+
+// weigh adds up the bytes that count, and those that each of the snapshots frees which may go, oldest
+// first.
+func (d *deciding) weigh() (total int64, freed []int64, going []int) {
 	ranks, going := d.ranks()
-	total, freed := int64(0), make([]int64, len(going))
+	freed = make([]int64, len(going))
 	lasts := lastHolders(d.Sets, ranks)
 	for i, set := range d.Sets {
 		switch last := lasts[i]; last {
@@ -48,13 +61,7 @@ func (d *deciding) limitSize() {
 			freed[last] += set.Bytes
 		}
 	}
-	for rank, i := range going {
-		if total <= most {
-			return
-		}
-		d.remove(i, TooLarge, "beyond the limit of "+units.HumanSize(float64(most))+" in all")
-		total -= freed[rank]
-	}
+	return total, freed, going
 }
 
 // ranks returns the rank of each snapshot, and the snapshots that may go, oldest first.

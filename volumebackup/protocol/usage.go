@@ -15,7 +15,8 @@ func (UsageRequest) validate() error { return nil }
 
 // UsageResult tells what the store holds.
 type UsageResult struct {
-	Total     int64           `json:"total"`
+	Total     int64           `json:"total"` // bytes of the whole store on disk
+	Holes     int64           `json:"holes"` // bytes that its files are longer than that
 	Snapshots []SnapshotUsage `json:"snapshots,omitempty"`
 	Sets      []HolderSet     `json:"sets,omitempty"`
 }

@@ -4,7 +4,12 @@ package store
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
@@ -28,7 +33,8 @@ type HolderSet struct {
 type Holdings struct {
 	Snapshots []Usage
 	Sets      []HolderSet
-	Total     int64
+	Total     int64 // bytes of all files and directories of the store, as du counts them
+	Holes     int64 // bytes that its files are longer than that: they were given back
 }
 
 // maxHolderSets bounds the sets. Beyond that, those who share something with others are not told
@@ -44,7 +50,7 @@ func (s *Store) Usage(ctx context.Context) (Holdings, error) {
 	h := newHolders(maxHolderSets)
 	holders := map[usedPiece]int{} // which set holds a piece
 	for user, id := range ids {
-		own, err := s.manifestBytes(id)
+		own, err := s.ownBytes(id)
 		if err != nil {
 			return Holdings{}, err
 		}
@@ -60,8 +66,41 @@ func (s *Store) Usage(ctx context.Context) (Holdings, error) {
 			return Holdings{}, err
 		}
 	}
-	total, err := s.packBytes()
-	return Holdings{Snapshots: h.usage(ids), Sets: h.sets, Total: total}, err
+	total, holes, err := s.onDisk()
+	return Holdings{Snapshots: h.usage(ids), Sets: h.sets, Total: total, Holes: holes}, err
+}
+
+// onDisk adds up all that is in the store, files with several names once. What disappears meanwhile
+// takes nothing.
+func (s *Store) onDisk() (total, holes int64, err error) {
+	linked := map[uint64]bool{} // by inode
+	err = filepath.WalkDir(s.path(), func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var st unix.Stat_t
+		switch err := unix.Lstat(path, &st); {
+		case errors.Is(err, unix.ENOENT):
+			return nil
+		case err != nil:
+			return &os.PathError{Op: "stat", Path: path, Err: err}
+		}
+		if st.Nlink > 1 && entry.Type().IsRegular() {
+			if linked[st.Ino] {
+				return nil
+			}
+			linked[st.Ino] = true
+		}
+		total += st.Blocks * 512
+		if entry.Type().IsRegular() {
+			holes += max(0, st.Size-st.Blocks*512)
+		}
+		return nil
+	})
+	return total, holes, err
 }
 
 // noSet means the empty set.
@@ -132,17 +171,22 @@ func (h *holders) usage(ids []string) []Usage {
 	return all
 }
 
-// manifestBytes is what the manifests of a snapshot take on disk.
-func (s *Store) manifestBytes(id string) (total int64, err error) {
-	files, err := filepath.Glob(s.path("snapshots", id, "*.man"))
-	for _, f := range files {
-		n, err := allocated(f)
+// ownBytes is what the manifests and the attachments of a snapshot take on disk.
+func (s *Store) ownBytes(id string) (total int64, err error) {
+	for _, pattern := range []string{"*.man", filepath.Join(attachmentsDir, "*")} {
+		files, err := filepath.Glob(s.path("snapshots", id, pattern))
 		if err != nil {
 			return 0, err
 		}
-		total += n
+		for _, f := range files {
+			n, err := allocated(f)
+			if err != nil {
+				return 0, err
+			}
+			total += n
+		}
 	}
-	return total, err
+	return total, nil
 }
 
 // usedPiece is a piece in a pack.

@@ -3,6 +3,8 @@
 package store
 
 import (
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -68,6 +70,33 @@ func TestUsageTellsWhoHoldsWhatTogether(t *testing.T) {
 	assert.Equal(t, len(removed.Snapshots), 3, "%v", removed)
 	want := heldBy(h, "d") + heldBy(h, "a") + heldBy(h, "b") + heldBy(h, "a", "b")
 	assert.Assert(t, removed.Freed > want-5*overhead && removed.Freed < want+5*overhead, "freed %d of %d, expected %d", removed.Freed, before, want)
+}
+
+func TestTheStoreOnDiskIsWhatDuSays(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	assert.NilError(t, err)
+	a := publish(t, s, "a", []string{strings.Repeat("1", 50_000), strings.Repeat("2", 300_000)})
+	publish(t, s, "b", nil, a[0])
+	_, err = s.Remove(t.Context(), Removal{Snapshots: []Claim{{Snapshot: "a"}}})
+	assert.NilError(t, err)
+	h, err := s.Usage(t.Context())
+	assert.NilError(t, err)
+	assert.Equal(t, h.Total, sumOf(t, "du -s --block-size=1 .", dir))
+	assert.Equal(t, h.Holes, sumOf(t, `find . -type f -printf '%s %b\n' | awk '$1 > 512*$2 { n += $1 - 512*$2 } END { print n+0 }'`, dir))
+	assert.Assert(t, h.Holes > 250_000, "%d", h.Holes)
+}
+
+// sumOf is the number with which the output of a shell command begins.
+func sumOf(t *testing.T, command, dir string) int64 {
+	t.Helper()
+	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
+	shell.Dir = dir
+	out, err := shell.Output()
+	assert.NilError(t, err)
+	n, err := strconv.ParseInt(strings.Fields(string(out))[0], 10, 64)
+	assert.NilError(t, err)
+	return n
 }
 
 func TestTooManySetsAreNotToldApart(t *testing.T) {

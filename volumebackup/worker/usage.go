@@ -19,7 +19,7 @@ func (s *session) usage(ctx context.Context, _ protocol.UsageRequest, _ *exchang
 	if err != nil {
 		return protocol.UsageResult{}, err
 	}
-	result := protocol.UsageResult{Total: held.Total}
+	result := protocol.UsageResult{Total: held.Total, Holes: held.Holes}
 	for _, u := range held.Snapshots {
 		result.Snapshots = append(result.Snapshots, protocol.SnapshotUsage{Snapshot: u.Snapshot, Own: u.Own, Shared: u.Shared})
 	}
