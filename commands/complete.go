@@ -11,6 +11,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/session"
 )
 
@@ -116,6 +117,21 @@ func completeRuns(d deps, limit int) cobra.CompletionFunc {
 func completeVolumes(d deps) cobra.CompletionFunc {
 	return completion(func(ctx context.Context, eng engine, args []string, _ string) ([]catalog.Candidate, error) {
 		return eng.VolumeNames(ctx, strings.Join(args[:min(len(args), 1)], ""))
+	}).complete(d)
+}
+
+// completeParts completes what can go back alone of the snapshot that was named already: volumes that its container
+// mounts, and its root filesystem.
+func completeParts(d deps) cobra.CompletionFunc {
+	return completion(func(ctx context.Context, eng engine, args []string, _ string) ([]catalog.Candidate, error) {
+		parts := []catalog.Candidate{{Word: replace.Rootfs, About: "the root filesystem, and the configuration"}}
+		if len(args) == 0 {
+			return parts, nil
+		}
+		container, _, _ := strings.Cut(args[0], ":")
+		container, _, _ = strings.Cut(container, "@")
+		volumes, err := eng.VolumeNames(ctx, container)
+		return append(parts, volumes...), err
 	}).complete(d)
 }
 
@@ -237,6 +253,8 @@ func completeFlags(root *cobra.Command, d deps) {
 				complete = choices{formatter.JSONFormatKey}.complete
 			case cmd.Name() == "create" && (flag.Name == "volume" || flag.Name == "exclude-volume"):
 				complete = completeVolumes(d)
+			case flag.Name == "only":
+				complete = completeParts(d)
 			case !found:
 				complete = cobra.NoFileCompletions
 			}

@@ -34,6 +34,7 @@ func TestCompletion(t *testing.T) {
 		{"progress", "snapshot create --progress |", "auto tty plain quiet json"},
 		{"volumes", "snapshot create web --volume |", "data-of-web"},
 		{"volumes to leave out", "snapshot create --exclude-volume |", "data-of-"},
+		{"parts", "snapshot restore web:before --only |", "rootfs data-of-web"},
 		{"stores", "snapshot rm --store |", "cua-snapshots"},
 		{"networks", "snapshot restore --network |", "front"},
 		{"option without", "snapshot create --message |", ""},

@@ -54,7 +54,7 @@ var errorCodes = []struct {
 	{codeInterrupted, []func(error) bool{isSignal}},
 	{codeIncomplete, []func(error) bool{typed[*replace.UndoError], typed[*replace.NotStartedError], typed[*capture.LeftFrozenError], sentinel(errIncomplete)}},
 	{codeProblems, []func(error) bool{typed[*plan.ProblemsError]}},
-	{codeUsage, []func(error) bool{isUsage, typed[wrongArgument], typed[*catalog.StateError], typed[*diff.OtherStoreError]}},
+	{codeUsage, []func(error) bool{isUsage, typed[wrongArgument], typed[*catalog.StateError], typed[*diff.OtherStoreError], typed[*replace.UnknownPartError]}},
 	{codeAmbiguous, []func(error) bool{typed[*catalog.AmbiguousError]}},
 	{codeNameTaken, []func(error) bool{typed[*catalog.NameTakenError], typed[*catalog.LineError]}},
 	{codePinned, []func(error) bool{typed[*catalog.PinnedError]}},

@@ -56,6 +56,7 @@ var exportedErrors = map[string]struct {
 	"diff.GoneError":                   {&diff.GoneError{}, codeNotFound},
 	"diff.OtherStoreError":             {&diff.OtherStoreError{}, codeUsage},
 	"diff.UnknownVolumeError":          {&diff.UnknownVolumeError{}, codeNotFound},
+	"replace.UnknownPartError":         {&replace.UnknownPartError{}, codeUsage},
 	"catalog.NotFoundError":            {&catalog.NotFoundError{}, codeNotFound},
 	"catalog.PinnedError":              {&catalog.PinnedError{}, codePinned},
 	"catalog.RunNotFoundError":         {&catalog.RunNotFoundError{}, codeNotFound},

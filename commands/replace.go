@@ -28,11 +28,12 @@ func (o *restoreOptions) addReplaceFlags(flags *pflag.FlagSet) {
 	flags.Var(parsed(&o.engine.StopTimeout, "int", parseStopTimeout), "timeout", "With --replace: seconds until a container that does not stop is killed (default: the container's own)")
 	flags.BoolVar(&o.engine.Wait, "wait", false, "Wait until the container is healthy, has run for --settle, or has ended with 0; else put everything back, or remove the copy (default with --replace)")
 	flags.BoolVar(&o.files, "files", false, "With --replace: show each file that changes; without it, --dry-run shows how many")
+	o.addOnlyFlags(flags)
 	addWaitingFlags(flags, &o.engine.Waiting)
 }
 
 // replaceOnly are the flags that mean nothing without --replace.
-var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "files"}
+var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "files", "only"}
 
 // copyOnly are the flags that mean nothing with --replace.
 var copyOnly = []string{"volumes", "binds"}
@@ -46,7 +47,7 @@ func (o *restoreOptions) checkTogether(flags *pflag.FlagSet) error {
 			}
 		}
 		o.engine.Wait = o.engine.Wait || !flags.Changed("wait")
-		return nil
+		return o.checkOnly(flags)
 	}
 	for _, name := range replaceOnly {
 		if flags.Changed(name) {
@@ -167,6 +168,7 @@ func (o *restoreOptions) printReplacePlan(d deps, r restoreResult, planned repla
 // newReplaced describes a restore in place.
 func (o *restoreOptions) newReplaced(d deps, replaced replace.Result, warnings []string) restoreResult {
 	r := newRestored(d, replaced.Restored, warnings)
+	r.ContainerKept = replaced.Keeps
 	r.VolumeChanges = convert(replaced.Volumes, newVolumeChange)
 	r.ConfigChanges = convert(replaced.Config, func(c runconfig.ConfigChange) configChange { return configChange(c) })
 	if replaced.Safety != nil {
@@ -192,6 +194,9 @@ func (o *restoreOptions) undoCommand(d deps, replaced replace.Result) string {
 	}
 	for _, volume := range o.engine.ReadOnly {
 		words = append(words, "--volume", volume)
+	}
+	for _, part := range o.engine.Only {
+		words = append(words, "--only", part)
 	}
 	if replaced.Name != replaced.Safety.Container.Name {
 		words = append(words, "--name", replaced.Name)

@@ -84,6 +84,12 @@ func describeContainer(r replace.Result) string {
 	if r.Stops {
 		verb = "stops and replaces"
 	}
+	switch {
+	case r.Keeps && r.Stops:
+		return "stops container " + r.Old + ", starts it again"
+	case r.Keeps:
+		return "keeps container " + r.Old
+	}
 	switch r.Old {
 	case "":
 		return "makes container " + r.Name + " again"

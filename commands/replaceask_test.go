@@ -118,10 +118,12 @@ func TestTheQuestionNamesEverything(t *testing.T) {
 		"rewrites volume pgdata (6 files change) and makes volume logs again as of": func(r *replace.Result) {
 			r.Volumes = append(r.Volumes, replace.VolumeChange{Volume: "logs", Made: true})
 		},
-		"replaces container db as of":                                        func(r *replace.Result) { r.Volumes = []replace.VolumeChange{{Volume: "pgdata"}} },
-		"ago. 1 volume is left as it is: pgdata. A snapshot":                 func(r *replace.Result) { r.Volumes[0].Kept = "the container only reads it" },
-		"ago. Meanwhile 2 other containers are stopped: a and b. A snapshot": func(r *replace.Result) { r.Others = []string{"a", "b"} },
-		"ago. No snapshot is taken first.":                                   func(r *replace.Result) { r.Saves = false },
+		"replaces container db as of":                                         func(r *replace.Result) { r.Volumes = []replace.VolumeChange{{Volume: "pgdata"}} },
+		"ago. 1 volume is left as it is: pgdata. A snapshot":                  func(r *replace.Result) { r.Volumes[0].Kept = "the container only reads it" },
+		"ago. Meanwhile 2 other containers are stopped: a and b. A snapshot":  func(r *replace.Result) { r.Others = []string{"a", "b"} },
+		"This stops container db, starts it again and rewrites volume pgdata": func(r *replace.Result) { r.Keeps = true },
+		"This keeps container db and rewrites volume pgdata":                  func(r *replace.Result) { r.Keeps, r.Stops = true, false },
+		"ago. No snapshot is taken first.":                                    func(r *replace.Result) { r.Saves = false },
 		"rewrites volume pgdata (1 file changes) as of": func(r *replace.Result) {
 			r.Volumes[0] = replace.VolumeChange{Volume: "pgdata", Changed: replace.Count{Entries: 1}}
 		},

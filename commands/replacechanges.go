@@ -31,7 +31,7 @@ func (p printer) shows(field string) bool {
 // differences are what is compared to find out what a restore in place changes: the snapshot with what there is or, once
 // that is gone, with the safety snapshot of it. What the restore leaves as it is does not count.
 func differences(r replace.Result) diff.Options {
-	o := diff.Options{Old: r.Snapshot.Container.Name + ":" + string(r.Snapshot.ID), New: r.Old, Left: r.Old == "", Reverse: true}
+	o := diff.Options{Old: r.Snapshot.Container.Name + ":" + string(r.Snapshot.ID), New: r.Old, Left: r.Old == "" || r.Keeps, Reverse: true}
 	if r.Safety != nil {
 		o.New = r.Safety.Container.Name + ":" + string(r.Safety.ID)
 	}

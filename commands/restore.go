@@ -49,6 +49,8 @@ If anything fails, the same container runs again with the data that it had.
 --dry-run shows how much would change in the root filesystem and the volumes, and with
 --files each file, as docker snapshot diff does. Without --dry-run, --files shows each
 file that was changed, on stderr, once the container runs; --format json has them all.
+With --only some volumes alone, or the root filesystem alone, go back; volumes alone
+keep the container, which is only stopped meanwhile.
 
 SNAPSHOT is a container, for its latest snapshot; container:name; container@5m or
 container@2026-03-14T09:26, for the newest that is at least that old; an ID, the
@@ -60,7 +62,8 @@ by its service in the Compose project of the current directory.`,
   docker snapshot restore --dry-run 20260314-092653
   docker snapshot restore --replace --dry-run --files web:before-upgrade
   docker snapshot restore --replace web:before-upgrade
-  docker snapshot restore --replace db@5m`,
+  docker snapshot restore --replace db@5m
+  docker snapshot restore --replace --only /var/lib/postgresql/data db@5m`,
 		Args:                  cli.ExactArgs(1),
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeSnapshots(d, 1),

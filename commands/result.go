@@ -69,8 +69,9 @@ type restoreResult struct {
 	RestoredContainer   string           `json:"restored_container"`
 	RestoredContainerID string           `json:"restored_container_id"`
 	Started             bool             `json:"started"`
-	Safety              string           `json:"safety"` // ID of the snapshot that was taken first
-	Undo                string           `json:"undo"`   // the command that takes it back
+	ContainerKept       bool             `json:"container_kept"` // only volumes went back
+	Safety              string           `json:"safety"`         // ID of the snapshot that was taken first
+	Undo                string           `json:"undo"`           // the command that takes it back
 	Plan                []planStep       `json:"plan"`
 	VolumeChanges       []volumeChange   `json:"volume_changes"`
 	Changes             *changeReport    `json:"changes"` // nil: not compared

@@ -127,6 +127,25 @@ func TestPruneKeepsWhatARestoreInPlaceNeeds(t *testing.T) {
 	assert.Equal(t, reasons(pruned(t, docker, keeping(1), nil), made), "-count, , in use, , -count, undo, newest")
 }
 
+// So is what takes a restore of volumes alone back, although no label of the container that is kept says so.
+func TestPruneKeepsWhatARestoreOfVolumesNeeds(t *testing.T) {
+	docker := withData(t, "web")
+	made := automatic(t, docker, "web", 2)
+	restore := func(id labels.ID) catalog.Snapshot {
+		docker.Randomness += 50
+		o := replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: string(id)}, Only: []string{"/data"}}
+		replaced, err := engineOf(docker).Replace(t.Context(), o, nil)
+		assert.NilError(t, err)
+		return *replaced.Safety
+	}
+	made = append(append(made, restore(made[1].ID)), automatic(t, docker, "web", 2)...)
+	assert.Equal(t, reasons(pruned(t, docker, keeping(1), nil), made), "-count, -count, undo, -count, newest")
+
+	// The next restore has another one.
+	made = append(append(made, restore(made[2].ID)), automatic(t, docker, "web", 1)...)
+	assert.Equal(t, reasons(pruned(t, docker, keeping(1), nil), made), ", , -count, , -count, undo, newest")
+}
+
 func TestPruneKeepsWhatAnOperationNeeds(t *testing.T) {
 	docker := withData(t, "web")
 	made := automatic(t, docker, "web", 3)

@@ -40,8 +40,8 @@ type Options struct {
 	Volumes []string
 	// Without are the names of volumes that are not compared.
 	Without []string
-	// Left says that the container that Old was taken of is gone: no root filesystem is compared and, without New, the
-	// volumes are compared that are left of it.
+	// Left says that the container that Old was taken of is gone, or not what this is about: no root filesystem is
+	// compared and, without New, the volumes are compared that are left of it.
 	Left bool
 }
 

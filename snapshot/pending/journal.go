@@ -25,6 +25,7 @@ type Journal struct {
 	Made    []string `json:"made,omitempty"`    // volumes that did not exist
 	Holds   []string `json:"holds,omitempty"`   // all volumes that the old containers mount
 	Others  []Other  `json:"others,omitempty"`  // containers that are stopped meanwhile
+	Keeps   bool     `json:"keeps,omitempty"`   // the old containers stay: only volumes are restored
 }
 
 // Member is one of the containers that are restored.

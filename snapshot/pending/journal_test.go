@@ -112,6 +112,32 @@ func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
 	}
 }
 
+// keepingJournal returns a journal of containers that are kept.
+func keepingJournal() Journal {
+	j := soundJournal()
+	j.Keeps, j.Volumes, j.Found, j.Made = true, []string{"data"}, nil, nil
+	return j
+}
+
+func TestAJournalOfContainersThatAreKept(t *testing.T) {
+	read, err := ReadJournal(journalLabels(journalText(keepingJournal())))
+	assert.NilError(t, err)
+	assert.Assert(t, read.Keeps)
+	for name, spoil := range map[string]func(*Journal){
+		"gone":             func(j *Journal) { j.Members[1] = Member{Name: "db", Snapshot: j.Members[1].Snapshot} },
+		"removes itself":   func(j *Journal) { j.Members[0].OneShot = true },
+		"becomes another":  func(j *Journal) { j.Members[0].Name = "other" },
+		"writes nothing":   func(j *Journal) { j.Volumes = nil },
+		"makes volumes":    func(j *Journal) { j.Made = []string{"new"} },
+		"finds its volume": func(j *Journal) { j.Found = []string{"data"} },
+	} {
+		j := keepingJournal()
+		spoil(&j)
+		_, err := ReadJournal(journalLabels(journalText(j)))
+		assert.ErrorContains(t, err, "it keeps containers", name)
+	}
+}
+
 func TestAJournalOfAnotherVersionIsRefused(t *testing.T) {
 	for name, version := range map[string]map[string]string{
 		"later": {"cua.snapshot.worker.journal": "3"}, "none": {},
@@ -136,6 +162,7 @@ func TestAJournalOnAnotherWorkerIsRefused(t *testing.T) {
 
 func FuzzReadJournal(f *testing.F) {
 	f.Add(journalText(soundJournal()))
+	f.Add(journalText(keepingJournal()))
 	f.Add(journalText(Journal{Members: []Member{{Name: "gone", Snapshot: "20260131-120000-000001"}}}))
 	f.Add(`{"members":[{"name":"web","old":"x"}],"worker":"precious","volumes":["data"]}`)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -88,7 +88,21 @@ func (j Journal) Check() error {
 	if len(j.Holds) > 0 && !slices.ContainsFunc(j.Members, func(m Member) bool { return m.Old != "" }) {
 		return errors.New("it describes containers that were gone")
 	}
-	return errors.Join(j.checkVolumes(), j.checkOthers())
+	return errors.Join(j.checkVolumes(), j.checkOthers(), j.checkKept())
+}
+
+// checkKept refuses what no journal can say of containers that are kept.
+func (j Journal) checkKept() error {
+	if !j.Keeps {
+		return nil
+	}
+	if slices.ContainsFunc(j.Members, func(m Member) bool { return m.Old == "" || m.OneShot || m.Name != m.OldName }) {
+		return errors.New("it keeps containers that cannot be kept")
+	}
+	if len(j.Volumes) == 0 || len(j.Made)+len(j.Found) > 0 {
+		return errors.New("it keeps containers, and makes volumes or writes none")
+	}
+	return nil
 }
 
 // namesItsWorker tells whether Worker is the name of this operation's own worker.

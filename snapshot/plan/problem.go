@@ -22,6 +22,10 @@ const (
 	ProblemPortTaken    ProblemKind = "port-taken"     // Subject: host port
 	ProblemVolumeInUse  ProblemKind = "volume-in-use"  // Subject: volume
 	ProblemDependent    ProblemKind = "dependent"      // Subject: container that uses a namespace of this one
+	ProblemNeedsRunning ProblemKind = "needs-running"  // Subject: container that uses a namespace of this one, which has to stop
+	ProblemStopRemoves  ProblemKind = "stop-removes"   // Subject: container that is to be kept, and that the engine removes when it stops
+	ProblemNotMounted   ProblemKind = "not-mounted"    // Subject: volume that alone is to go back, and that the container does not mount
+	ProblemNoOriginal   ProblemKind = "no-original"    // Subject: container that is to be kept, and that is gone
 	ProblemAddressTaken ProblemKind = "address-taken"  // Subject: fixed address
 	ProblemUnsaved      ProblemKind = "unsaved"        // Subject: volume that a safety snapshot would not hold
 	ProblemOneShot      ProblemKind = "one-shot"       // Subject: container that the engine removes when it stops

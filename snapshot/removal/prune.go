@@ -180,6 +180,9 @@ func describe(all, chosen []catalog.Snapshot, containers []container.Summary) []
 		if id := c.Labels[labels.KeyUndo]; id != "" && id != labels.UndoNone {
 			undoes[id] = dockerop.SummaryName(c)
 		}
+		if id := undoOfKept(all, c.ID); id != "" {
+			undoes[id] = dockerop.SummaryName(c)
+		}
 		if _, is := c.Labels[volumebackup.LabelPurpose]; is {
 			workers = append(workers, c)
 		}
@@ -195,6 +198,19 @@ func describe(all, chosen []catalog.Snapshot, containers []container.Summary) []
 		described[i] = one
 	}
 	return described
+}
+
+// undoOfKept is the snapshot that takes the last restore in place of a container back that was kept: only volumes of it
+// were restored. No label says so, because nobody can change a container's; but else the container that was captured
+// before a restore would be gone.
+func undoOfKept(all []catalog.Snapshot, id string) string {
+	var last catalog.Snapshot
+	for _, s := range all {
+		if s.Trigger == labels.TriggerPreRestore && s.Container.ID == id && s.Created.After(last.Created) {
+			last = s
+		}
+	}
+	return string(last.ID)
 }
 
 // lineOf names what a snapshot is counted with: its container or, of a state, its line. No line has the

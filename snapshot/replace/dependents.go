@@ -18,6 +18,10 @@ func (rp *Replacer) findDependents(ctx context.Context, g *group, m *member) err
 	if m.Old == nil {
 		return nil
 	}
+	dependence := runconfig.Dependence
+	if g.keeps {
+		dependence = runconfig.DependenceOnStop
+	}
 	containers := g.without(m.around.Containers)
 	found := make([]*plan.Problem, len(containers))
 	calls, ctx := errgroup.WithContext(ctx)
@@ -26,7 +30,7 @@ func (rp *Replacer) findDependents(ctx context.Context, g *group, m *member) err
 		calls.Go(func() error {
 			dependent, _, err := rp.docker.ContainerInspectWithRaw(ctx, c.ID, false)
 			if err == nil {
-				found[i] = runconfig.Dependence(dependent, *m.Old)
+				found[i] = dependence(dependent, *m.Old)
 			}
 			if cerrdefs.IsNotFound(err) {
 				return nil

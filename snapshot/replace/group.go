@@ -48,6 +48,9 @@ func (rp *Replacer) plan(ctx context.Context, g *group, p plan.Progress) error {
 			return err
 		}
 	}
+	if err := g.chooseParts(); err != nil {
+		return err
+	}
 	for _, m := range g.members {
 		if err := rp.findDependents(ctx, g, m); err != nil {
 			return err

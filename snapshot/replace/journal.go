@@ -16,7 +16,7 @@ import (
 // newJournal describes the state before the restore. ids are those of the safety snapshots, one for
 // each member.
 func newJournal(g *group, ids []labels.ID) pending.Journal {
-	j := pending.Journal{Others: g.others, Holds: g.mounted()}
+	j := pending.Journal{Others: g.others, Holds: g.mounted(), Keeps: g.keeps}
 	for i, m := range g.members {
 		entry := m.entry()
 		if !g.noSafety {

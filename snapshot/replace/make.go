@@ -23,6 +23,11 @@ func (t *transaction) standUp(ctx context.Context) error {
 		}
 	}
 	t.watch.Lap("create")
+	return t.bringUp(ctx, members)
+}
+
+// bringUp starts the containers that are to be started, and waits until they are ready.
+func (t *transaction) bringUp(ctx context.Context, members []*member) error {
 	if !slices.ContainsFunc(members, func(m *member) bool { return m.Start }) {
 		t.watch.Skip("start", "wait")
 		return context.Cause(ctx)

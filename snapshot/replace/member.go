@@ -27,6 +27,7 @@ type member struct {
 	around   runconfig.Surroundings
 	foreign  bool
 	mounts   []runconfig.PlacedVolume // the captured volumes
+	chosen   []string                 // the names of those that only are to go back; nil: all
 	Volumes  []runconfig.PlacedVolume // those of them that are not left to another member
 	Start    bool
 	Pause    bool            // it was paused
@@ -95,6 +96,9 @@ func (rp *Replacer) observe(ctx context.Context, m *member, p plan.Progress) err
 	m.Pause = o.Start == runconfig.StartAsCaptured && s.Container.State == labels.StatePaused
 	notes := sp.InPlace(s, m.Old)
 	m.mounts = sp.PlaceVolumes(s, m.Old)
+	if o.keeps() {
+		return rp.observeKept(ctx, m)
+	}
 	m.notes = sp.Override(o.RestoreOptions, notes)
 	for _, field := range sp.FitAPI(rp.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
@@ -107,6 +111,18 @@ func (rp *Replacer) observe(ctx context.Context, m *member, p plan.Progress) err
 	}
 	sp.BlankInherited(m.around.Inherited)
 	return nil
+}
+
+// observeKept does the same if only volumes go back: the container stays, with the configuration that it has.
+func (rp *Replacer) observeKept(ctx context.Context, m *member) (err error) {
+	m.Start, m.Pause = false, false
+	if m.Old != nil {
+		m.Spec, m.Name = runconfig.SpecOf(*m.Old), dockerop.ContainerName(*m.Old)
+		m.Start, m.Pause = m.Old.State.Running || m.Old.State.Restarting, m.Old.State.Paused
+	}
+	m.around, err = rp.build.Observe(ctx, m.Snapshot, m.Spec, m.places())
+	m.foreign = err == nil && m.Snapshot.IsForeign(m.around.Info.ID, m.around.Key)
+	return err
 }
 
 // renamed finds out whether the captured container was renamed and another one has its name
@@ -149,12 +165,16 @@ func (m *member) placeVolumes() {
 		v.Exists = !m.around.NoVolume[v.Create.Name]
 		delete(m.around.NoVolume, v.Create.Name) // it will be made
 	}
-	m.mountAnonymous()
-	m.dead()
-	m.unknownVolumes(m.options.ReadOnly)
-	for i := range m.mounts {
-		m.mounts[i].Keep(m.options.ReadOnly)
+	if !m.options.keeps() {
+		m.mountAnonymous()
 	}
+	m.dead()
+	named := append(slices.Clone(m.options.ReadOnly), m.chosen...)
+	m.unknownVolumes(named)
+	for i := range m.mounts {
+		m.mounts[i].Keep(named)
+	}
+	m.leaveUnchosen()
 	m.Volumes = m.mounts
 }
 
@@ -164,6 +184,10 @@ func (m *member) findProblems(g *group, reserved []string) {
 	around := m.around
 	around.Containers = g.without(around.Containers)
 	around.Together = g.namesBeside(m)
+	if g.keeps {
+		m.findKeptProblems(g, around, reserved)
+		return
+	}
 	m.problems = append(m.problems, around.Problems(m.Spec, m.Name)...)
 	if m.Start {
 		m.problems = append(m.problems, m.Spec.PortProblems(around)...)
@@ -235,7 +259,7 @@ func (m *member) notMounted(g *group) []string {
 func (m *member) kept() plan.Plan {
 	var steps plan.Plan
 	for _, v := range m.Volumes {
-		if v.Kept != "" {
+		if v.Kept != "" && v.Kept != notChosen {
 			steps = append(steps, plan.Step{Op: plan.OpLeaveOut, Target: v.Create.Name, Reason: v.Kept + "; the volume is kept as it is"})
 		}
 	}

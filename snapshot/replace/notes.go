@@ -7,10 +7,10 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// noteKept reports the bind mounts of a container that is restored in place: their content is
+// noteBinds reports the bind mounts of a container that is restored in place: their content is
 // not restored.
-func (m *member) noteKept(p plan.Progress) {
-	if !m.foreign && runconfig.KnowsBinds(m.Spec.Config.Labels) {
+func (m *member) noteBinds(p plan.Progress) {
+	if m.options.keeps() || !m.foreign && runconfig.KnowsBinds(m.Spec.Config.Labels) {
 		return
 	}
 	binds := m.Spec.Binds()

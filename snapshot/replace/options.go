@@ -2,6 +2,7 @@ package replace
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
@@ -12,13 +13,20 @@ import (
 type Options struct {
 	runconfig.RestoreOptions
 	ReadOnly    []string // volumes to restore although the container mounts them read-only
+	Only        []string // what goes back: volumes, by name or destination, and [Rootfs]; empty: everything
 	NoSafety    bool     // take no snapshot first: a failure cannot put volumes back
 	StopOthers  bool     // stop other containers that hold the volumes, and start them again
 	StopTimeout *int     // seconds; nil: the container's own
 }
 
+// Rootfs is the word for the root filesystem, and the configuration, in [Options.Only].
+const Rootfs = "rootfs"
+
+// keeps tells whether the container itself stays: only volumes go back.
+func (o Options) keeps() bool { return len(o.Only) > 0 && !slices.Contains(o.Only, Rootfs) }
+
 // shared are the options that concern all containers of a restore in place.
-type shared struct{ dryRun, noSafety, stopOthers bool }
+type shared struct{ dryRun, noSafety, stopOthers, keeps bool }
 
 // sharedBy refuses options that do not go together.
 func sharedBy(all []Options) (shared, error) {
@@ -26,7 +34,7 @@ func sharedBy(all []Options) (shared, error) {
 		return shared{}, errors.New("no snapshot to restore")
 	}
 	of := func(o Options) shared {
-		return shared{dryRun: o.DryRun, noSafety: o.NoSafety, stopOthers: o.StopOthers}
+		return shared{dryRun: o.DryRun, noSafety: o.NoSafety, stopOthers: o.StopOthers, keeps: o.keeps()}
 	}
 	for _, o := range all {
 		if of(o) != of(all[0]) {
@@ -40,6 +48,7 @@ func sharedBy(all []Options) (shared, error) {
 type Result struct {
 	build.Restored
 	Old     string                   // name of the container that is replaced; empty: it is gone
+	Keeps   bool                     // it is not replaced: only volumes go back
 	Stops   bool                     // it runs, so it is stopped
 	Others  []string                 // names of the containers that are stopped meanwhile
 	Saves   bool                     // a snapshot is taken first

@@ -90,7 +90,7 @@ func (rp *Replacer) concludeReplace(ctx context.Context, j pending.Journal, dead
 		}
 		return text, errors.Join(err, rp.markSettled(after, dead.ID))
 	}
-	notStarted := rp.startNew(after, j, made)
+	notStarted := rp.startNew(after, j, made, dead)
 	if err := rp.markSettled(after, dead.ID); err != nil {
 		return "", err
 	}
@@ -101,7 +101,11 @@ func (rp *Replacer) concludeReplace(ctx context.Context, j pending.Journal, dead
 func describeCompleted(j pending.Journal, made []container.InspectResponse) string {
 	lines := make([]string, len(made))
 	for i, m := range j.Members {
-		lines[i] = fmt.Sprintf("the restore of %s was completed: container %s (%s) has been at work since the interruption", m.Snapshot, m.Name, made[i].ID[:dockerop.ShortID])
+		done := fmt.Sprintf("the restore of %s was completed", m.Snapshot)
+		if j.Keeps { // it may have come to nothing, and its user has gone on
+			done = "nothing was put back"
+		}
+		lines[i] = fmt.Sprintf("%s: container %s (%s) has been at work since the interruption", done, m.Name, made[i].ID[:dockerop.ShortID])
 		if m.Safety != "" {
 			lines[i] += fmt.Sprintf("; what was there before is in snapshot %s", m.Safety)
 		}
@@ -110,9 +114,13 @@ func describeCompleted(j pending.Journal, made []container.InspectResponse) stri
 }
 
 // startNew starts the new containers that the interrupted client did not come to start.
-func (rp *Replacer) startNew(ctx context.Context, j pending.Journal, made []container.InspectResponse) error {
+func (rp *Replacer) startNew(ctx context.Context, j pending.Journal, made []container.InspectResponse, dead container.InspectResponse) error {
 	var failed error
 	for i, m := range j.Members {
+		if j.Keeps {
+			failed = errors.Join(failed, rp.startKeptLater(ctx, m, made[i], dead))
+			continue
+		}
 		if m.Starts && dockerop.TimeOf(made[i].State.StartedAt).IsZero() {
 			failed = errors.Join(failed, dockerop.Describe(rp.docker.ContainerStart(ctx, made[i].ID, container.StartOptions{}), "start container "+m.Name))
 		}
@@ -130,13 +138,13 @@ const goneOnFor = 2 * time.Minute
 // goneOn returns the new containers, one for each member, if one of them ran for long after the
 // interruption. A rollback would lose what it has written since. None is started before all are made.
 func (rp *Replacer) goneOn(ctx context.Context, j pending.Journal, dead container.InspectResponse) ([]container.InspectResponse, error) {
-	var all []container.InspectResponse
-	for _, m := range j.Members {
-		made, err := rp.findMade(ctx, j, m.Name, m.Snapshot)
-		if err != nil || made == nil {
-			return nil, err
-		}
-		all = append(all, *made)
+	find := rp.findAllMade
+	if j.Keeps {
+		find = rp.findKept
+	}
+	all, err := find(ctx, j)
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
 	last, err := rp.lastAtWork(ctx, all)
 	if err != nil {
@@ -148,6 +156,19 @@ func (rp *Replacer) goneOn(ctx context.Context, j pending.Journal, dead containe
 	}
 	if last.Sub(interrupted) <= goneOnFor {
 		return nil, nil
+	}
+	return all, nil
+}
+
+// findAllMade finds the new containers; none, if one of them is missing.
+func (rp *Replacer) findAllMade(ctx context.Context, j pending.Journal) ([]container.InspectResponse, error) {
+	var all []container.InspectResponse
+	for _, m := range j.Members {
+		made, err := rp.findMade(ctx, j, m.Name, m.Snapshot)
+		if err != nil || made == nil {
+			return nil, err
+		}
+		all = append(all, *made)
 	}
 	return all, nil
 }

@@ -49,7 +49,7 @@ func (rp *Replacer) tryReplace(ctx context.Context, all []Options, how shared, w
 	problems := g.problems()
 	if len(problems) == 0 {
 		for _, m := range g.members {
-			m.noteKept(p)
+			m.noteBinds(p)
 		}
 	}
 	if rp, err = rp.atStoreOf(ctx, g); err != nil {
@@ -160,14 +160,16 @@ func (g *group) steps(m *member) plan.Plan {
 			steps = append(steps, plan.Step{Op: plan.OpRestoreVolume, Target: v.Create.Name})
 		}
 	}
-	steps = append(steps, plan.Step{Op: plan.OpCreateContainer, Target: m.Name, Reason: "from " + m.Snapshot.Ref()})
+	if !g.keeps {
+		steps = append(steps, plan.Step{Op: plan.OpCreateContainer, Target: m.Name, Reason: "from " + m.Snapshot.Ref()})
+	}
 	if m.Start {
 		steps = append(steps, plan.Step{Op: plan.OpStartContainer, Target: m.Name})
 	}
 	if m.Pause {
 		steps = append(steps, plan.Step{Op: plan.OpPauseContainer, Target: m.Name})
 	}
-	if m.Old != nil {
+	if m.Old != nil && !g.keeps {
 		steps = append(steps, plan.Step{Op: plan.OpRemoveContainer, Target: dockerop.ContainerName(*m.Old), Reason: "replaced: " + m.Old.ID[:dockerop.ShortID]})
 	}
 	return steps

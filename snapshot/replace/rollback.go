@@ -31,6 +31,7 @@ type rollback struct {
 	made    []string  // volumes that this restore has made, and that go
 	data    dataState // what the other volumes hold
 
+	settled    bool  // of containers that are kept: from here on they may be started
 	notStarted error // why others could not be started again
 }
 
@@ -73,7 +74,7 @@ func (b *rollback) run(ctx context.Context) (string, error) {
 	case err == nil:
 		return text, &NotStartedError{Container: b.journal.Name(), Err: b.notStarted}
 	}
-	if b.data == dataSafe { // else they would work with a mixture
+	if b.data == dataSafe && (b.settled || !b.journal.Keeps) { // else they would work with a mixture
 		err = errors.Join(err, b.engine.startOthers(ctx, b.journal.Others, b.p))
 	}
 	return "", &UndoError{Container: b.journal.Name(), State: b.account(ctx), Err: err}
@@ -82,10 +83,11 @@ func (b *rollback) run(ctx context.Context) (string, error) {
 // remains are what there is of a member when it is rolled back.
 type remains struct {
 	pending.Member
-	old   *container.InspectResponse // nil: it is gone
-	made  *container.InspectResponse // the new container; nil: there is none
-	stays bool                       // nothing of the old one is left, so the new one stays
-	id    string                     // of the container that has its name back
+	old    *container.InspectResponse // nil: it is gone
+	made   *container.InspectResponse // the new container; nil: there is none
+	stays  bool                       // nothing of the old one is left, so the new one stays
+	either bool                       // it was kept, and its volumes hold what they held or what was to be restored
+	id     string                     // of the container that has its name back
 }
 
 // isInPlace tells whether the old container has its name.
@@ -101,8 +103,17 @@ func (b *rollback) putBack(ctx context.Context) (string, error) {
 	}
 	// Volumes are written when all have stepped aside, and names are given back when the volumes are back.
 	anyInPlace := slices.ContainsFunc(members, (*remains).isInPlace)
-	if anyInPlace {
+	mixed := !anyInPlace
+	if b.journal.Keeps {
+		if mixed, err = b.hasMixedVolumes(ctx, members); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case !mixed:
 		b.data = dataSafe
+	case b.journal.Keeps:
+		b.data = dataMixed
 	}
 	if err := b.engine.docker.Discard(ctx, b.journal.Worker); err != nil {
 		return "", fmt.Errorf("end the worker that writes the volumes: %w", err)
@@ -117,7 +128,7 @@ func (b *rollback) putBack(ctx context.Context) (string, error) {
 	if err := b.removeNew(ctx, members); err != nil {
 		return "", err
 	}
-	if !anyInPlace {
+	if mixed {
 		err := b.freeVolumes(ctx, members)
 		if errors.Is(err, errMixed) {
 			return b.leaveStopped(ctx, members)
@@ -125,6 +136,12 @@ func (b *rollback) putBack(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
+	}
+	if b.journal.Keeps {
+		if err := b.settleKept(ctx, members); err != nil {
+			return "", err
+		}
+		b.settled = true
 	}
 	b.data = dataSafe
 	b.notStarted = b.engine.startOthers(ctx, b.journal.Others, b.p) // a container may need one of them to start
@@ -214,6 +231,9 @@ func (rp *Replacer) finishReplace(ctx context.Context, j pending.Journal, p plan
 	err := rp.startOthers(ctx, j.Others, p)
 	if err != nil {
 		err = &NotStartedError{Container: j.Name(), Err: err}
+	}
+	if j.Keeps {
+		return err
 	}
 	for _, m := range slices.Backward(j.Members) {
 		err = errors.Join(err, rp.removeReplaced(ctx, j, m, p))

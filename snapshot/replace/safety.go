@@ -86,7 +86,7 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 // one stands in for it, which mounts what it left.
 func (t *transaction) saveOptions(ctx context.Context, m *member) (capture.Options, error) {
 	o := capture.Options{
-		Trigger: labels.TriggerPreRestore, Description: "before restoring " + string(m.Snapshot.ID), Restores: m.Snapshot.ID,
+		Trigger: labels.TriggerPreRestore, Description: "before restoring " + m.whatGoesBack(), Restores: m.Snapshot.ID,
 		Exclude: t.exclusions(),
 	}
 	if m.Old != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/container"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
@@ -34,14 +33,18 @@ func (b *rollback) standUp(ctx context.Context, members []*remains) (string, err
 	if failed != nil {
 		return "", failed
 	}
-	b.removeSafeties(ctx, members)
+	if !b.journal.Keeps { // else they have gone before
+		if err := b.removeSafeties(ctx, members); err != nil {
+			b.p.Warn("undo", err.Error())
+		}
+	}
 	return textOf(members, (*remains).nowIs), nil
 }
 
 // returnName gives an old container its name back. One that is gone is made again.
 func (b *rollback) returnName(ctx context.Context, r *remains) error {
 	switch {
-	case r.stays:
+	case r.stays, r.id != "":
 		return nil
 	case r.old == nil:
 		return b.makeAgain(ctx, r)
@@ -74,7 +77,11 @@ func (r *remains) nowIs() string {
 		return fmt.Sprintf("everything was put back: container %s, which %s, was made again as %s and is %s", r.OldName,
 			r.WhyGone("removes itself when it stops (--rm)", "somebody had removed"), r.id[:dockerop.ShortID], r.State())
 	}
-	return fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", r.OldName, r.id[:dockerop.ShortID], r.State())
+	text := fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", r.OldName, r.id[:dockerop.ShortID], r.State())
+	if r.either {
+		text += " or that was to be restored: without a safety snapshot nobody can tell"
+	}
+	return text
 }
 
 // restoreState brings a container back to the state that it had.
@@ -82,7 +89,7 @@ func (b *rollback) restoreState(ctx context.Context, r *remains) error {
 	if r.old == nil { // made again, with its policy
 		return b.resume(ctx, r)
 	}
-	return errors.Join(b.restorePolicy(ctx, r), b.resume(ctx, r))
+	return errors.Join(b.engine.returnPolicy(ctx, r.Member), b.resume(ctx, r))
 }
 
 // resume starts a container if it was running, and pauses it if it was paused.
@@ -107,18 +114,9 @@ func (b *rollback) resume(ctx context.Context, r *remains) error {
 	return nil
 }
 
-func (b *rollback) restorePolicy(ctx context.Context, r *remains) error {
-	if r.Policy == "" {
-		return nil
-	}
-	return b.engine.docker.SetRestartPolicy(ctx, r.old.ID, container.RestartPolicy{
-		Name: container.RestartPolicyMode(r.Policy), MaximumRetryCount: r.Retries,
-	})
-}
-
 // removeSafeties removes the safety snapshots of a restore that was rolled back: they would be the
 // latest, and nobody needs them. One stays if its container was made again from it.
-func (b *rollback) removeSafeties(ctx context.Context, members []*remains) {
+func (b *rollback) removeSafeties(ctx context.Context, members []*remains) error {
 	var ids []string
 	for _, r := range members {
 		if r.Safety != "" && (r.old != nil || r.Old == "") {
@@ -126,15 +124,17 @@ func (b *rollback) removeSafeties(ctx context.Context, members []*remains) {
 		}
 	}
 	if len(ids) == 0 {
-		return
+		return nil
 	}
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
+	var failed error
 	for i, removed := range b.engine.removal.Remove(ctx, ids, removal.Options{}, b.p) {
 		if removed.Err != nil && !cerrdefs.IsNotFound(removed.Err) {
-			b.p.Warn("undo", fmt.Sprintf("the safety snapshot %s could not be removed: %v", ids[i], removed.Err))
+			failed = errors.Join(failed, fmt.Errorf("the safety snapshot %s could not be removed: %w", ids[i], removed.Err))
 		}
 	}
+	return failed
 }
 
 // leaveStopped gives the old containers their names back, but does not start them: their
@@ -148,10 +148,13 @@ func (b *rollback) leaveStopped(ctx context.Context, members []*remains) (string
 		if r.old == nil {
 			continue
 		}
-		if err := b.engine.docker.ContainerRename(ctx, r.old.ID, r.OldName); err != nil {
-			return "", fmt.Errorf("rename container %s back to %s: %w", r.Aside, r.OldName, err)
+		if err := b.returnName(ctx, r); err != nil {
+			return "", err
 		}
-		if err := b.restorePolicy(ctx, r); err != nil {
+		if r.old == nil { // somebody has removed it since
+			continue
+		}
+		if err := b.engine.returnPolicy(ctx, r.Member); err != nil {
 			return "", err
 		}
 		text = append(text, fmt.Sprintf("container %s (%s) is back, but stopped: restore %s in place once more", r.OldName, r.old.ID[:dockerop.ShortID], r.Snapshot))

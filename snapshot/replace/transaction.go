@@ -39,6 +39,7 @@ type transaction struct {
 	made      []string       // volumes that were gone, and are there again
 	lost      bool           // something of the volumes could not be brought back, or another container does not run again
 	unsettled bool           // something is left to do: the journal stays, and the guard acts on it
+	regained  bool           // the lock was lost and taken again: another process may have rolled back
 	ending    errgroup.Group // workers that are being removed
 }
 
@@ -123,13 +124,15 @@ func (t *transaction) results() []Result {
 // result says what was done to a member.
 func (g *group) result(m *member) Result {
 	r := Result{
-		Saves: m.saves(g), Others: otherNames(g.others),
+		Keeps: g.keeps, Saves: m.saves(g), Others: otherNames(g.others),
 		Restored: build.Restored{ContainerID: m.newID, Name: m.Name, Snapshot: m.Snapshot, Started: m.Start, Plan: g.steps(m)},
 		Safety:   m.safety, Volumes: m.changes,
 	}
 	if m.Old != nil {
 		r.Old, r.Stops = dockerop.ContainerName(*m.Old), m.Old.State.Running
-		r.Config = runconfig.Changes(*m.Old, m.Snapshot, m.Spec)
+		if !g.keeps {
+			r.Config = runconfig.Changes(*m.Old, m.Snapshot, m.Spec)
+		}
 	}
 	return r
 }
@@ -151,6 +154,9 @@ func (t *transaction) replace(ctx context.Context) error {
 		return err
 	}
 	t.watch.Lap("volumes")
+	if t.keeps {
+		return t.startKept(ctx)
+	}
 	return t.standUp(ctx)
 }
 
@@ -309,6 +315,9 @@ func (t *transaction) rollback() *rollback {
 	if t.stage == writing && len(t.journal.Volumes) > 0 {
 		b.data = dataMixed
 	}
+	if t.regained && t.keeps { // what is there says whether there is anything left to put back
+		b.when = later
+	}
 	return b
 }
 
@@ -327,7 +336,7 @@ func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 		return false, &UndoError{Container: t.journal.Name(), State: t.rollback().account(ctx), Err: fmt.Errorf("take the lock again: %w", err)}
 	}
 	lost := t.lock
-	t.lock = lock
+	t.lock, t.regained = lock, true
 	gone, err := t.areGone(ctx)
 	return gone, errors.Join(err, lost.Close())
 }
@@ -337,7 +346,7 @@ func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 func (t *transaction) areGone(ctx context.Context) (bool, error) {
 	gone := false
 	for _, m := range t.journal.Members {
-		if m.Old == "" || m.OneShot {
+		if m.Old == "" || m.OneShot || t.journal.Keeps {
 			continue
 		}
 		old, err := t.engine.docker.InspectIfThere(ctx, m.Old)

@@ -110,12 +110,15 @@ func EndpointsOf(c container.InspectResponse) dockerop.Endpoints {
 // --rm that does not run stays.
 func IsOneShot(c container.InspectResponse) bool { return c.HostConfig.AutoRemove && c.State.Running }
 
-// PeersOf returns the containers that have to run for this one to start.
-func PeersOf(c container.InspectResponse) []string {
-	host := *c.HostConfig
-	host.Links = createLinks(host.Links)
-	return (&Spec{Host: host}).Peers()
+// SpecOf returns the configuration that a container has.
+func SpecOf(c container.InspectResponse) *Spec {
+	sp := &Spec{Config: *c.Config, Host: *c.HostConfig}
+	sp.Host.Links = createLinks(sp.Host.Links)
+	return sp
 }
+
+// PeersOf returns the containers that have to run for this one to start.
+func PeersOf(c container.InspectResponse) []string { return SpecOf(c).Peers() }
 
 // defaultStopTimeout is how many seconds an engine gives a container to stop that does not say.
 // StopGrace is how long the engine may then take to kill it.

@@ -86,6 +86,19 @@ func (s Surroundings) addressTaken(networkName string, address netip.Addr) strin
 
 // Dependence returns a problem if container c uses a namespace of old, and else nil.
 func Dependence(c, old container.InspectResponse) *plan.Problem {
+	return dependence(c, old, plan.ProblemDependent, "replaced")
+}
+
+// DependenceOnStop is the same if the old container only stops, and is started again: one that does not run does
+// not lose anything by that.
+func DependenceOnStop(c, old container.InspectResponse) *plan.Problem {
+	if !c.State.Running {
+		return nil
+	}
+	return dependence(c, old, plan.ProblemNeedsRunning, "stopped")
+}
+
+func dependence(c, old container.InspectResponse, kind plan.ProblemKind, becomes string) *plan.Problem {
 	var shared []string
 	for _, namespace := range []struct{ name, container string }{
 		{"network", c.HostConfig.NetworkMode.ConnectedContainer()},
@@ -100,7 +113,7 @@ func Dependence(c, old container.InspectResponse) *plan.Problem {
 		return nil
 	}
 	return &plan.Problem{
-		Kind: plan.ProblemDependent, Subject: dockerop.ContainerName(c),
-		Text: fmt.Sprintf("container %s uses the %s namespace of %s, which will be replaced", dockerop.ContainerName(c), strings.Join(shared, ", "), dockerop.ContainerName(old)),
+		Kind: kind, Subject: dockerop.ContainerName(c),
+		Text: fmt.Sprintf("container %s uses the %s namespace of %s, which will be %s", dockerop.ContainerName(c), strings.Join(shared, ", "), dockerop.ContainerName(old), becomes),
 	}
 }

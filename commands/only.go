@@ -1,0 +1,47 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/docker/cli/opts"
+	"github.com/spf13/pflag"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+)
+
+// addOnlyFlags adds the flags that say what of a snapshot goes back in place.
+func (o *restoreOptions) addOnlyFlags(flags *pflag.FlagSet) {
+	flags.Var(opts.NewListOptsRef(&o.engine.Only, checkPart), "only", "With --replace: put back this volume (its name, or where it is mounted) or 'rootfs' only; volumes alone keep the container")
+}
+
+// ofTheContainer are the flags about the container that is made, so they mean nothing if it is kept.
+var ofTheContainer = []string{"publish", "publish-all", "env", "label", "network", "memory", "cpus", "skip-missing", "start", "no-start"}
+
+// checkPart refuses what cannot be a part of a snapshot.
+func checkPart(word string) (string, error) {
+	if word == "" {
+		return "", errors.New("it is empty: name a volume, where it is mounted, or rootfs")
+	}
+	return word, nil
+}
+
+// checkOnly refuses what does not go with a part of a snapshot.
+func (o *restoreOptions) checkOnly(flags *pflag.FlagSet) error {
+	if !flags.Changed("only") {
+		return nil
+	}
+	if flags.Changed("volume") {
+		return errors.New("conflicting options: --only and --volume; --only restores a volume, too, that the container only reads")
+	}
+	if slices.Contains(o.engine.Only, replace.Rootfs) {
+		return nil
+	}
+	for _, name := range ofTheContainer {
+		if flags.Changed(name) {
+			return fmt.Errorf("conflicting options: --%s, and --only without %s: the container is kept as it is", name, replace.Rootfs)
+		}
+	}
+	return nil
+}
