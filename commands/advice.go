@@ -73,7 +73,7 @@ func advice(err error) string {
 	}
 	if taken, ok := errors.AsType[*catalog.NameTakenError](err); ok {
 		if !taken.Reuse {
-			return "Use another name"
+			return "Use another name, or free this one, if nobody needs what has it: docker image rm " + taken.Tag
 		}
 		return "Use another name, or --reuse to replace it"
 	}

@@ -43,8 +43,9 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 			"tag: snapshot web:a exists already\nUse another name, or --reuse to replace it",
 		},
 		{
-			"name taken by something else", &catalog.NameTakenError{Ref: "web:a"},
-			"web:a exists already, and is not a snapshot of this container that could be replaced\nUse another name",
+			"name taken by something else", &catalog.NameTakenError{Ref: "web:a", Tag: "cua-snapshot/web:a"},
+			"web:a exists already, and is not a snapshot of this container that could be replaced\n" +
+				"Use another name, or free this one, if nobody needs what has it: docker image rm cua-snapshot/web:a",
 		},
 		{
 			"pinned, to be replaced", &catalog.PinnedError{ID: firstID, Replaced: true},

@@ -11,6 +11,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
 )
 
 // latestIs is the ID of the snapshot that latest means.
@@ -73,6 +75,59 @@ func TestANameIsThereOnlyWithItsTag(t *testing.T) {
 			found.Layers = nil // Create does not look at the image that it has made
 			assert.DeepEqual(t, found, again.Snapshot)
 		})
+	}
+}
+
+// Who takes a tag away takes nothing but the name: the labels are still what was sealed.
+func TestASnapshotWithoutItsNameIsStillOfThisEngine(t *testing.T) {
+	docker := enginetest.New()
+	docker.Run(t, "web")
+	made, err := createBy(t, docker, 1, "one")
+	assert.NilError(t, err)
+	e := engineOf(docker)
+	assert.NilError(t, e.docker.RemoveImage(t.Context(), "cua-snapshot/web:one"))
+	for range 2 { // before and after it is annotated
+		report, err := e.Verify(t.Context(), verify.Options{}, nil)
+		assert.NilError(t, err)
+		assert.Equal(t, len(report.Results), 1)
+		assert.Equal(t, len(report.Results[0].Findings), 0, "%v", report.Results[0].Findings)
+		found, err := e.Resolve(t.Context(), string(made.ID))
+		assert.NilError(t, err)
+		key, err := e.catalog.KnownKey(t.Context())
+		assert.NilError(t, err)
+		assert.Assert(t, !found.IsForeign(found.EngineID, key))
+		_, err = e.Annotate(t.Context(), capture.Annotation{Snapshot: string(made.ID), Tag: []string{"x"}}, nil)
+		assert.NilError(t, err)
+	}
+	_, err = e.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: string(made.ID)}, nil)
+	assert.NilError(t, err)
+}
+
+// The ID tag is the snapshot. What is left of one that has lost it keeps only its name.
+func TestWithoutItsIDTagThereIsNoSnapshot(t *testing.T) {
+	docker := enginetest.New()
+	docker.Run(t, "web")
+	made, err := createBy(t, docker, 1, "one")
+	assert.NilError(t, err)
+	e := engineOf(docker)
+	assert.NilError(t, e.docker.RemoveImage(t.Context(), made.Ref()))
+	for _, word := range []string{"web:one", "one", "web", "web:latest", string(made.ID)} {
+		_, err := e.Resolve(t.Context(), word)
+		assert.Assert(t, cerrdefs.IsNotFound(err), "%s: %v", word, err)
+	}
+	all, err := e.List(t.Context(), catalog.ListOptions{}, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, len(all), 0)
+	_, err = createBy(t, docker, 2, "one")
+	taken, ok := errors.AsType[*catalog.NameTakenError](err)
+	assert.Assert(t, ok && !taken.Reuse, "%v", err)
+	assert.NilError(t, e.docker.RemoveImage(t.Context(), taken.Tag))
+	again, err := createBy(t, docker, 3, "one")
+	assert.NilError(t, err)
+	for _, word := range []string{"web:one", "web:latest", "web"} {
+		found, err := e.Resolve(t.Context(), word)
+		assert.NilError(t, err)
+		assert.Equal(t, found.ID, again.ID, word)
 	}
 }
 

@@ -54,7 +54,7 @@ func (a *Archives) At(ctx context.Context, s catalog.Snapshot) (Service, error) 
 		// Without an ID the labels could name any volume, and a worker may write to it. So believe them only if the
 		// snapshot was sealed on this engine.
 		key, err := a.catalog.KnownKey(ctx)
-		if err != nil || !labels.IsSealed(s.Record, key) {
+		if err != nil || !s.IsSealed(key) {
 			return a.volumes, err
 		}
 	}

@@ -133,7 +133,7 @@ func (cr *Capturer) annotated(ctx context.Context, s catalog.Snapshot, a Annotat
 	if err != nil {
 		return labels.Record{}, err
 	}
-	isOurs := key != nil && labels.IsSealed(s.Record, key)
+	isOurs := s.IsSealed(key)
 	former, err := cr.usedImages(ctx, s)
 	if err != nil {
 		return labels.Record{}, err

@@ -42,6 +42,7 @@ func (e *AmbiguousError) Unwrap() error { return cerrdefs.ErrInvalidArgument }
 // that a new snapshot must not replace.
 type NameTakenError struct {
 	Ref   string // container:name
+	Tag   string // the tag of that name
 	Reuse bool   // it may be replaced, if the user says so
 }
 

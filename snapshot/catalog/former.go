@@ -78,7 +78,7 @@ func (s *Snapshot) takeFormer(tags map[string][]string, name string) {
 	}
 	slices.Sort(s.Refs)
 	if name != "" && s.hasTag(name) {
-		s.Name = name
+		s.Name, s.LostName = name, ""
 	}
 }
 

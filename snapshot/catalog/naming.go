@@ -97,5 +97,5 @@ func (n *naming) rivals(images []image.Summary) []image.Summary {
 }
 
 func (n *naming) taken(bySnapshot bool) error {
-	return &NameTakenError{Ref: n.snapshot.word(n.name.tag), Reuse: bySnapshot}
+	return &NameTakenError{Ref: n.snapshot.word(n.name.tag), Tag: n.name.String(), Reuse: bySnapshot}
 }

@@ -67,5 +67,14 @@ func readKey(v volume.Volume) ([]byte, error) {
 // IsForeign tells whether the snapshot cannot be proved to be of the engine with this ID and key.
 // key may be nil.
 func (s Snapshot) IsForeign(engineID string, key []byte) bool {
-	return s.EngineID != engineID || key == nil || !labels.IsSealed(s.Record, key)
+	return s.EngineID != engineID || !s.IsSealed(key)
+}
+
+// IsSealed tells whether the snapshot's labels are what was sealed with the engine's key, which may be nil.
+func (s Snapshot) IsSealed(key []byte) bool {
+	r := s.Record
+	if s.LostName != "" { // a tag that is gone changes no label
+		r.Name = s.LostName
+	}
+	return key != nil && labels.IsSealed(r, key)
 }

@@ -20,6 +20,8 @@ type Snapshot struct {
 	Refs    []string // every tag of that image in the snapshot's repository, sorted
 	Layers  []string // digests of the image's layers, the lowest first; a list of snapshots does not have them
 	Gone    bool     // the store with its archives does not exist any more; only archives.MarkGone looks
+	// LostName is the name in its labels, if the image has that tag no more.
+	LostName string
 }
 
 // Images returns the IDs of the snapshot's image and of those that were it before it was annotated.
@@ -131,7 +133,7 @@ func decode(imageID string, refs []string, imageLabels map[string]string) (Snaps
 		return Snapshot{}, labels.ErrAbsent
 	}
 	if !s.hasTag(s.Name) {
-		s.Name = ""
+		s.LostName, s.Name = s.Name, ""
 	}
 	return s, nil
 }

@@ -80,7 +80,7 @@ func (cat *Catalog) ObserveName(ctx context.Context, ref Tag, container string, 
 	isSnapshot := h.Snapshot != nil
 	switch {
 	case !reuse, !isSnapshot:
-		return Holder{}, &NameTakenError{Ref: container + ":" + ref.tag, Reuse: isSnapshot}
+		return Holder{}, &NameTakenError{Ref: container + ":" + ref.tag, Tag: ref.String(), Reuse: isSnapshot}
 	case h.Snapshot.Pinned:
 		return Holder{}, &PinnedError{ID: h.Snapshot.ID, Replaced: true}
 	}

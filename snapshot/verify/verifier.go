@@ -125,7 +125,7 @@ func (v *Verifier) checkLabels(ctx context.Context, results []Result) error {
 		if s.ID != "" && s.Parent == s.ID {
 			results[i].add("labels", "it is its own parent")
 		}
-		if s.EngineID == engine.ID && s.Seal != "" && key != nil && !labels.IsSealed(s.Record, key) {
+		if s.EngineID == engine.ID && s.Seal != "" && key != nil && !s.IsSealed(key) {
 			results[i].add("labels", "they are not what this engine has sealed")
 		}
 	}
