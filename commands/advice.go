@@ -17,6 +17,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/extract"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
@@ -127,6 +128,15 @@ func adviceOnUse(err error) string {
 func storeAdvice(err error) string {
 	if none, ok := errors.AsType[*archives.NoAttachmentError](err); ok {
 		return fmt.Sprintf("It has those that this lists: docker snapshot inspect --format '{{json .Attachments}}' %s", none.Snapshot)
+	}
+	if none, ok := errors.AsType[*extract.NoPathError](err); ok {
+		if none.Volume == "" {
+			return fmt.Sprintf("This lists what there is: docker snapshot cp %s:/ - | tar t", none.Snapshot)
+		}
+		return fmt.Sprintf("This lists what there is: docker snapshot inspect --files %s %s", none.Snapshot, none.Volume)
+	}
+	if none, ok := errors.AsType[*extract.NotHeldError](err); ok {
+		return fmt.Sprintf("This says of each mount whether it is: docker snapshot inspect --format '{{json .Mounts}}' %s", none.Snapshot)
 	}
 	if _, ok := errors.AsType[*volumebackup.FullError](err); ok {
 		return "Free space with docker snapshot rm"

@@ -14,7 +14,7 @@ import (
 
 func TestCompletion(t *testing.T) {
 	for _, tc := range []struct{ name, args, want string }{
-		{"commands", "snapshot c|", "cat create"},
+		{"commands", "snapshot c|", "cat cp create"},
 		{"snapshots with attachments", "snapshot cat web:|", "web:before web:latest"},
 		{"one attachment only", "snapshot cat before log |", ""},
 		{"containers", "snapshot create |", "web db"},

@@ -15,12 +15,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/extract"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runs"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/untar"
 )
 
 // errorCode is what programs know an error by. docs/json.md says what each code means.
@@ -54,7 +56,7 @@ var errorCodes = []struct {
 	{codeInterrupted, []func(error) bool{isSignal}},
 	{codeIncomplete, []func(error) bool{typed[*replace.UndoError], typed[*replace.NotStartedError], typed[*capture.LeftFrozenError], sentinel(errIncomplete)}},
 	{codeProblems, []func(error) bool{typed[*plan.ProblemsError]}},
-	{codeUsage, []func(error) bool{isUsage, typed[wrongArgument], typed[*catalog.StateError], typed[*diff.OtherStoreError], typed[*replace.UnknownPartError]}},
+	{codeUsage, []func(error) bool{isUsage, typed[wrongArgument], typed[*catalog.StateError], typed[*diff.OtherStoreError], typed[*replace.UnknownPartError], typed[*untar.DestinationError]}},
 	{codeAmbiguous, []func(error) bool{typed[*catalog.AmbiguousError]}},
 	{codeNameTaken, []func(error) bool{typed[*catalog.NameTakenError], typed[*catalog.LineError]}},
 	{codePinned, []func(error) bool{typed[*catalog.PinnedError]}},
@@ -65,7 +67,7 @@ var errorCodes = []struct {
 	}},
 	{codeDamaged, []func(error) bool{typed[*volumebackup.MissingError], typed[*volumebackup.NoStoreError], typed[*labels.FieldError], typed[*catalog.UnreadableError], cerrdefs.IsDataLoss}},
 	{codeNoSpace, []func(error) bool{typed[*volumebackup.FullError], typed[*dockerop.FullError], cerrdefs.IsResourceExhausted}},
-	{codeNotFound, []func(error) bool{typed[*catalog.NotFoundError], typed[*catalog.RunNotFoundError], typed[*archives.NoAttachmentError], typed[*dockerop.NoContainerError], typed[*diff.GoneError], typed[*diff.UnknownVolumeError], typed[missing]}},
+	{codeNotFound, []func(error) bool{typed[*catalog.NotFoundError], typed[*catalog.RunNotFoundError], typed[*archives.NoAttachmentError], typed[*extract.NoPathError], typed[*extract.NotHeldError], typed[*dockerop.NoContainerError], typed[*diff.GoneError], typed[*diff.UnknownVolumeError], typed[missing]}},
 	{codeUnreachable, []func(error) bool{typed[unreachable], client.IsErrConnectionFailed, sentinel(context.DeadlineExceeded)}},
 	{codeInterrupted, []func(error) bool{sentinel(context.Canceled), sentinel(errDeclined)}},
 	{codeNotFound, []func(error) bool{cerrdefs.IsNotFound}},

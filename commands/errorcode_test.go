@@ -29,12 +29,14 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/extract"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runs"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/untar"
 )
 
 // exportedErrors are all error types that the engine exports, with the code of each. Types that only the worker knows
@@ -54,6 +56,9 @@ var exportedErrors = map[string]struct {
 	"catalog.StateError":               {&catalog.StateError{}, codeUsage},
 	"catalog.NameTakenError":           {&catalog.NameTakenError{}, codeNameTaken},
 	"diff.GoneError":                   {&diff.GoneError{}, codeNotFound},
+	"extract.NoPathError":              {&extract.NoPathError{}, codeNotFound},
+	"extract.NotHeldError":             {&extract.NotHeldError{}, codeNotFound},
+	"untar.DestinationError":           {&untar.DestinationError{}, codeUsage},
 	"diff.OtherStoreError":             {&diff.OtherStoreError{}, codeUsage},
 	"diff.UnknownVolumeError":          {&diff.UnknownVolumeError{}, codeNotFound},
 	"replace.UnknownPartError":         {&replace.UnknownPartError{}, codeUsage},

@@ -25,6 +25,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/extract"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/history"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
@@ -34,6 +35,8 @@ import (
 // fakeEngine records what it is asked for and answers with what it is given.
 type fakeEngine struct {
 	diff    diff.Options
+	source  extract.Source
+	dest    string
 	changes []diff.Change
 	diffErr error
 	engine  // panics on what a test does not expect
@@ -129,6 +132,17 @@ func (f *fakeEngine) Diff(_ context.Context, o diff.Options, p plan.Progress, vi
 		visit(c)
 	}
 	return errors.Join(f.diffErr, f.called(p))
+}
+
+func (f *fakeEngine) Extract(_ context.Context, source extract.Source, destination string, p plan.Progress) error {
+	f.source, f.dest = source, destination
+	return f.called(p)
+}
+
+func (f *fakeEngine) ExtractTar(_ context.Context, source extract.Source, out io.Writer, p plan.Progress) error {
+	f.source = source
+	_, err := io.WriteString(out, "a\xff\x1b\n")
+	return errors.Join(err, f.called(p))
 }
 
 func (f *fakeEngine) Annotate(ctx context.Context, a capture.Annotation, p plan.Progress) (catalog.Snapshot, error) {

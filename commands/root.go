@@ -25,6 +25,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/extract"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/history"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
@@ -69,6 +70,8 @@ type contents interface {
 	Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error
 	Diff(ctx context.Context, o diff.Options, p plan.Progress, visit func(diff.Change)) error
 	Attachment(ctx context.Context, s catalog.Snapshot, name string, out io.Writer) error
+	Extract(ctx context.Context, source extract.Source, destination string, p plan.Progress) error
+	ExtractTar(ctx context.Context, source extract.Source, out io.Writer, p plan.Progress) error
 }
 
 // copying is the part about copies.
@@ -218,6 +221,7 @@ overrides them, and an option overrides both:
 		newRunsCommand(d),
 		newDiffCommand(d),
 		newCatCommand(d),
+		newCpCommand(d),
 		newVerifyCommand(d),
 		newSpaceCommand(d),
 		newPruneCommand(d),

@@ -12,6 +12,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/extract"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
@@ -31,6 +32,7 @@ type Engine struct {
 	scale    *space.Scale
 	removal  *removal.Remover
 	diff     *diff.Differ
+	extract  *extract.Extractor
 	verify   *verify.Verifier
 	capture  *capture.Capturer
 	copies   *copies.Copier
@@ -72,7 +74,8 @@ func assemble(p parts) *Engine {
 	e := &Engine{docker: dockerop.New(p.docker, p.volumes.OpenFreezer), now: p.now}
 	e.catalog = catalog.New(e.docker, p.now, p.random)
 	e.archives = archives.New(e.docker, e.catalog, p.volumes, p.given)
-	e.diff = diff.New(e.docker, e.catalog, e.archives, p.random)
+	e.diff = diff.New(e.docker, e.catalog, e.archives)
+	e.extract = extract.New(e.docker, e.catalog, e.archives)
 	e.pending = pending.New(e.docker, p.volumes)
 	e.verify = verify.New(e.docker, e.catalog, e.archives, p.random)
 	e.scale = space.New(e.docker, e.archives)

@@ -14,6 +14,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/extract"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
@@ -72,6 +73,16 @@ func (e *Engine) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount
 // Diff hands to visit each change between two snapshots, or a snapshot and a container as it is now.
 func (e *Engine) Diff(ctx context.Context, o diff.Options, p plan.Progress, visit func(diff.Change)) error {
 	return e.diff.Diff(ctx, o, p, visit)
+}
+
+// Extract copies files out of a snapshot to a directory of this machine.
+func (e *Engine) Extract(ctx context.Context, source extract.Source, destination string, p plan.Progress) error {
+	return e.extract.Unpack(ctx, source, destination, p)
+}
+
+// ExtractTar writes files of a snapshot to out as a tar.
+func (e *Engine) ExtractTar(ctx context.Context, source extract.Source, out io.Writer, p plan.Progress) error {
+	return e.extract.Tar(ctx, source, out, p)
 }
 
 // Attachment writes an attachment of a snapshot to out. It fails if that was not what was stored;

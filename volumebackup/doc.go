@@ -1,5 +1,5 @@
 // Package volumebackup archives what is inside Docker volumes, on the engine that holds them: no byte of a volume
-// passes through the client.
+// passes through the client, but of files that are copied out of an archive.
 //
 // A worker does the work: a short-lived container, made from an image that holds nothing but this program's own static
 // binary. It sees the volumes under /mnt/<n> and the store, a volume too, under /store. This package starts the

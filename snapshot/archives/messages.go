@@ -42,6 +42,8 @@ func workerPhase(phase string) string {
 		return "reading volumes"
 	case protocol.OpPublish:
 		return "writing to the store"
+	case protocol.OpExtract:
+		return "copying files"
 	case protocol.OpRestore:
 		return "restoring volumes"
 	default:

@@ -3,6 +3,7 @@ package archives
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 // KnownStores are the volumes of stores that were looked up so far, by name.
@@ -96,6 +98,27 @@ func (a *Archives) MarkGone(ctx context.Context, list []catalog.Snapshot, stores
 		p.Warn("list", fmt.Sprintf("the store %s that held the volumes of %d of these snapshots is gone. Was it removed (docker volume prune)?", name, lost[name]))
 	}
 	return nil
+}
+
+// Extract writes a part of an archived volume to out as a tar. path is relative to the root of the
+// volume; what it names is called name in the tar. It fails with [volumebackup.ErrNoEntry] if there is
+// nothing.
+func (a *Archives) Extract(ctx context.Context, s catalog.Snapshot, m labels.Mount, part Part, out io.Writer, p plan.Progress) error {
+	volumes, err := a.At(ctx, s)
+	if err != nil {
+		return err
+	}
+	o := volumebackup.ExtractOptions{Volume: m.Name}
+	o.Snapshot, o.Archive, o.Root, o.Destination = string(s.ID), m.Archive.Index, m.Archive.Root, protocol.Path(m.Destination)
+	o.Path, o.Name, o.Directory = protocol.Path(part.Path), protocol.Path(part.Name), part.Directory
+	return volumes.Extract(ctx, o, out, Progress(p))
+}
+
+// Part is a part of an archived volume.
+type Part struct {
+	Path      string // relative to the root of the volume, which is empty
+	Directory bool   // it has to be a directory: symlinks are followed
+	Name      string // what it is called where it comes
 }
 
 // Entries calls visit with every entry of an archived volume, sorted by path. It fails if the

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -50,12 +49,11 @@ type Differ struct {
 	docker   *dockerop.Engine
 	catalog  *catalog.Catalog
 	archives *archives.Archives
-	random   io.Reader
 }
 
 // New returns a differ.
-func New(docker *dockerop.Engine, snapshots *catalog.Catalog, stored *archives.Archives, random io.Reader) *Differ {
-	return &Differ{docker: docker, catalog: snapshots, archives: stored, random: random}
+func New(docker *dockerop.Engine, snapshots *catalog.Catalog, stored *archives.Archives) *Differ {
+	return &Differ{docker: docker, catalog: snapshots, archives: stored}
 }
 
 // UnknownVolumeError says that neither side of a comparison has a volume.

@@ -6,9 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
 )
@@ -49,27 +47,7 @@ func (d *Differ) withFiles(ctx context.Context, c content, f func(io.Reader) err
 	if !c.isImage {
 		return export(c.source)
 	}
-	return d.withScratch(ctx, c.source, export)
-}
-
-// uniqueBytes make the names of scratch containers differ.
-const uniqueBytes = 4
-
-func (d *Differ) withScratch(ctx context.Context, image string, f func(scratch string) error) error {
-	found, err := d.docker.ImageInspect(ctx, image)
-	if err != nil {
-		return fmt.Errorf("inspect image %s: %w", image, err)
-	}
-	unique := make([]byte, uniqueBytes)
-	if _, err := io.ReadFull(d.random, unique); err != nil {
-		return fmt.Errorf("read random bytes: %w", err)
-	}
-	var volumes map[string]struct{}
-	if found.Config != nil {
-		volumes = found.Config.Volumes
-	}
-	name := fmt.Sprintf("%sdiff-%x", catalog.ScratchPrefix, unique)
-	return d.docker.WithScratch(ctx, name, image, map[string]string{labels.KeyVersion: labels.SchemaVersion}, volumes, f)
+	return d.catalog.WithScratch(ctx, "diff", c.source, export)
 }
 
 // counter reports how much was read.

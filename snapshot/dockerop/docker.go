@@ -32,6 +32,7 @@ type Containers interface {
 	ContainerCommit(ctx context.Context, id string, options container.CommitOptions) (container.CommitResponse, error)
 	ContainerLogs(ctx context.Context, id string, options container.LogsOptions) (io.ReadCloser, error)
 	ContainerExport(ctx context.Context, id string) (io.ReadCloser, error)
+	CopyFromContainer(ctx context.Context, id, path string) (io.ReadCloser, container.PathStat, error)
 	ContainerRename(ctx context.Context, id, name string) error
 	ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error)
 	ContainerStatsOneShot(ctx context.Context, id string) (container.StatsResponseReader, error)

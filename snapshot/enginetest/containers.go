@@ -357,6 +357,21 @@ func (f *Docker) ContainerExport(ctx context.Context, id string) (files io.ReadC
 	return files, err
 }
 
+// CopyFromContainer returns the container's files, if the path is [FakePath].
+func (f *Docker) CopyFromContainer(ctx context.Context, id, path string) (files io.ReadCloser, stat container.PathStat, err error) {
+	err = f.withContainer(ctx, "CopyFromContainer", id, func(c *FakeContainer) error {
+		if path != FakePath {
+			return fmt.Errorf("could not find the file %s in container %s: %w", path, c.Name, cerrdefs.ErrNotFound)
+		}
+		files = io.NopCloser(strings.NewReader(c.Files))
+		return nil
+	})
+	return files, stat, err
+}
+
+// FakePath is the only path in a container's root filesystem.
+const FakePath = "/files"
+
 // mergeConfig completes given with what is below it: the image of a create call, or the container
 // of a commit.
 func mergeConfig(given, below *container.Config) {

@@ -47,5 +47,5 @@
 // Frames that arrive after the result belong to the request that is over, and are dropped.
 //
 // Volume data of backups and restores never crosses the pipe: the worker has both the volumes and the store. Only
-// attachments do, which are files of the client.
+// attachments do, which are files of the client, and files that are copied out of an archive, as a tar.
 package protocol

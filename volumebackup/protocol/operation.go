@@ -33,6 +33,7 @@ var operations = index(
 	decoder[VerifyRequest],
 	decoder[RemoveRequest],
 	decoder[ListRequest],
+	decoder[ExtractRequest],
 	decoder[DiffRequest],
 	decoder[KnownRequest],
 	decoder[LearnRequest],

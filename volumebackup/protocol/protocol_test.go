@@ -175,6 +175,7 @@ func TestArgumentsArrive(t *testing.T) {
 		OpVerify:  VerifyRequest{Snapshots: []VerifySnapshot{{Snapshot: "s", Roots: map[int]string{1: "r"}}}},
 		OpRemove:  RemoveRequest{Snapshots: []Claim{{Snapshot: "s"}}, Seen: &Seen{Engine: "e", Snapshots: []string{}}},
 		OpList:    ListRequest{Snapshot: "s", Archive: 1, Root: "r"},
+		OpExtract: ExtractRequest{Snapshot: "s", Archive: 1, Root: "r", Path: "p\xff", Directory: true, Name: "n", Destination: "/d"},
 		OpUsage:   UsageRequest{},
 		OpForget:  ForgetRequest{Volumes: []string{"v"}},
 		OpJournal: JournalRequest{Act: RecordJournal, Worker: "w", Text: "t"},
@@ -233,6 +234,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"op":"begin","arguments":{"snapshot":"s","mounts":[{"number":1,"key":"v","excluded":{"patterns":["a"],"globs":[],"gitignore":true,"kept":{"snapshot":"20260101-000000-abcdef","index":1,"root":"ab"}}}]}}`))
 	f.Add([]byte(`{"op":"fill","arguments":{"snapshot":"s","archive":1,"root":"00","mounts":[{"number":1},{"number":2}]}}`))
 	f.Add([]byte(`{"op":"restore","arguments":{"snapshot":"s","archive":1,"root":"00","mount":{"number":1},"dry_run":true}}`))
+	f.Add([]byte(`{"op":"extract","arguments":{"snapshot":"s","archive":1,"path":"a/b","directory":true,"name":"b","destination":"/d"}}`))
 	f.Add([]byte(`{"op":"remove","sends":true,"arguments":{"snapshots":[{"snapshot":"a"}],"seen":{"engine":"e"}}}`))
 	f.Add([]byte(`{"op":"freeze","arguments":{"container":"` + strings.Repeat("a1", containerIDLength/2) + `","frozen":true}}`))
 	f.Add([]byte(`{"frame":{"length":7}}`))

@@ -22,6 +22,7 @@ var operations = index(
 	on((*session).verify),
 	on((*session).remove),
 	on((*session).list),
+	on((*session).extract),
 	on((*session).diff),
 	on((*session).known),
 	on((*session).learn),
