@@ -135,9 +135,15 @@ func (e *Engine) observeSettled(ctx context.Context, o capture.Options, early do
 			workers, err = e.pending.Workers(callsCtx, volumebackup.LabelPurpose)
 			return err
 		})
+		observed := make(chan struct{})
 		calls.Go(func() error {
+			defer close(observed)
 			from, failed = e.observeOne(callsCtx, o, early)
 			return nil // a pending restore may be the reason
+		})
+		calls.Go(func() error {
+			e.helpIfStuck(callsCtx, observed, o.Container, p)
+			return nil
 		})
 		if err := calls.Wait(); err != nil {
 			return capture.Source{}, err

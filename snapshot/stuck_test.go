@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 )
@@ -58,6 +60,33 @@ func TestAStuckEngineIsHelped(t *testing.T) {
 				assert.Equal(t, docker.FindContainer("web").State, "running")
 				assert.Assert(t, time.Since(began) < 10*time.Second, time.Since(began))
 				assert.Assert(t, !c.Begins) // it did happen
+			})
+		})
+	}
+}
+
+// Somebody else's pause has left the engine stuck, so it says nothing of the container. A snapshot is taken all
+// the same, and the container stays paused.
+func TestAContainerThatIsStuckAlreadyIsCaptured(t *testing.T) {
+	for name, binds := range map[string][]string{"no volume": nil, "a volume": {"data:/data"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				docker := enginetest.New()
+				c := docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: binds})
+				assert.NilError(t, docker.ContainerStart(t.Context(), c.ID, container.StartOptions{}))
+				c.Begins = true
+				assert.NilError(t, docker.ContainerPause(t.Context(), c.ID))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				began := time.Now()
+				created, err := engineOf(docker).Create(ctx, capture.Options{Container: "web"}, nil)
+				assert.NilError(t, err)
+				assert.Equal(t, created.Container.State, labels.StatePaused)
+				assert.Equal(t, docker.FindContainer("web").State, "paused")
+				assert.Assert(t, time.Since(began) < 20*time.Second, time.Since(began))
+				assert.Assert(t, !c.Begins) // it did happen
+				assert.NilError(t, engineOf(docker).Thaw(t.Context(), []string{c.ID}))
+				assert.Equal(t, docker.FindContainer("web").State, "running")
 			})
 		})
 	}

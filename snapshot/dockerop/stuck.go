@@ -120,6 +120,25 @@ func (t thawer) unstick(ctx context.Context, id string, c *call) error {
 	}
 }
 
+// HelpToAnswer gets an engine that is stuck with a container, which somebody else has paused, to answer
+// what is asked about it. It does nothing if the engine answers.
+func (e *Engine) HelpToAnswer(ctx context.Context, id string) error {
+	look := startCall(func() error {
+		_, _, err := e.ContainerInspectWithRaw(ctx, id, false)
+		return err
+	})
+	if look.within(ctx, stuckAfter) || ctx.Err() != nil {
+		return nil
+	}
+	past, err := e.freezer(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = past.Close() }() // it ends with this program
+	_, err = thawer{docker: e.Docker, open: e.freezer}.letPass(ctx, past, id, look)
+	return err
+}
+
 // letPass thaws the processes until the call has ended, and then makes them what the engine takes them
 // for: paused says that this is frozen.
 func (t thawer) letPass(ctx context.Context, past Freezer, id string, c *call) (paused bool, err error) {
