@@ -135,6 +135,9 @@ func storeAdvice(err error) string {
 		}
 		return fmt.Sprintf("This lists what there is: docker snapshot inspect --files %s %s", none.Snapshot, none.Volume)
 	}
+	if large, ok := errors.AsType[*extract.TooLargeError](err); ok {
+		return fmt.Sprintf("Write both out, and compare those: docker snapshot cp SNAPSHOT:%s DEST, or docker cp for the container as it is", large.Path)
+	}
 	if none, ok := errors.AsType[*extract.NotHeldError](err); ok {
 		return fmt.Sprintf("This says of each mount whether it is: docker snapshot inspect --format '{{json .Mounts}}' %s", none.Snapshot)
 	}

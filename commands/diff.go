@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/docker/cli/cli"
@@ -18,6 +19,7 @@ type diffOptions struct {
 	engine   diff.Options
 	paths    []string
 	stat     bool
+	content  string // the path of the file whose content is compared
 	volumes  volumeOptions
 	progress progressOptions
 	printer  printer
@@ -42,17 +44,22 @@ the same place. Of two snapshots, volumes are compared without reading their con
 Of a root filesystem, an image is read once; the store keeps what is known of it.
 What a snapshot has left out of a volume is left out of the volume as it is now, too.
 
+--content shows instead in what one text file differs, as diff -u does, in colours on a
+terminal unless NO_COLOR is set. A file may have 1 MiB; write out larger ones with
+docker snapshot cp, and compare those.
+
 A container may be running. What it writes meanwhile may be seen or not.`,
 		Example: `  docker snapshot diff web:before-upgrade
   docker snapshot diff web:before-upgrade web:latest
   docker snapshot diff --volume web-data --path '**/*.conf' web:latest
-  docker snapshot diff --stat web@1h`,
+  docker snapshot diff --stat web@1h
+  docker snapshot diff --content /etc/nginx/nginx.conf web:before-upgrade`,
 		Args:                  cli.RequiresRangeArgs(1, 2),
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeDiff(d),
 		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			wanted, err := o.filter()
-			if err != nil {
+			if err := errors.Join(err, o.checkContent(cmd.Flags())); err != nil {
 				return usageError(cmd, err)
 			}
 			return runDiff(ctx, d, o, wanted, args)
@@ -62,6 +69,7 @@ A container may be running. What it writes meanwhile may be seen or not.`,
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes, nil), "volume", "Compare only this volume, by its name or where it is mounted; 'rootfs' is the root filesystem")
 	flags.Var(opts.NewListOptsRef(&o.paths, nil), "path", "Show only paths in the container that match, as in a .dockerignore: 'etc', '**/*.conf', '!**/*.tmp'")
 	flags.BoolVar(&o.stat, "stat", false, "Show how much changed in each directory, instead of each file")
+	flags.StringVar(&o.content, "content", "", "Show in what this text file in the container differs, as diff -u does")
 	o.volumes.addFindingFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
@@ -91,6 +99,9 @@ func runDiff(ctx context.Context, d deps, o diffOptions, wanted func(string) boo
 		if err := checkSnapshot(word); err != nil {
 			return err
 		}
+	}
+	if o.content != "" {
+		return runDiffContent(ctx, d, o, words)
 	}
 	list := changeList{out: d.out, printer: o.printer, files: !o.stat, stat: o.stat}
 	return list.fill(d, o.volumes, o.progress, func(eng engine, p plan.Progress, visit func(diff.Change)) error {

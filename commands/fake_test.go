@@ -36,6 +36,8 @@ import (
 type fakeEngine struct {
 	diff    diff.Options
 	source  extract.Source
+	path    string
+	files   [2]extract.File // what Contents finds
 	dest    string
 	changes []diff.Change
 	diffErr error
@@ -132,6 +134,11 @@ func (f *fakeEngine) Diff(_ context.Context, o diff.Options, p plan.Progress, vi
 		visit(c)
 	}
 	return errors.Join(f.diffErr, f.called(p))
+}
+
+func (f *fakeEngine) Contents(_ context.Context, o diff.Options, path string, p plan.Progress) (before, after extract.File, err error) {
+	f.diff, f.path = o, path
+	return f.files[0], f.files[1], f.called(p)
 }
 
 func (f *fakeEngine) Extract(_ context.Context, source extract.Source, destination string, p plan.Progress) error {

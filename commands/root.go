@@ -70,6 +70,7 @@ type contents interface {
 	Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error
 	Diff(ctx context.Context, o diff.Options, p plan.Progress, visit func(diff.Change)) error
 	Attachment(ctx context.Context, s catalog.Snapshot, name string, out io.Writer) error
+	Contents(ctx context.Context, o diff.Options, path string, p plan.Progress) (before, after extract.File, err error)
 	Extract(ctx context.Context, source extract.Source, destination string, p plan.Progress) error
 	ExtractTar(ctx context.Context, source extract.Source, out io.Writer, p plan.Progress) error
 }
