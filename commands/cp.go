@@ -47,7 +47,7 @@ every piece is checked, and the list of a volume's files at the end.`,
   docker snapshot cp db:latest:db-data:/base - | tar tv`,
 		Args:                  cli.ExactArgs(2),
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction:     completeSnapshots(d, 1),
+		ValidArgsFunction:     completeCp(d),
 		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			return runCp(ctx, d, o, args[0], args[1])
 		}),
@@ -109,4 +109,55 @@ func findSource(ctx context.Context, d deps, eng engine, head string) (extract.S
 		return extract.Source{}, err
 	}
 	return extract.Source{Snapshot: s, Volume: head[at+1:]}, nil
+}
+
+// completeCp completes a snapshot, then a path in it, and leaves the destination to the shell.
+func completeCp(d deps) cobra.CompletionFunc {
+	snapshots := completion(func(ctx context.Context, eng engine, _ []string, prefix string) ([]catalog.Candidate, error) {
+		all, err := eng.References(ctx, prefix)
+		return convert(all, func(c catalog.Candidate) catalog.Candidate {
+			return catalog.Candidate{Word: c.Word + ":/", About: c.About}
+		}), err
+	}).complete(d)
+	paths := completion(func(ctx context.Context, eng engine, _ []string, prefix string) ([]catalog.Candidate, error) {
+		return pathsWith(ctx, d, eng, prefix)
+	}).complete(d)
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		complete := paths
+		switch _, _, hasPath := cutPath(prefix); {
+		case len(args) > 0:
+			return nil, cobra.ShellCompDirectiveDefault
+		case !hasPath:
+			complete = snapshots
+		}
+		words, directive := complete(cmd, args, prefix)
+		return words, directive | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// pathsWith are the paths in a snapshot that begin with a word. Those that no word can express are left out.
+func pathsWith(ctx context.Context, d deps, eng engine, prefix string) ([]catalog.Candidate, error) {
+	head, path, _ := cutPath(prefix)
+	source, err := findSource(ctx, d, eng, head)
+	if err != nil {
+		return nil, err
+	}
+	at := strings.LastIndexByte(path, '/') + 1
+	source.Path = path[:at]
+	children, err := eng.Children(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	var all []catalog.Candidate
+	for _, c := range children {
+		if !strings.HasPrefix(c.Name, path[at:]) || oneLine(c.Name) != c.Name {
+			continue
+		}
+		word := head + ":" + path[:at] + c.Name
+		if c.IsDirectory {
+			word += "/"
+		}
+		all = append(all, catalog.Candidate{Word: word})
+	}
+	return all, nil
 }

@@ -5,6 +5,8 @@ import (
 
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 )
 
 func TestCpTakesASourceApart(t *testing.T) {
@@ -49,5 +51,31 @@ func TestCpRefuses(t *testing.T) {
 		assert.Equal(t, f.run(t, "cp", test.source, test.destination), test.status, test.source)
 		assert.Assert(t, is.Contains(f.stderr.String(), test.message))
 		assert.Equal(t, f.engine.calls, 0)
+	}
+}
+
+func TestCpCompletesPaths(t *testing.T) {
+	for line, want := range map[string][]string{
+		"snapshot cp web:b|":          {"web:before:/"},
+		"snapshot cp before:/|":       {"before:/bin/", "before:/boot.log", "before:/etc/"},
+		"snapshot cp before:/x/b|":    {"before:/x/bin/", "before:/x/boot.log"},
+		"snapshot cp before:data:/e|": {"before:data:/etc/"},
+		"snapshot cp none:/|":         nil,
+		"snapshot cp before:/x |":     nil,
+	} {
+		f := newFixture()
+		f.engine.list = append(f.engine.list, firstSnapshot())
+		assert.DeepEqual(t, complete(t, f, line), want)
+		if line == "snapshot cp before:/x/b|" {
+			assert.Equal(t, f.engine.source.Path, "/x/")
+		}
+	}
+}
+
+func TestSumsAreOnlyTakenIfTheyAreShown(t *testing.T) {
+	for format, want := range map[string]archives.Detail{"": archives.Listed, "json": archives.Summed, "{{.Path}}": archives.Listed, "{{.SHA256}}": archives.Summed} {
+		p, err := parsePrinter(format)
+		assert.NilError(t, err)
+		assert.Equal(t, p.fileDetail(), want, format)
 	}
 }

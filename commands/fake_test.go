@@ -146,6 +146,11 @@ func (f *fakeEngine) Extract(_ context.Context, source extract.Source, destinati
 	return f.called(p)
 }
 
+func (f *fakeEngine) Children(_ context.Context, source extract.Source) ([]extract.Child, error) {
+	f.source = source
+	return []extract.Child{{Name: "bin", IsDirectory: true}, {Name: "boot.log"}, {Name: "b\x1b"}, {Name: "etc", IsDirectory: true}}, f.err
+}
+
 func (f *fakeEngine) ExtractTar(_ context.Context, source extract.Source, out io.Writer, p plan.Progress) error {
 	f.source = source
 	_, err := io.WriteString(out, "a\xff\x1b\n")

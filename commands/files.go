@@ -8,8 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"strconv"
+	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -53,12 +55,20 @@ func listFiles(ctx context.Context, d deps, eng engine, how printer, s catalog.S
 		}
 	}
 	var failed error
-	err := eng.Entries(ctx, s, m, func(e volumebackup.Entry) {
+	err := eng.Entries(ctx, s, m, how.fileDetail(), func(e volumebackup.Entry) {
 		if failed == nil {
 			failed = how.printFile(d.out, m, e)
 		}
 	})
 	return errors.Join(err, failed)
+}
+
+// fileDetail is what has to be known of files: a template that does not name the SHA-256 does not take reading them.
+func (p printer) fileDetail() archives.Detail {
+	if p.formats() && (p.template == nil || strings.Contains(p.format, "SHA256")) {
+		return archives.Summed
+	}
+	return archives.Listed
 }
 
 // printFile prints one entry. There may be millions, so it makes only what is printed.
@@ -82,13 +92,14 @@ type file struct {
 	Modified    string   `json:"modified"`
 	Target      string   `json:"target"`
 	Xattrs      words    `json:"xattrs"`
+	SHA256      string   `json:"sha256"` // of a file
 }
 
 func newFile(m labels.Mount, e volumebackup.Entry) file {
 	return file{
 		Volume: m.Name, Destination: m.Destination, Path: pathText(e.Path), Type: fileType(e.Kind),
 		Mode: fmt.Sprintf("%04o", e.Mode&modeBits), UID: e.UID, GID: e.GID, Size: byteSize(e.Size),
-		Modified: rfc3339(e.Modified), Target: pathText(e.Target), Xattrs: newWords(e.Xattrs),
+		Modified: rfc3339(e.Modified), Target: pathText(e.Target), Xattrs: newWords(e.Xattrs), SHA256: e.SHA256,
 	}
 }
 

@@ -34,7 +34,8 @@ snapshot.
 
 With --files it lists the files in the volumes of one snapshot. A second argument
 names one VOLUME, by its name or by where it is mounted, to list only that. With
---format it prints each file by itself.`,
+--format it prints each file by itself, with its SHA-256. Files of more than 1 MiB are
+read for that, unless a template does not name .SHA256.`,
 		Example: `  docker snapshot inspect web:before-upgrade
   docker snapshot inspect --format '{{json .Config.Env}}' web:latest
   docker snapshot inspect --files db:latest db-data`,

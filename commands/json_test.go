@@ -244,7 +244,7 @@ func (e *printingEngine) Purge(_ context.Context, all []removal.Purgeable, _ pla
 	return all, nil
 }
 
-func (e *printingEngine) Entries(_ context.Context, _ catalog.Snapshot, _ labels.Mount, visit func(volumebackup.Entry)) error {
+func (e *printingEngine) Entries(_ context.Context, _ catalog.Snapshot, _ labels.Mount, _ archives.Detail, visit func(volumebackup.Entry)) error {
 	visit(volumebackup.Entry{
 		Path: "bin/link", Kind: "l", Mode: 0o777, UID: 1000, GID: 1000,
 		Modified: noon.Add(-time.Hour), Target: "/bin/busybox", Xattrs: []string{"user.origin"},

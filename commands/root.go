@@ -19,6 +19,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
@@ -67,11 +68,12 @@ type snapshots interface {
 
 // contents is the part about what snapshots hold.
 type contents interface {
-	Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error
+	Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, detail archives.Detail, visit func(volumebackup.Entry)) error
 	Diff(ctx context.Context, o diff.Options, p plan.Progress, visit func(diff.Change)) error
 	Attachment(ctx context.Context, s catalog.Snapshot, name string, out io.Writer) error
 	Contents(ctx context.Context, o diff.Options, path string, p plan.Progress) (before, after extract.File, err error)
 	Extract(ctx context.Context, source extract.Source, destination string, p plan.Progress) error
+	Children(ctx context.Context, source extract.Source) ([]extract.Child, error)
 	ExtractTar(ctx context.Context, source extract.Source, out io.Writer, p plan.Progress) error
 }
 
@@ -209,7 +211,17 @@ overrides them, and an option overrides both:
 		},
 	}
 	root.SetFlagErrorFunc(d.reportFlagError)
-	root.AddCommand(
+	root.AddCommand(commandsBelow(d)...)
+	root.Flags().BoolVar(&version, "version", false, "Show the version of this plugin")
+	checkArguments(root)
+	completeFlags(root, d)
+	d.reportFailures(root)
+	return root
+}
+
+// commandsBelow are the commands of the program, in the order of its help.
+func commandsBelow(d deps) []*cobra.Command {
+	return []*cobra.Command{
 		newCreateCommand(d),
 		newRestoreCommand(d),
 		newForkCommand(d),
@@ -233,10 +245,5 @@ overrides them, and an option overrides both:
 		newVersionCommand(d),
 		newGuardCommand(d),
 		newTidyCommand(d),
-	)
-	root.Flags().BoolVar(&version, "version", false, "Show the version of this plugin")
-	checkArguments(root)
-	completeFlags(root, d)
-	d.reportFailures(root)
-	return root
+	}
 }

@@ -17,6 +17,7 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
@@ -166,7 +167,7 @@ func (e *evilEngine) Recover(_ context.Context, _ string, p plan.Progress) ([]re
 	return poisoned[[]replace.Recovery](), e.fails
 }
 
-func (e *evilEngine) Entries(_ context.Context, _ catalog.Snapshot, _ labels.Mount, visit func(volumebackup.Entry)) error {
+func (e *evilEngine) Entries(_ context.Context, _ catalog.Snapshot, _ labels.Mount, _ archives.Detail, visit func(volumebackup.Entry)) error {
 	visit(poisoned[volumebackup.Entry]())
 	return e.fails
 }

@@ -134,3 +134,16 @@ func TestExtractLeavesNothing(t *testing.T) {
 		})
 	}
 }
+
+func TestChildrenLeadToMounts(t *testing.T) {
+	docker := extractScene(t)
+	for path, want := range map[string][]extract.Child{
+		"/": {{Name: "srv", IsDirectory: true}}, "/srv/": {{Name: "data", IsDirectory: true}}, "/srv/data/": {{Name: "run", IsDirectory: true}}, "/etc/": nil,
+	} {
+		source, err := sourceOf(t.Context(), docker, "", path)
+		assert.NilError(t, err)
+		got, err := engineOf(docker).Children(t.Context(), source)
+		assert.NilError(t, err)
+		assert.DeepEqual(t, got, want)
+	}
+}

@@ -66,8 +66,8 @@ func (e *Engine) Services(ctx context.Context, name string) ([]catalog.Service, 
 }
 
 // Entries hands every entry of an archived volume to visit, sorted by path.
-func (e *Engine) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
-	return e.archives.Entries(ctx, s, m, visit)
+func (e *Engine) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, detail archives.Detail, visit func(volumebackup.Entry)) error {
+	return e.archives.Entries(ctx, s, m, detail, visit)
 }
 
 // Diff hands to visit each change between two snapshots, or a snapshot and a container as it is now.
@@ -83,6 +83,11 @@ func (e *Engine) Extract(ctx context.Context, source extract.Source, destination
 // ExtractTar writes files of a snapshot to out as a tar.
 func (e *Engine) ExtractTar(ctx context.Context, source extract.Source, out io.Writer, p plan.Progress) error {
 	return e.extract.Tar(ctx, source, out, p)
+}
+
+// Children lists what is in a directory of a snapshot.
+func (e *Engine) Children(ctx context.Context, source extract.Source) ([]extract.Child, error) {
+	return e.extract.Children(ctx, source)
 }
 
 // Attachment writes an attachment of a snapshot to out. It fails if that was not what was stored;

@@ -11,6 +11,7 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
@@ -117,7 +118,7 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 			e := engineOf(docker)
 			s, err := e.Resolve(t.Context(), "one")
 			assert.NilError(t, err)
-			assert.NilError(t, e.archives.Entries(t.Context(), s, s.Mounts[0], nil))
+			assert.NilError(t, e.archives.Entries(t.Context(), s, s.Mounts[0], archives.Listed, nil))
 		},
 		"removed": func(t *testing.T, docker *enginetest.Docker) {
 			t.Helper()

@@ -95,14 +95,17 @@ func (s *Service) Usage(ctx context.Context) (held Usage, err error) {
 	return held, nil
 }
 
+// ListOptions say of which archive the entries are wanted, and whether with the SHA-256 of each file.
+type ListOptions = protocol.ListRequest
+
 // Entries hands every entry of an archive to visit, sorted by path.
-func (s *Service) Entries(ctx context.Context, snapshot string, archive int, root string, visit func(Entry)) error {
-	err := s.alone(ctx, job{purpose: "list " + snapshot, rights: toLook}, func(session *session) error {
-		_, err := session.client.List(ctx, protocol.ListRequest{Snapshot: snapshot, Archive: archive, Root: root}, visit)
+func (s *Service) Entries(ctx context.Context, o ListOptions, visit func(Entry)) error {
+	err := s.alone(ctx, job{purpose: "list " + o.Snapshot, rights: toLook}, func(session *session) error {
+		_, err := session.client.List(ctx, o, visit)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("list archive %d of %s: %w", archive, snapshot, err)
+		return fmt.Errorf("list archive %d of %s: %w", o.Archive, o.Snapshot, err)
 	}
 	return nil
 }

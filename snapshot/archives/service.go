@@ -40,7 +40,7 @@ type Store interface {
 
 // Reader reads archives, and changes nothing.
 type Reader interface {
-	Entries(ctx context.Context, snapshot string, archive int, root string, visit func(volumebackup.Entry)) error
+	Entries(ctx context.Context, o volumebackup.ListOptions, visit func(volumebackup.Entry)) error
 	Extract(ctx context.Context, o volumebackup.ExtractOptions, out io.Writer, p volumebackup.Progress) error
 	OpenComparer(ctx context.Context, o volumebackup.CompareOptions, p volumebackup.Progress) (Comparer, error)
 	Verify(ctx context.Context, o volumebackup.VerifyOptions, p volumebackup.Progress) (volumebackup.Verified, error)

@@ -121,9 +121,18 @@ type Part struct {
 	Name      string // what it is called where it comes
 }
 
+// Detail says how much is told of each entry.
+type Detail int
+
+// The details.
+const (
+	Listed Detail = iota // what the list of files says
+	Summed               // the SHA-256 of each file, too; those of larger files take reading them
+)
+
 // Entries calls visit with every entry of an archived volume, sorted by path. It fails if the
 // snapshot does not hold the volume's content.
-func (a *Archives) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, visit func(volumebackup.Entry)) error {
+func (a *Archives) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, detail Detail, visit func(volumebackup.Entry)) error {
 	if m.Archive == nil {
 		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, s.ID)
 	}
@@ -131,5 +140,5 @@ func (a *Archives) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mou
 	if err != nil {
 		return err
 	}
-	return volumes.Entries(ctx, string(s.ID), m.Archive.Index, m.Archive.Root, visit)
+	return volumes.Entries(ctx, volumebackup.ListOptions{Snapshot: string(s.ID), Archive: m.Archive.Index, Root: m.Archive.Root, Sums: detail == Summed}, visit)
 }

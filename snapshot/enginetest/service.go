@@ -333,8 +333,8 @@ func (v *FakeVolumes) Usage(ctx context.Context) (held volumebackup.Usage, err e
 }
 
 // Entries fails if the archive does not exist, and visits nothing.
-func (v *FakeVolumes) Entries(_ context.Context, snapshot string, archive int, _ string, _ func(volumebackup.Entry)) error {
-	return v.locked(func() error { return v.holds(snapshot, archive) })
+func (v *FakeVolumes) Entries(_ context.Context, o volumebackup.ListOptions, _ func(volumebackup.Entry)) error {
+	return v.locked(func() error { return v.holds(o.Snapshot, o.Archive) })
 }
 
 // OpenComparer starts a worker that compares: whole contents, as if each were one file.

@@ -75,6 +75,7 @@ type found struct {
 	mount *labels.Mount // nil: in the root filesystem
 	part  archives.Part // of the mount
 	path  string        // for the engine
+	place string        // in the container
 	below []labels.Mount
 }
 
@@ -95,7 +96,7 @@ func (s Source) find() (found, error) {
 	} else {
 		f.mount = s.mountAbove(place)
 	}
-	f.below = s.mountsBelow(place)
+	f.place, f.below = place, s.mountsBelow(place)
 	if f.mount == nil {
 		f.path = place + ending(place, isDirectory, isContent)
 		return f, nil

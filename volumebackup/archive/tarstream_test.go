@@ -95,7 +95,7 @@ func TestXattrsThatNoTarHoldsAreNamed(t *testing.T) {
 	for _, name := range []string{"user.a", "user.b=c", "user.d"} {
 		e.Xattrs = append(e.Xattrs, manifest.Xattr{Name: name, Value: "v"})
 	}
-	for _, name := range strings.Split("efghijklmnopqrs", "") {
+	for name := range strings.SplitSeq("efghijklmnopqrs", "") {
 		e.Xattrs = append(e.Xattrs, manifest.Xattr{Name: "user." + name, Value: strings.Repeat("v", 64<<10)})
 	}
 	x.dropXattrs(e)

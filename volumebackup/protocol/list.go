@@ -13,6 +13,8 @@ type ListRequest struct {
 	Snapshot string `json:"snapshot"`
 	Archive  int    `json:"archive"`
 	Root     string `json:"root,omitempty"`
+	// Sums asks for the SHA-256 of each file. Those of larger files take reading them.
+	Sums bool `json:"sums,omitempty"`
 }
 
 // Op implements Arguments.
@@ -31,6 +33,7 @@ type Entry struct {
 	Modified time.Time `json:"modified"`
 	Target   Path      `json:"target,omitempty"`
 	Xattrs   []string  `json:"xattrs,omitempty"`
+	SHA256   string    `json:"sha256,omitempty"` // in hex; of a file, if it was asked for
 }
 
 // ListResult says what was listed.

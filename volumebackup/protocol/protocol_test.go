@@ -174,7 +174,7 @@ func TestArgumentsArrive(t *testing.T) {
 		OpFill:    FillRequest{Snapshot: "s", Archive: 1, Root: "r", Mounts: []Mount{{Number: 1}, {Number: 2, Key: "v"}}},
 		OpVerify:  VerifyRequest{Snapshots: []VerifySnapshot{{Snapshot: "s", Roots: map[int]string{1: "r"}}}},
 		OpRemove:  RemoveRequest{Snapshots: []Claim{{Snapshot: "s"}}, Seen: &Seen{Engine: "e", Snapshots: []string{}}},
-		OpList:    ListRequest{Snapshot: "s", Archive: 1, Root: "r"},
+		OpList:    ListRequest{Snapshot: "s", Archive: 1, Root: "r", Sums: true},
 		OpExtract: ExtractRequest{Snapshot: "s", Archive: 1, Root: "r", Path: "p\xff", Directory: true, Name: "n", Destination: "/d"},
 		OpUsage:   UsageRequest{},
 		OpForget:  ForgetRequest{Volumes: []string{"v"}},

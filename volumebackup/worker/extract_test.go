@@ -5,7 +5,9 @@ package worker
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -202,4 +204,29 @@ func TestDamageIsNotExtractedInSilence(t *testing.T) {
 	request.Root = strings.Repeat("ab", 32) // what the label of another snapshot says
 	_, err = c.Extract(t.Context(), request, io.Discard, nil)
 	assert.ErrorIs(t, err, protocol.Damaged)
+}
+
+func TestListSumsWholeFiles(t *testing.T) {
+	var volume string
+	_, c, _ := extractWorld(t, func(dir string) {
+		volume = dir
+		archivetest.Build(t, dir)
+		assert.NilError(t, os.Remove(filepath.Join(dir, "sparse/huge"))) // a terabyte of zeros
+	})
+	checked := 0
+	_, err := c.List(t.Context(), protocol.ListRequest{Snapshot: "first", Sums: true}, func(e protocol.Entry) {
+		if e.Kind != "f" {
+			assert.Equal(t, e.SHA256, "", e.Path)
+			return
+		}
+		if len(e.Path) > 4000 { // longer than a path may be
+			return
+		}
+		content, err := os.ReadFile(filepath.Join(volume, string(e.Path)))
+		assert.NilError(t, err)
+		assert.Equal(t, e.SHA256, fmt.Sprintf("%x", sha256.Sum256(content)), e.Path)
+		checked++
+	})
+	assert.NilError(t, err)
+	assert.Assert(t, checked > 20)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
@@ -28,13 +29,13 @@ func (s *session) list(ctx context.Context, r protocol.ListRequest, e *exchange)
 	}
 	defer m.Close()
 	summary := m.Summary()
-	if err := sendEntries(ctx, m, e); err != nil {
+	if err := s.sendEntries(ctx, m, r.Sums, e); err != nil {
 		return protocol.ListResult{}, err
 	}
 	return protocol.ListResult{Root: hex.EncodeToString(summary.Root[:]), Entries: summary.Entries, Bytes: summary.Bytes}, nil
 }
 
-func sendEntries(ctx context.Context, m *store.Manifest, e *exchange) error {
+func (s *session) sendEntries(ctx context.Context, m *store.Manifest, sums bool, e *exchange) error {
 	var batch []protocol.Entry
 	size := 0
 	send := func() {
@@ -43,8 +44,17 @@ func sendEntries(ctx context.Context, m *store.Manifest, e *exchange) error {
 		}
 		batch, size = nil, 0
 	}
+	var buffer store.Buffer
 	err := m.Each(func(entry *manifest.Entry) error {
-		batch = append(batch, shown(entry))
+		one := shown(entry)
+		if sums && entry.Kind == manifest.Regular {
+			sum, err := archive.SumOf(ctx, s.store, entry, &buffer)
+			if err != nil {
+				return err
+			}
+			one.SHA256 = hex.EncodeToString(sum[:])
+		}
+		batch = append(batch, one)
 		size += len(entry.Path) + len(entry.Target) + 128
 		if size >= listBatch {
 			send()
