@@ -14,7 +14,11 @@ import (
 // addOnlyFlags adds the flags that say what of a snapshot goes back in place.
 func (o *restoreOptions) addOnlyFlags(flags *pflag.FlagSet) {
 	flags.Var(opts.NewListOptsRef(&o.engine.Only, checkPart), "only", "With --replace: put back this volume (its name, or where it is mounted) or 'rootfs' only; volumes alone keep the container")
+	flags.BoolVar(&o.engine.Live, "live", false, "With --only and volumes: freeze the container while they are written, instead of stopping it")
 }
+
+// ofTheStart are the flags about a container that is stopped and started, so they mean nothing if it is only frozen.
+var ofTheStart = []string{"no-safety", "timeout", "wait", "settle", "health-timeout"}
 
 // ofTheContainer are the flags about the container that is made, so they mean nothing if it is kept.
 var ofTheContainer = []string{"publish", "publish-all", "env", "label", "network", "memory", "cpus", "skip-missing", "start", "no-start"}
@@ -30,13 +34,26 @@ func checkPart(word string) (string, error) {
 // checkOnly refuses what does not go with a part of a snapshot.
 func (o *restoreOptions) checkOnly(flags *pflag.FlagSet) error {
 	if !flags.Changed("only") {
+		if o.engine.Live {
+			return errors.New("--live goes with --only")
+		}
 		return nil
 	}
 	if flags.Changed("volume") {
 		return errors.New("conflicting options: --only and --volume; --only restores a volume, too, that the container only reads")
 	}
 	if slices.Contains(o.engine.Only, replace.Rootfs) {
+		if o.engine.Live {
+			return errors.New("conflicting options: --live and --only rootfs: the container has to be made again")
+		}
 		return nil
+	}
+	if o.engine.Live {
+		for _, name := range ofTheStart {
+			if flags.Changed(name) {
+				return fmt.Errorf("conflicting options: --live and --%s", name)
+			}
+		}
 	}
 	for _, name := range ofTheContainer {
 		if flags.Changed(name) {

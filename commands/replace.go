@@ -33,7 +33,7 @@ func (o *restoreOptions) addReplaceFlags(flags *pflag.FlagSet) {
 }
 
 // replaceOnly are the flags that mean nothing without --replace.
-var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "files", "only"}
+var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "files", "only", "live"}
 
 // copyOnly are the flags that mean nothing with --replace.
 var copyOnly = []string{"volumes", "binds"}
@@ -194,6 +194,9 @@ func (o *restoreOptions) undoCommand(d deps, replaced replace.Result) string {
 	}
 	for _, volume := range o.engine.ReadOnly {
 		words = append(words, "--volume", volume)
+	}
+	if o.engine.Live {
+		words = append(words, "--live")
 	}
 	for _, part := range o.engine.Only {
 		words = append(words, "--only", part)

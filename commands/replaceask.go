@@ -87,6 +87,8 @@ func describeContainer(r replace.Result) string {
 	switch {
 	case r.Keeps && r.Stops:
 		return "stops container " + r.Old + ", starts it again"
+	case r.Freezes:
+		return "freezes container " + r.Old + " for a moment"
 	case r.Keeps:
 		return "keeps container " + r.Old
 	}

@@ -122,6 +122,7 @@ func TestTheQuestionNamesEverything(t *testing.T) {
 		"ago. 1 volume is left as it is: pgdata. A snapshot":                  func(r *replace.Result) { r.Volumes[0].Kept = "the container only reads it" },
 		"ago. Meanwhile 2 other containers are stopped: a and b. A snapshot":  func(r *replace.Result) { r.Others = []string{"a", "b"} },
 		"This stops container db, starts it again and rewrites volume pgdata": func(r *replace.Result) { r.Keeps = true },
+		"This freezes container db for a moment and rewrites volume pgdata":   func(r *replace.Result) { r.Keeps, r.Stops, r.Freezes = true, false, true },
 		"This keeps container db and rewrites volume pgdata":                  func(r *replace.Result) { r.Keeps, r.Stops = true, false },
 		"ago. No snapshot is taken first.":                                    func(r *replace.Result) { r.Saves = false },
 		"rewrites volume pgdata (1 file changes) as of": func(r *replace.Result) {

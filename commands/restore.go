@@ -50,7 +50,8 @@ If anything fails, the same container runs again with the data that it had.
 --files each file, as docker snapshot diff does. Without --dry-run, --files shows each
 file that was changed, on stderr, once the container runs; --format json has them all.
 With --only some volumes alone, or the root filesystem alone, go back; volumes alone
-keep the container, which is only stopped meanwhile.
+keep the container, which is only stopped meanwhile. With --live it is only frozen:
+for programs that bear it that their files change.
 
 SNAPSHOT is a container, for its latest snapshot; container:name; container@5m or
 container@2026-03-14T09:26, for the newest that is at least that old; an ID, the

@@ -94,7 +94,7 @@ func TestOnlyVolumesGoBack(t *testing.T) {
 // Whatever goes wrong with whichever call: the container is the same, and its volume is what it was or what was
 // captured, if need be after one recovery.
 func TestVolumesGoBackOrNothingDoes(t *testing.T) {
-	for name, change := range map[string]func(*testing.T, *enginetest.Docker){
+	scenes := map[string]func(*testing.T, *enginetest.Docker){
 		"running": func(*testing.T, *enginetest.Docker) {},
 		"paused":  func(_ *testing.T, docker *enginetest.Docker) { docker.FindContainer("web").State = "paused" },
 		"stopped": func(_ *testing.T, docker *enginetest.Docker) { docker.FindContainer("web").State = "exited" },
@@ -104,27 +104,35 @@ func TestVolumesGoBackOrNothingDoes(t *testing.T) {
 		"beside another": func(t *testing.T, docker *enginetest.Docker) {
 			runWith(t, docker, "reader", &container.HostConfig{Binds: []string{"data:/d"}})
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var old enginetest.FakeContainer
-			scene := func(t *testing.T) *enginetest.Docker {
-				t.Helper()
-				docker := withTwoVolumes(t)
-				change(t, docker)
-				old = *docker.FindContainer("web")
-				return docker
-			}
-			operate := func(ctx context.Context, e *Engine) error {
-				options := only("data")
-				options.StopOthers = true
-				_, err := e.Replace(ctx, options, nil)
-				return err
-			}
-			kinds := []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultLoseAnswer, enginetest.FaultCancelBefore, enginetest.FaultCancelAfter, enginetest.FaultDie}
-			withFaults(t, kinds, scene, operate, func(t *testing.T, o enginetest.Outcome) { checkOnly(t, o, old) })
-		})
 	}
+	for name, change := range scenes {
+		t.Run(name, func(t *testing.T) { goBackWithFaults(t, false, change) })
+		if name != "no policy" {
+			t.Run(name+", live", func(t *testing.T) { goBackWithFaults(t, true, change) })
+		}
+	}
+}
+
+// goBackWithFaults restores the volume data, and has every call fail once in every way.
+func goBackWithFaults(t *testing.T, live bool, change func(*testing.T, *enginetest.Docker)) {
+	t.Helper()
+	t.Parallel()
+	var old enginetest.FakeContainer
+	scene := func(t *testing.T) *enginetest.Docker {
+		t.Helper()
+		docker := withTwoVolumes(t)
+		change(t, docker)
+		old = *docker.FindContainer("web")
+		return docker
+	}
+	operate := func(ctx context.Context, e *Engine) error {
+		options := only("data")
+		options.StopOthers, options.Live = true, live
+		_, err := e.Replace(ctx, options, nil)
+		return err
+	}
+	kinds := []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultLoseAnswer, enginetest.FaultCancelBefore, enginetest.FaultCancelAfter, enginetest.FaultDie}
+	withFaults(t, kinds, scene, operate, func(t *testing.T, o enginetest.Outcome) { checkOnly(t, o, old) })
 }
 
 // checkOnly checks that after a fault either only the volume data is as it was captured, or nothing is; and that there
@@ -148,6 +156,28 @@ func checkOnly(t *testing.T, o enginetest.Outcome, old enginetest.FakeContainer)
 	list, err := engineOf(docker).List(t.Context(), catalog.ListOptions{}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(list), map[string]int{"one": 2, "two": 1}[data], docker.World())
+}
+
+// A container that is only frozen does not stop, and what somebody else does to it meanwhile is noticed.
+func TestVolumesGoBackToAFrozenContainer(t *testing.T) {
+	docker := withTwoVolumes(t)
+	docker.FindContainer("web").Host.AutoRemove, docker.FindContainer("web").Host.RestartPolicy = true, container.RestartPolicy{}
+	options := only("data")
+	options.Live = true
+	done, err := engineOf(docker).Replace(t.Context(), options, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, stateOfWeb(docker), "two one two running ")
+	assert.Assert(t, done.Keeps && done.Freezes && !done.Stops && !done.Started)
+	assert.Equal(t, docker.Count("ContainerStop "+done.ContainerID)+docker.Count("ContainerStart "+done.ContainerID)+docker.Count("ContainerRename "+done.ContainerID), 0)
+	assert.Equal(t, docker.Count("ContainerPause "+done.ContainerID), 1)
+
+	for want, wrong := range map[string]replace.Options{
+		"a container is only frozen if it is kept": {RestoreOptions: options.RestoreOptions, Live: true},
+		"if there is a safety snapshot":            {RestoreOptions: options.RestoreOptions, Live: true, Only: options.Only, NoSafety: true},
+	} {
+		_, err := engineOf(docker).Replace(t.Context(), wrong, nil)
+		assert.ErrorContains(t, err, want)
+	}
 }
 
 // Without a safety snapshot there is no way back, but it is told, and the container stays what it is.

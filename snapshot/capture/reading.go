@@ -241,7 +241,7 @@ func (a *part) store(ctx context.Context) error {
 // readStill reads the volumes and commits the containers, once nobody writes.
 func (r *attempt) readStill(ctx context.Context, who writers) error {
 	mode := volumebackup.Frozen
-	if who.idle || r.Quiesce != nil {
+	if who.idle || r.Quiesce != nil && !r.Freezes {
 		mode = volumebackup.Idle
 	}
 	read := make([][]volumebackup.Archive, len(r.parts))

@@ -37,6 +37,8 @@ type Request struct {
 	Begin func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (archives.Backup, error)
 	// Quiesce ends all writing; nil: the writers are frozen, and thawed again.
 	Quiesce func(context.Context) error
+	// Freezes says that Quiesce does not stop the writers: frozen ones may have dirty pages mapped.
+	Freezes bool
 }
 
 // NewRequest is the request for snapshots of some containers that are taken now. Each has an ID of

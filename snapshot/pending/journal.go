@@ -26,6 +26,7 @@ type Journal struct {
 	Holds   []string `json:"holds,omitempty"`   // all volumes that the old containers mount
 	Others  []Other  `json:"others,omitempty"`  // containers that are stopped meanwhile
 	Keeps   bool     `json:"keeps,omitempty"`   // the old containers stay: only volumes are restored
+	Live    bool     `json:"live,omitempty"`    // those that are kept are only frozen meanwhile
 }
 
 // Member is one of the containers that are restored.
@@ -150,6 +151,9 @@ func (m Member) WhyGone(itself, somebody string) string {
 func (j Journal) Stopped() []Other {
 	all := slices.Clone(j.Others)
 	slices.Reverse(all) // a container that depends on others is stopped before them and started after them
+	if j.Live {
+		return all
+	}
 	for _, m := range slices.Backward(j.Members) {
 		if m.Old != "" && m.Running {
 			all = append(all, Other{ID: m.Old, Name: m.OldName, Paused: m.Paused, Timeout: m.Timeout})

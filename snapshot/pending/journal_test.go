@@ -82,6 +82,7 @@ func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
 		"a name as another's ID":           func(j *Journal) { j.Others[0].ID = "reader" },
 		"itself as another":                func(j *Journal) { j.Others[0].ID = j.Members[0].Old },
 		"many volumes":                     func(j *Journal) { j.Holds = make([]string, maxJournalItems+1) },
+		"frozen but not kept":              func(j *Journal) { j.Live = true },
 		"a container that was gone": func(j *Journal) {
 			j.Members[0].Old = ""
 			j.Worker = j.WorkerName(j.Members[0].Safety)
@@ -123,6 +124,10 @@ func TestAJournalOfContainersThatAreKept(t *testing.T) {
 	read, err := ReadJournal(journalLabels(journalText(keepingJournal())))
 	assert.NilError(t, err)
 	assert.Assert(t, read.Keeps)
+	live := keepingJournal()
+	live.Live, live.Members[0].OneShot = true, true
+	assert.NilError(t, live.Check())
+	assert.Equal(t, len(live.Stopped()), len(live.Others))
 	for name, spoil := range map[string]func(*Journal){
 		"gone":             func(j *Journal) { j.Members[1] = Member{Name: "db", Snapshot: j.Members[1].Snapshot} },
 		"removes itself":   func(j *Journal) { j.Members[0].OneShot = true },
@@ -130,6 +135,7 @@ func TestAJournalOfContainersThatAreKept(t *testing.T) {
 		"writes nothing":   func(j *Journal) { j.Volumes = nil },
 		"makes volumes":    func(j *Journal) { j.Made = []string{"new"} },
 		"finds its volume": func(j *Journal) { j.Found = []string{"data"} },
+		"no way back":      func(j *Journal) { j.Live, j.Members[1].Safety = true, "" },
 	} {
 		j := keepingJournal()
 		spoil(&j)

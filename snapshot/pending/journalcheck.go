@@ -94,9 +94,14 @@ func (j Journal) Check() error {
 // checkKept refuses what no journal can say of containers that are kept.
 func (j Journal) checkKept() error {
 	if !j.Keeps {
+		if j.Live {
+			return errors.New("it freezes containers, and does not keep them")
+		}
 		return nil
 	}
-	if slices.ContainsFunc(j.Members, func(m Member) bool { return m.Old == "" || m.OneShot || m.Name != m.OldName }) {
+	if slices.ContainsFunc(j.Members, func(m Member) bool {
+		return m.Old == "" || m.OneShot && !j.Live || m.Name != m.OldName || m.Safety == "" && j.Live
+	}) {
 		return errors.New("it keeps containers that cannot be kept")
 	}
 	if len(j.Volumes) == 0 || len(j.Made)+len(j.Found) > 0 {

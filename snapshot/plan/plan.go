@@ -24,6 +24,8 @@ const (
 	OpCreateSnapshot  Op = "create snapshot"
 	OpStartContainer  Op = "start container"
 	OpPauseContainer  Op = "pause container"
+	OpFreezeContainer Op = "freeze container"
+	OpThawContainer   Op = "thaw container"
 )
 
 // Step is one thing that a plan does.

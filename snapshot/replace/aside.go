@@ -42,6 +42,9 @@ func (t *transaction) stopAll(ctx context.Context) error {
 
 // stopOld stops an old container.
 func (t *transaction) stopOld(ctx context.Context, m pending.Member, timeout *int) error {
+	if t.live {
+		return t.engine.freeze(ctx, m, t.p)
+	}
 	t.p.Status("stop", "stopping container "+m.OldName)
 	if m.Policy != "" { // or a restart of the engine would start it
 		if err := t.engine.docker.SetRestartPolicy(ctx, m.Old, container.RestartPolicy{Name: container.RestartPolicyDisabled}); err != nil {
@@ -56,6 +59,9 @@ func (t *transaction) stopOld(ctx context.Context, m pending.Member, timeout *in
 
 // stepAside renames the old containers, so that the new ones can have their names.
 func (t *transaction) stepAside(ctx context.Context) error {
+	if t.live {
+		return nil
+	}
 	for _, m := range t.journal.Members {
 		switch {
 		case m.Old == "":

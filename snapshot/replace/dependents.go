@@ -15,7 +15,7 @@ import (
 // its ID, and would lose the namespace when it goes. The engine's list shows only networks, so each
 // container is inspected.
 func (rp *Replacer) findDependents(ctx context.Context, g *group, m *member) error {
-	if m.Old == nil {
+	if m.Old == nil || g.live {
 		return nil
 	}
 	dependence := runconfig.Dependence

@@ -16,7 +16,7 @@ import (
 // newJournal describes the state before the restore. ids are those of the safety snapshots, one for
 // each member.
 func newJournal(g *group, ids []labels.ID) pending.Journal {
-	j := pending.Journal{Others: g.others, Holds: g.mounted(), Keeps: g.keeps}
+	j := pending.Journal{Others: g.others, Holds: g.mounted(), Keeps: g.keeps, Live: g.live}
 	for i, m := range g.members {
 		entry := m.entry()
 		if !g.noSafety {
@@ -55,7 +55,7 @@ func (m *member) entry() pending.Member {
 		j.Timeout = max(0, *asked)
 	}
 	j.Endpoints = runconfig.EndpointsOf(*m.Old)
-	if policy := m.Old.HostConfig.RestartPolicy; !policy.IsNone() {
+	if policy := m.Old.HostConfig.RestartPolicy; !policy.IsNone() && !m.options.Live { // who is only frozen keeps it
 		j.Policy, j.Retries = string(policy.Name), policy.MaximumRetryCount
 	}
 	return j

@@ -29,7 +29,7 @@ func (m *member) findKeptProblems(g *group, around runconfig.Surroundings, reser
 		m.problem(plan.ProblemNoOriginal, m.Name, fmt.Sprintf("container %s is gone, so it cannot be kept while only volumes go back", m.Name))
 		return
 	}
-	if runconfig.IsOneShot(*m.Old) {
+	if runconfig.IsOneShot(*m.Old) && !g.live {
 		m.problem(plan.ProblemStopRemoves, m.Name, fmt.Sprintf("container %s is removed when it stops (--rm)", m.Name))
 	}
 	for _, v := range m.Volumes {
@@ -77,6 +77,9 @@ func (rp *Replacer) returnPolicy(ctx context.Context, m pending.Member) error {
 // all have their names, and a safety snapshot was taken.
 func (rp *Replacer) findKept(ctx context.Context, j pending.Journal) ([]container.InspectResponse, error) {
 	var all []container.InspectResponse
+	if j.Live { // while it was frozen, its volumes were half written
+		return nil, nil
+	}
 	for _, m := range j.Members {
 		old, err := rp.docker.InspectIfThere(ctx, m.Old)
 		if err != nil || old == nil || dockerop.ContainerName(*old) != m.OldName {

@@ -118,7 +118,9 @@ func (rp *Replacer) observeKept(ctx context.Context, m *member) (err error) {
 	m.Start, m.Pause = false, false
 	if m.Old != nil {
 		m.Spec, m.Name = runconfig.SpecOf(*m.Old), dockerop.ContainerName(*m.Old)
-		m.Start, m.Pause = m.Old.State.Running || m.Old.State.Restarting, m.Old.State.Paused
+		if !m.options.Live {
+			m.Start, m.Pause = m.Old.State.Running || m.Old.State.Restarting, m.Old.State.Paused
+		}
 	}
 	m.around, err = rp.build.Observe(ctx, m.Snapshot, m.Spec, m.places())
 	m.foreign = err == nil && m.Snapshot.IsForeign(m.around.Info.ID, m.around.Key)

@@ -13,6 +13,7 @@ import (
 type Options struct {
 	runconfig.RestoreOptions
 	ReadOnly    []string // volumes to restore although the container mounts them read-only
+	Live        bool     // with volumes alone: the container is only frozen while they are written
 	Only        []string // what goes back: volumes, by name or destination, and [Rootfs]; empty: everything
 	NoSafety    bool     // take no snapshot first: a failure cannot put volumes back
 	StopOthers  bool     // stop other containers that hold the volumes, and start them again
@@ -26,7 +27,7 @@ const Rootfs = "rootfs"
 func (o Options) keeps() bool { return len(o.Only) > 0 && !slices.Contains(o.Only, Rootfs) }
 
 // shared are the options that concern all containers of a restore in place.
-type shared struct{ dryRun, noSafety, stopOthers, keeps bool }
+type shared struct{ dryRun, noSafety, stopOthers, keeps, live bool }
 
 // sharedBy refuses options that do not go together.
 func sharedBy(all []Options) (shared, error) {
@@ -34,14 +35,18 @@ func sharedBy(all []Options) (shared, error) {
 		return shared{}, errors.New("no snapshot to restore")
 	}
 	of := func(o Options) shared {
-		return shared{dryRun: o.DryRun, noSafety: o.NoSafety, stopOthers: o.StopOthers, keeps: o.keeps()}
+		return shared{dryRun: o.DryRun, noSafety: o.NoSafety, stopOthers: o.StopOthers, keeps: o.keeps(), live: o.Live}
 	}
 	for _, o := range all {
 		if of(o) != of(all[0]) {
 			return shared{}, errors.New("containers that are restored together are restored in the same way")
 		}
 	}
-	return of(all[0]), nil
+	how := of(all[0])
+	if how.live && (!how.keeps || how.noSafety) {
+		return shared{}, errors.New("a container is only frozen if it is kept, and if there is a safety snapshot")
+	}
+	return how, nil
 }
 
 // Result says what a restore in place did, or with DryRun would do.
@@ -49,6 +54,7 @@ type Result struct {
 	build.Restored
 	Old     string                   // name of the container that is replaced; empty: it is gone
 	Keeps   bool                     // it is not replaced: only volumes go back
+	Freezes bool                     // it runs, so it is frozen meanwhile
 	Stops   bool                     // it runs, so it is stopped
 	Others  []string                 // names of the containers that are stopped meanwhile
 	Saves   bool                     // a snapshot is taken first

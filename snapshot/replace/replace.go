@@ -146,7 +146,9 @@ func (g *group) steps(m *member) plan.Plan {
 	for _, other := range g.others {
 		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: other.Name, Reason: "shares a volume; it is started again"})
 	}
-	if m.Old != nil && m.Old.State.Running {
+	if m.isFrozen() {
+		steps = append(steps, plan.Step{Op: plan.OpFreezeContainer, Target: m.Name})
+	} else if m.Old != nil && m.Old.State.Running && !g.live {
 		steps = append(steps, plan.Step{Op: plan.OpStopContainer, Target: dockerop.ContainerName(*m.Old), Reason: m.Old.ID[:dockerop.ShortID]})
 	}
 	if m.saves(g) {
@@ -162,6 +164,9 @@ func (g *group) steps(m *member) plan.Plan {
 	}
 	if !g.keeps {
 		steps = append(steps, plan.Step{Op: plan.OpCreateContainer, Target: m.Name, Reason: "from " + m.Snapshot.Ref()})
+	}
+	if m.isFrozen() {
+		steps = append(steps, plan.Step{Op: plan.OpThawContainer, Target: m.Name})
 	}
 	if m.Start {
 		steps = append(steps, plan.Step{Op: plan.OpStartContainer, Target: m.Name})

@@ -232,6 +232,9 @@ func (rp *Replacer) finishReplace(ctx context.Context, j pending.Journal, p plan
 	if err != nil {
 		err = &NotStartedError{Container: j.Name(), Err: err}
 	}
+	if j.Live {
+		err = errors.Join(err, rp.thawRestored(ctx, j))
+	}
 	if j.Keeps {
 		return err
 	}
@@ -298,6 +301,12 @@ var errMixed = errors.New("there is no safety snapshot")
 // that were stopped before, because a restart of the engine may have started them.
 func (b *rollback) putVolumesBack(ctx context.Context, members []*remains) error {
 	for _, r := range slices.Backward(members) {
+		if b.journal.Live {
+			if err := b.engine.freeze(ctx, r.Member, b.p); err != nil {
+				return err
+			}
+			continue
+		}
 		if r.old != nil && r.old.State.Running {
 			if err := b.engine.docker.Stop(ctx, r.old.ID, r.old.State.Paused, nil); err != nil {
 				return fmt.Errorf("stop container %s: %w", r.Aside, err)

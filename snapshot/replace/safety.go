@@ -33,7 +33,7 @@ func (t *transaction) stopSafely(ctx context.Context) error {
 		}
 		return quiesce(ctx)
 	}
-	t.when.Quiesce = quiesce
+	t.when.Quiesce, t.when.Freezes = quiesce, t.live
 	return t.takeSafety(ctx)
 }
 

@@ -106,6 +106,10 @@ func (b *rollback) resume(ctx context.Context, r *remains) error {
 			return fmt.Errorf("start container %s: %w", r.OldName, errors.Join(err, b.engine.docker.ReconnectAfter(ctx, r.id, r.Endpoints)))
 		}
 	}
+	if b.journal.Live && !r.Paused && c.State.Paused {
+		_, err := b.engine.docker.Thaw(ctx, []string{r.id})
+		return err
+	}
 	if r.Paused && !c.State.Paused {
 		if err := b.engine.docker.MakePaused(ctx, r.id); err != nil {
 			return fmt.Errorf("pause container %s: %w", r.OldName, err)

@@ -129,7 +129,7 @@ func (g *group) result(m *member) Result {
 		Safety:   m.safety, Volumes: m.changes,
 	}
 	if m.Old != nil {
-		r.Old, r.Stops = dockerop.ContainerName(*m.Old), m.Old.State.Running
+		r.Old, r.Stops, r.Freezes = dockerop.ContainerName(*m.Old), m.Old.State.Running && !g.live, m.isFrozen()
 		if !g.keeps {
 			r.Config = runconfig.Changes(*m.Old, m.Snapshot, m.Spec)
 		}
@@ -154,7 +154,10 @@ func (t *transaction) replace(ctx context.Context) error {
 		return err
 	}
 	t.watch.Lap("volumes")
-	if t.keeps {
+	switch {
+	case t.live:
+		return t.finishFrozen(ctx)
+	case t.keeps:
 		return t.startKept(ctx)
 	}
 	return t.standUp(ctx)
@@ -225,6 +228,9 @@ func (t *transaction) commit(ctx context.Context) error {
 	}
 	if err := t.lock.Release(ctx); err != nil {
 		return errors.Join(err, t.removeFiles(t.members))
+	}
+	if t.live { // at once; if that fails, it is tried again below
+		_, _ = t.engine.docker.Thaw(ctx, t.frozen())
 	}
 	t.p.Status("remove", "removing what was replaced")
 	if err := t.engine.finishReplace(ctx, t.journal, t.p); err != nil {

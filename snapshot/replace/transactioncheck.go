@@ -103,6 +103,12 @@ func (t *transaction) checkUnused(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if t.live {
+		running = t.without(running)
+		if err := t.checkFrozen(ctx); err != nil {
+			return err
+		}
+	}
 	if problems := t.inUse(running, t.written()); len(problems) > 0 {
 		return &plan.ProblemsError{Problems: problems}
 	}

@@ -58,7 +58,7 @@ func (t *transaction) takeLock(ctx context.Context) (err error) {
 // savesFirst tells whether the safety snapshots are taken before the containers stop, because the
 // engine removes one of them when it stops (--rm).
 func (t *transaction) savesFirst() bool {
-	return slices.ContainsFunc(t.journal.Members, func(m pending.Member) bool { return m.OneShot })
+	return !t.live && slices.ContainsFunc(t.journal.Members, func(m pending.Member) bool { return m.OneShot })
 }
 
 // forget drops the record of the journal once nothing is left to do. If that fails, the store
