@@ -5,9 +5,10 @@
 #   image.sh postgres   test/postgres: laid out like the official image; trusts everybody; run it with --stop-signal SIGINT,
 #                       which the official one has from its Dockerfile and engine 20.10 cannot import
 #   image.sh redis      test/redis: likewise
+#   image.sh mariadb    test/mariadb: likewise; root needs no password
 #   image.sh sqlite     test/sqlite: busybox and sqlite3
 #
-# postgres and redis are made with debootstrap once and kept as tarballs in the cache.
+# postgres, redis and mariadb are made with debootstrap once and kept as tarballs in the cache.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -94,7 +95,7 @@ debian() {
 		DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qq install --no-install-recommends "$package"
 		chroot "$root" sh -c 'ln -sf /usr/lib/postgresql/*/bin/* /usr/local/bin/'
 		rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale}/* \
-			"$root"/usr/lib/*/libLLVM* "$root"/usr/lib/postgresql/*/lib/{llvmjit*,bitcode} # PostgreSQL does without its compiler
+			"$root"/var/lib/mysql/* "$root"/usr/lib/*/libLLVM* "$root"/usr/lib/postgresql/*/lib/{llvmjit*,bitcode} # PostgreSQL does without its compiler
 	) </dev/null >"$tree.log" 2>&1
 	status=$?
 	set -e
@@ -143,10 +144,27 @@ redis() {
 		"$archive" test/redis >/dev/null
 }
 
+mariadb() {
+	local archive
+	archive=$(debian mariadb mariadb-server <<-'SCRIPT'
+		#!/bin/sh
+		set -e
+		[ "$1" = mariadbd ] || exec "$@"
+		install -d -o mysql -g mysql /var/lib/mysql /run/mysqld
+		[ -d /var/lib/mysql/mysql ] || mariadb-install-db --user=mysql --auth-root-authentication-method=normal --skip-test-db >/dev/null
+		exec "$@" --user=mysql
+	SCRIPT
+	)
+	docker import \
+		--change 'VOLUME /var/lib/mysql' --change 'EXPOSE 3306/tcp' \
+		--change 'ENTRYPOINT ["docker-entrypoint"]' --change 'CMD ["mariadbd"]' \
+		"$archive" test/mariadb >/dev/null
+}
+
 (($#)) || set -- help
 for image in "$@"; do
 	case $image in
-	busybox | postgres | redis | sqlite) "$image" ;;
+	busybox | postgres | redis | mariadb | sqlite) "$image" ;;
 	*) sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 125 ;;
 	esac
 	rm -rf "${tree:?}"/*

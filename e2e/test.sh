@@ -66,7 +66,7 @@ scripts() {
 	# One CLI for both engines; the distribution's is too old for moby.
 	cli=$(e2e/engine.sh build cli)
 	start_engine "$kind"
-	e2e/image.sh busybox postgres redis sqlite
+	e2e/image.sh busybox postgres redis mariadb sqlite
 	# The fake engine of the unit tests and the real one keep the same contract.
 	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot/enginetest
 	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 60m "$@" ./e2e
