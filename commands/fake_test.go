@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
@@ -30,6 +31,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
 )
 
 // fakeEngine records what it is asked for and answers with what it is given.
@@ -116,6 +118,10 @@ func (f *fakeEngine) Resolve(_ context.Context, word string) (catalog.Snapshot, 
 
 func (f *fakeEngine) RestoresOf(context.Context, catalog.Snapshot) ([]catalog.Restore, error) {
 	return f.restores, nil
+}
+
+func (f *fakeEngine) Drill(_ context.Context, _ snapshot.DrillOptions, p plan.Progress) (verify.Report, error) {
+	return verify.Report{}, f.called(p)
 }
 
 func (f *fakeEngine) Outlook(_ context.Context, o removal.OutlookOptions, p plan.Progress) (removal.Outlook, error) {

@@ -88,6 +88,7 @@ type copying interface {
 type upkeep interface {
 	Sweep(ctx context.Context, p plan.Progress)
 	Verify(ctx context.Context, o verify.Options, p plan.Progress) (verify.Report, error)
+	Drill(ctx context.Context, o snapshot.DrillOptions, p plan.Progress) (verify.Report, error)
 	Recover(ctx context.Context, container string, p plan.Progress) ([]replace.Recovery, error)
 	FindPurgeable(ctx context.Context, p plan.Progress) (all []removal.Purgeable, kept []string, err error)
 	Purge(ctx context.Context, all []removal.Purgeable, p plan.Progress) ([]removal.Purgeable, error)

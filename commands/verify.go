@@ -8,14 +8,17 @@ import (
 
 	"github.com/docker/cli/cli"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
 )
 
 type verifyOptions struct {
-	engine   verify.Options
+	engine   snapshot.DrillOptions
 	all      bool
+	restore  bool // rehearse it
 	volumes  volumeOptions
 	progress progressOptions
 	printer  printer
@@ -56,10 +59,16 @@ are the engine's: it checks those itself when it loads them.
 
 With --quick no content is read: it looks whether all is there and has its size.
 
+With --restore each snapshot that is ok is restored, too: as a copy without network,
+whose volumes are read and compared with what was captured, which is started if the
+container ran, waited for until it is healthy or, without a healthcheck, has run for
+--settle, and then removed. Bind mounts are read-only in it.
+
 Exit status 3 says that one is not ok.`,
 		Example: `  docker snapshot verify web:before-upgrade
   docker snapshot verify --all
-  docker snapshot verify --all --quick --format json`,
+  docker snapshot verify --all --quick --format json
+  docker snapshot verify --restore db:nightly`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.all {
 				return cli.NoArgs(cmd, args)
@@ -68,17 +77,31 @@ Exit status 3 says that one is not ok.`,
 		},
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeSnapshots(d, 0),
-		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
+		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd.Flags()); err != nil {
+				return usageError(cmd, err)
+			}
 			return runVerify(ctx, d, o, args)
 		}),
 	}
 	flags := cmd.Flags()
+	flags.BoolVar(&o.restore, "restore", false, "Also restore each as a copy that is compared, started and removed again")
+	addWaitingFlags(flags, &o.engine.Waiting)
 	flags.BoolVarP(&o.all, "all", "a", false, "Check every snapshot on the engine")
 	flags.BoolVar(&o.engine.Quick, "quick", false, "Look whether all is there and has its size, and read no content")
 	o.volumes.addFindingFlags(flags)
 	o.printer.addFlag(flags)
 	o.progress.addFlags(flags)
 	return cmd
+}
+
+// check refuses options that do not go together.
+func (o *verifyOptions) check(flags *pflag.FlagSet) error {
+	if o.restore && o.engine.Quick {
+		return errors.New("conflicting options: --restore and --quick")
+	}
+	o.engine.Wait = o.restore
+	return checkWaitingFlags(flags, o.restore, "restore")
 }
 
 // runVerify prints what was found about each snapshot, and then fails if one is not whole.
@@ -90,7 +113,10 @@ func runVerify(ctx context.Context, d deps, o verifyOptions, words []string) err
 	}
 	report, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (verify.Report, error) {
 		o.engine.Words = d.nameServices(ctx, eng, words)
-		return eng.Verify(ctx, o.engine, p)
+		if o.restore {
+			return eng.Drill(ctx, o.engine, p)
+		}
+		return eng.Verify(ctx, o.engine.Options, p)
 	})
 	if err != nil {
 		return err

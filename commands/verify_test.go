@@ -2,10 +2,13 @@ package commands
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
@@ -14,13 +17,33 @@ import (
 // verifyingEngine answers verify.
 type verifyingEngine struct {
 	fakeEngine
-	asked  verify.Options
-	report verify.Report
+	asked   verify.Options
+	drilled *snapshot.DrillOptions
+	report  verify.Report
 }
 
 func (e *verifyingEngine) Verify(_ context.Context, o verify.Options, _ plan.Progress) (verify.Report, error) {
 	e.asked = o
 	return e.report, nil
+}
+
+func (e *verifyingEngine) Drill(_ context.Context, o snapshot.DrillOptions, _ plan.Progress) (verify.Report, error) {
+	e.drilled = &o
+	return e.report, nil
+}
+
+func TestVerifyWithARestore(t *testing.T) {
+	f, eng := newFixture(), &verifyingEngine{report: verify.Report{Results: []verify.Result{{
+		Word: "before", Snapshot: firstSnapshot(), Findings: []verify.Finding{{Where: "restore", Text: "container web-1 did not stay up"}},
+	}}}}
+	f.evil = eng
+	assert.Equal(t, f.run(t, "verify", "--restore", "--settle", "5s", "before"), 3)
+	assert.Equal(t, f.stdout.String(), string(firstID)+"  damaged\n  restore: container web-1 did not stay up\n")
+	assert.Equal(t, eng.drilled.Settle, 5*time.Second)
+	assert.Assert(t, eng.drilled.Wait)
+	for _, args := range []string{"--restore --quick before", "--settle 5s before", "--restore"} {
+		assert.Equal(t, f.run(t, append([]string{"verify"}, strings.Fields(args)...)...), 125, args)
+	}
 }
 
 func TestVerifyPrintsALineForEach(t *testing.T) {

@@ -20,9 +20,14 @@ func checkWaiting(flags *pflag.FlagSet, wait, noStart bool) error {
 	if wait && noStart {
 		return errors.New("conflicting options: --wait and --no-start")
 	}
+	return checkWaitingFlags(flags, wait, "wait")
+}
+
+// checkWaitingFlags refuses the flags that say how long to wait without the one with which somebody waits.
+func checkWaitingFlags(flags *pflag.FlagSet, waits bool, with string) error {
 	for _, name := range []string{"settle", "health-timeout"} {
-		if flags.Changed(name) && !wait {
-			return fmt.Errorf("--%s goes with --wait", name)
+		if flags.Changed(name) && !waits {
+			return fmt.Errorf("--%s goes with --%s", name, with)
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]r
 	if name == "" {
 		done, failed = e.recoverUnfinished(ctx)
 	}
-	for _, w := range workers {
+	for _, w := range emptyHandedFirst(workers) {
 		if w.Alive {
 			continue
 		}
@@ -53,6 +53,14 @@ func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]r
 		e.removal.Sweep(ctx, p)
 	}
 	return done, failed
+}
+
+// emptyHandedFirst sorts workers: those that left nothing to put right come first. Nobody can remove a
+// volume that another one has made for as long as they mount it.
+func emptyHandedFirst(workers []pending.Worker) []pending.Worker {
+	holding := slices.DeleteFunc(slices.Clone(workers), pending.HoldsNothing)
+	empty := slices.DeleteFunc(slices.Clone(workers), func(w pending.Worker) bool { return !pending.HoldsNothing(w) })
+	return append(empty, holding...)
 }
 
 // endingPatience is how long a worker may take to end after its client was killed: it has to

@@ -23,6 +23,7 @@ type ComparedTree struct {
 	Volume  string
 	// Excluded says what of the volume is not looked at.
 	Excluded *labels.Exclusions
+	Afresh   bool   // every file of the volume is read, also if the store knows what it holds
 	Image    string // the key of a root filesystem
 }
 
@@ -74,7 +75,7 @@ func (c *Comparer) tree(t ComparedTree) protocol.Tree {
 	if t.Volume == "" {
 		return protocol.Tree{Archive: t.Archive, Image: t.Image}
 	}
-	return protocol.Tree{Mount: &protocol.Mount{Number: slices.Index(c.volumes, t.Volume), Key: t.Volume, Excluded: t.Excluded}}
+	return protocol.Tree{Mount: &protocol.Mount{Number: slices.Index(c.volumes, t.Volume), Key: t.Volume, Excluded: t.Excluded}, Afresh: t.Afresh}
 }
 
 // Known tells which of these root filesystems the store knows.

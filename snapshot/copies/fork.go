@@ -27,7 +27,7 @@ func (cp *Copier) Fork(ctx context.Context, o ForkOptions, p plan.Progress) ([]b
 		return nil, fmt.Errorf("cannot make %d copies: use a number from 1 to %d", o.Count, MaxForks)
 	}
 	o.FreePorts = true
-	return cp.restoreAll(ctx, o, p)
+	return cp.restoreAll(ctx, o, nil, p)
 }
 
 // nameOf returns the name of a copy, and what the names of its volumes have after the original's.

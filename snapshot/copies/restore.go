@@ -25,15 +25,15 @@ import (
 // [plan.ProblemsError] says what stands against it. If making something fails, it removes what it
 // has made.
 func (cp *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (build.Restored, error) {
-	all, err := cp.restoreAll(ctx, ForkOptions{RestoreOptions: o}, p)
+	all, err := cp.restoreAll(ctx, ForkOptions{RestoreOptions: o}, nil, p)
 	if len(all) == 0 {
 		return build.Restored{}, err
 	}
 	return all[0], err
 }
 
-// restoreAll makes one copy or, for a fork, several.
-func (cp *Copier) restoreAll(ctx context.Context, o ForkOptions, p plan.Progress) ([]build.Restored, error) {
+// restoreAll makes one copy or, for a fork, several. Nothing of a rehearsal stays.
+func (cp *Copier) restoreAll(ctx context.Context, o ForkOptions, rehearsal *DrillOptions, p plan.Progress) ([]build.Restored, error) {
 	watch := plan.StartWatch(cp.now)
 	s, err := cp.catalog.Resolve(ctx, o.Snapshot)
 	if err != nil {
@@ -61,7 +61,8 @@ func (cp *Copier) restoreAll(ctx context.Context, o ForkOptions, p plan.Progress
 	results := make([]build.Restored, len(all))
 	for i, r := range all {
 		results[i] = build.Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
-		all[i].files = files
+		all[i].files, all[i].rehearsal = files, rehearsal
+		all[i].together = all[i].together || rehearsal != nil // the journal goes last, and takes all with it
 	}
 	if o.DryRun {
 		err := cp.checkContent(ctx, all[0], p)
@@ -117,7 +118,8 @@ type restore struct {
 	gone      bool // the original is of this engine, but does not exist any more, and nothing else has its name
 	plan      plan.Plan
 	files     *archives.Files // the attachments; nil: nobody asked for them
-	together  bool            // it is one of several that a fork makes: all or none
+	together  bool            // it is one of several that a fork makes: all or none; or nothing of it stays
+	rehearsal *DrillOptions
 
 	notes       plan.Plan // what is different in a copy
 	volumeSteps plan.Plan
@@ -255,7 +257,13 @@ func (cp *Copier) makeCopies(ctx context.Context, all []restore, p plan.Progress
 	if made.volumes, err = cp.fillAnonymous(ctx, all, made.ids, &journal, p); err != nil {
 		return made, err
 	}
+	if err = all[0].rehearsal.checkFilled(ctx, made.ids[0]); err != nil {
+		return made, err
+	}
 	err = eachCopy(ctx, all, func(ctx context.Context, i int, r restore) error { return cp.finish(ctx, made.ids[i], r, p) })
+	if err == nil && all[0].rehearsal != nil {
+		return made, errRehearsed
+	}
 	if err == nil {
 		err = all[0].files.Place()
 	}

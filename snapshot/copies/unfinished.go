@@ -76,12 +76,13 @@ func (cp *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
 		return err
 	})
 	calls.Go(func() (err error) {
-		workers, err = cp.pending.Workers(ctx, pending.LabelMade)
+		workers, err = cp.pending.Workers(ctx, volumebackup.LabelPurpose)
 		return err
 	})
 	err := calls.Wait()
+	cp.pending.ClearDead(ctx, workers, p) // nobody can remove a volume that they mount
 	for _, w := range workers {
-		if !w.Alive {
+		if _, made := w.Labels[pending.LabelMade]; made && !w.Alive && !pending.HoldsNothing(w) {
 			err = errors.Join(err, cp.Clear(ctx, w))
 		}
 	}

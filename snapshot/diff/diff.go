@@ -37,6 +37,8 @@ type Options struct {
 	Reverse bool
 	// Volumes are all that is compared: names, destinations, or [Rootfs]. Empty: everything.
 	Volumes []string
+	// Afresh has every file of a container's volumes read, also if the store knows what they hold.
+	Afresh bool
 	// Without are the names of volumes that are not compared.
 	Without []string
 	// Left says that the container that Old was taken of is gone, or not what this is about: no root filesystem is

@@ -39,10 +39,11 @@ type content struct {
 	missing string // why it cannot be compared
 	// excluded is what the archive does not have; of a container's volume, what is not looked at.
 	excluded *labels.Exclusions
+	afresh   bool // read a container's volume, also if the store knows what it holds
 }
 
 func (c content) tree() volumebackup.ComparedTree {
-	return volumebackup.ComparedTree{Archive: c.archive, Volume: c.live, Excluded: c.excluded, Image: c.image}
+	return volumebackup.ComparedTree{Archive: c.archive, Volume: c.live, Excluded: c.excluded, Afresh: c.afresh, Image: c.image}
 }
 
 // part is a place that both sides are compared at.
@@ -170,7 +171,7 @@ func pair(before, after side, o Options, p plan.Progress) ([]part, error) {
 			p.Warn("compare", fmt.Sprintf("volume %s is not compared: %s", part.volume, missing))
 			continue
 		}
-		part.now.excluded = part.exclusions()
+		part.now.excluded, part.now.afresh = part.exclusions(), o.Afresh
 		parts = append(parts, part)
 	}
 	return parts, nil

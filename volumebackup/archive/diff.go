@@ -16,6 +16,7 @@ import (
 type Tree struct {
 	Manifest *store.Manifest
 	Volume   *Mount
+	Afresh   bool // read every file of the volume, whatever its head knows
 }
 
 // Diff hands to visit what has to happen to the old tree to make of it what is now, sorted by path.
@@ -43,7 +44,7 @@ func (t Tree) open(ctx context.Context, s *store.Store, reporter Reporter, count
 		m := &storedTree{ctx: ctx, cursor: newCursor(t.Manifest)}
 		return m, m.close, nil
 	case t.Volume != nil:
-		l, err := openLive(ctx, s, *t.Volume, reporter, counter)
+		l, err := openLive(ctx, s, *t.Volume, t.Afresh, reporter, counter)
 		if err != nil {
 			return nil, nil, err
 		}

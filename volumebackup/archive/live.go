@@ -44,7 +44,8 @@ type unread struct {
 var _ changes.Tree = (*liveTree)(nil)
 
 // openLive begins to look at a volume. What is opened must be closed.
-func openLive(ctx context.Context, s *store.Store, mount Mount, reporter Reporter, counter *Counter) (*liveTree, error) {
+// Afresh has every file read.
+func openLive(ctx context.Context, s *store.Store, mount Mount, afresh bool, reporter Reporter, counter *Counter) (*liveTree, error) {
 	t, err := openTree(mount.Path)
 	if err != nil {
 		return nil, err
@@ -53,10 +54,12 @@ func openLive(ctx context.Context, s *store.Store, mount Mount, reporter Reporte
 	if err != nil {
 		return nil, errors.Join(err, t.close())
 	}
-	head, err := openWholeHead(s, mount.Key)
-	if err != nil {
-		keeps.close()
-		return nil, errors.Join(err, t.close())
+	var head *store.Manifest
+	if !afresh {
+		if head, err = openWholeHead(s, mount.Key); err != nil {
+			keeps.close()
+			return nil, errors.Join(err, t.close())
+		}
 	}
 	l := &liveTree{
 		ctx: ctx, tree: t, kept: keeps, warner: &warner{reporter: reporter, mount: mount.Number}, head: newCursor(head), links: map[uint64]string{},

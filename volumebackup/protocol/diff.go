@@ -49,7 +49,9 @@ func (r DiffRequest) validate() error {
 type Tree struct {
 	Archive *ArchiveRef `json:"archive,omitempty"`
 	Mount   *Mount      `json:"mount,omitempty"` // a volume as it is now
-	Image   string      `json:"image,omitempty"` // the root filesystem that the worker was told of under this key
+	// Afresh has every file of the volume read, also if the store knows what it holds.
+	Afresh bool   `json:"afresh,omitempty"`
+	Image  string `json:"image,omitempty"` // the root filesystem that the worker was told of under this key
 }
 
 // FileChange is what happened to one entry.

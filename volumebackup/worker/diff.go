@@ -51,7 +51,7 @@ func (s *session) tree(t protocol.Tree) (archive.Tree, error) {
 		return archive.Tree{Manifest: m}, err
 	case t.Mount != nil:
 		m := s.mount(*t.Mount)
-		return archive.Tree{Volume: &m}, nil
+		return archive.Tree{Volume: &m, Afresh: t.Afresh}, nil
 	case t.Image != "":
 		m, err := s.openImage(t.Image)
 		return archive.Tree{Manifest: m}, err
