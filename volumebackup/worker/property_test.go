@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -88,7 +89,10 @@ func (r *round) run() {
 	}
 	usage, err := r.client.Usage(r.t.Context())
 	assert.NilError(r.t, err)
-	assert.Equal(r.t, usage.Total, int64(0), "nothing is left of snapshots that are gone")
+	assert.Equal(r.t, len(usage.Snapshots)+len(usage.Sets), 0)
+	left, err := os.ReadDir(filepath.Join(r.store, "snapshots"))
+	assert.NilError(r.t, err)
+	assert.Equal(r.t, len(left), 0, "nothing is left of snapshots that are gone")
 }
 
 // take makes a snapshot, with changes between its passes.
