@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -79,7 +80,7 @@ func (o dfOptions) addParts(t *tables, found removal.Outlook) error {
 	var rows [][]string
 	if o.engine.By != "" {
 		for _, g := range found.Groups {
-			rows = append(rows, part([]string{g.Group, strconv.Itoa(g.Snapshots)}, g))
+			rows = append(rows, part([]string{cmp.Or(g.Group, "-"), strconv.Itoa(g.Snapshots)}, g))
 		}
 	}
 	heading := []string{strings.ToUpper(string(o.engine.By)), "SNAPSHOTS", "IMAGES", "ARCHIVES", "UNIQUE", "SHARED"}

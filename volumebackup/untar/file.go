@@ -71,9 +71,6 @@ func (u *unpacking) make(h *tar.Header, made, at string) (bool, error) {
 		u.warn(at, fmt.Sprintf("left out: an entry of type %q is unknown", h.Typeflag))
 		return false, nil
 	}
-	if h.Typeflag == tar.TypeReg {
-		return true, nil
-	}
 	return true, u.inDirectory(made, func(dir *os.File, name string) error { return u.setSpecialAttributes(dir, name, h, at) })
 }
 
