@@ -69,7 +69,7 @@ scripts() {
 	e2e/image.sh busybox postgres redis mariadb sqlite
 	# The fake engine of the unit tests and the real one keep the same contract.
 	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot/enginetest
-	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 60m "$@" ./e2e
+	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 60m -parallel 3 "$@" ./e2e # they wait for half of their time
 	# Always the same cells: a change is judged by what it does, not by the draw. Others are run by hand.
 	(($#)) || run_faults -seed 2026
 	stop_engine
