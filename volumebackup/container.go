@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -46,7 +47,7 @@ type containerLauncher struct {
 
 func (l *containerLauncher) launch(ctx context.Context, j job) (conn, error) {
 	id, err := l.make(ctx, j)
-	if _, noStore := errors.AsType[*NoStoreError](err); cerrdefs.IsNotFound(err) && !noStore { // the image was removed after it had been found
+	for tries := 1; tries < makeTries && isImageGone(err) && ctx.Err() == nil; tries++ {
 		l.images.forget()
 		id, err = l.make(ctx, j)
 	}
@@ -58,6 +59,19 @@ func (l *containerLauncher) launch(ctx context.Context, j job) (conn, error) {
 		return nil, errors.Join(err, w.Close()) //nolint:contextcheck // the worker goes also when ctx has ended
 	}
 	return w, nil
+}
+
+// makeTries is how often a worker's container is made whose image disappears meanwhile. A plugin of another build removes
+// our image, and may do so again: it has workers, too.
+const makeTries = 4
+
+// isImageGone tells whether a container could not be made because its image was removed after it had been found. While the
+// containerd image store removes one, the image may be there already without its files.
+func isImageGone(err error) bool {
+	if _, noStore := errors.AsType[*NoStoreError](err); err == nil || noStore {
+		return false
+	}
+	return cerrdefs.IsNotFound(err) || strings.Contains(err.Error(), "parent snapshot")
 }
 
 // make makes the worker's container, and its image if the engine does not have it.

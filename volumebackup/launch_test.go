@@ -27,9 +27,10 @@ import (
 // under its name.
 type imageEngine struct {
 	*fakeEngine
-	id   string // of what bears the name; empty: nothing does
-	used string // of the image that the last container was made from
-	busy bool   // it cannot remove images now
+	id        string // of what bears the name; empty: nothing does
+	used      string // of the image that the last container was made from
+	busy      bool   // it cannot remove images now
+	filesGone int    // how often a container cannot be made, because the image has lost its files
 }
 
 // ours is the ID that an engine gives to the image of these tests' own program.
@@ -78,6 +79,10 @@ func (f *imageEngine) ImageLoad(_ context.Context, content io.Reader, _ ...clien
 }
 
 func (f *imageEngine) ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, n *network.NetworkingConfig, p *ocispec.Platform, name string) (container.CreateResponse, error) {
+	if f.filesGone > 0 {
+		f.filesGone--
+		return container.CreateResponse{}, fmt.Errorf("NotFound: parent snapshot sha256:1 does not exist: not found: %w", cerrdefs.ErrInternal)
+	}
 	if config.Image != f.id {
 		return container.CreateResponse{}, fmt.Errorf("no such image: %s: %w", config.Image, cerrdefs.ErrNotFound)
 	}
@@ -118,6 +123,7 @@ func TestTheImageIsLookedForOnceAndLoadedUnlessItIsOurs(t *testing.T) {
 		{name: "it is there", there: ours(t), want: look},
 		{name: "it is not", want: slices.Concat(look, load)},
 		{name: "it was removed after it had been found", there: ours(t), between: func(f *imageEngine) { f.id = "" }, want: slices.Concat(look, load)},
+		{name: "its files were removed, and it is loaded again and again", there: ours(t), between: func(f *imageEngine) { f.filesGone = 3 }, want: slices.Concat(look, look, look, look)},
 		{name: "somebody else's has its name", there: "sha256:evil", want: slices.Concat(look, load), told: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
