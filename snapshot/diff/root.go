@@ -24,7 +24,7 @@ func (d *Differ) learn(ctx context.Context, w archives.Comparer, p part, progres
 		}
 		progress.Status("read rootfs", "reading the root filesystem of "+c.source)
 		err := d.withFiles(ctx, c, func(files io.Reader) error {
-			counted := &counter{Reader: files, progress: progress}
+			counted := progress.Counting("read rootfs", "reading a root filesystem", files)
 			return w.Learn(ctx, c.image, c.isImage, func(out io.Writer) error { return changes.FromTar(counted, out) })
 		})
 		if err != nil {
@@ -48,20 +48,4 @@ func (d *Differ) withFiles(ctx context.Context, c content, f func(io.Reader) err
 		return export(c.source)
 	}
 	return d.catalog.WithScratch(ctx, "diff", c.source, export)
-}
-
-// counter reports how much was read.
-type counter struct {
-	io.Reader
-	progress plan.Progress
-	total    int64
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.total += int64(n)
-	if c.progress != nil {
-		c.progress(plan.Event{Phase: "read rootfs", Text: "reading a root filesystem", Current: c.total})
-	}
-	return n, err
 }

@@ -65,7 +65,7 @@ func (x *Extractor) fromRoot(ctx context.Context, source Source, path string, ou
 		}
 		if err == nil {
 			defer files.Close()
-			_, err = io.Copy(out, &counter{Reader: files, progress: p})
+			_, err = io.Copy(out, p.Counting("copy", "copying files", files))
 		}
 		if err != nil {
 			return fmt.Errorf("copy %s from snapshot %s: %w", source.Path, source.Snapshot.ID, err)
@@ -117,19 +117,3 @@ func limited(p plan.Progress) func(path, message string) {
 
 // mountName is what users call a mount.
 func mountName(m labels.Mount) string { return cmp.Or(m.Name, m.Source, m.Type) }
-
-// counter reports how much was read.
-type counter struct {
-	io.Reader
-	progress plan.Progress
-	total    int64
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.total += int64(n)
-	if c.progress != nil {
-		c.progress(plan.Event{Phase: "copy", Text: "copying files", Current: c.total})
-	}
-	return n, err
-}
