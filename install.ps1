@@ -3,10 +3,11 @@
 #
 #   ./install.ps1               for you: $env:DOCKER_CONFIG\cli-plugins, or .docker\cli-plugins in your home folder
 #   ./install.ps1 -System       for everybody, as administrator: Docker\cli-plugins in the program folder
+#   ./install.ps1 -Protect      also keeps docker's prune commands from removing snapshots: "docker snapshot protect"
 #   ./install.ps1 -Uninstall    removes it; with -System, for everybody
 #
 # Where Windows does not run scripts: powershell -ExecutionPolicy Bypass -File install.ps1
-param([switch]$System, [switch]$Uninstall)
+param([switch]$System, [switch]$Protect, [switch]$Uninstall)
 Set-StrictMode -Version Latest
 $ErrorActionPreference = 'Stop'
 
@@ -45,3 +46,7 @@ docker snapshot version
 if ($LASTEXITCODE -ne 0) { throw "docker does not find the plugin in $folder" }
 if ("$(docker snapshot version)" -ne "$(& $plugin version)") { throw "docker finds another docker-snapshot before ${plugin}: look into $(Join-Path $config 'cli-plugins')" }
 Write-Output "Installed as $plugin. Begin with: docker snapshot --help"
+if ($Protect) {
+    docker snapshot protect | Out-Null
+    if ($LASTEXITCODE -ne 0) { throw "docker's prune commands do not leave snapshots alone" }
+}

@@ -4,6 +4,7 @@
 #
 #   ./install.sh                 for you: into $DOCKER_CONFIG/cli-plugins, or ~/.docker/cli-plugins
 #   ./install.sh --system        for everybody: into /usr/local/lib/docker/cli-plugins
+#   ./install.sh --protect       also keeps docker's prune commands from removing snapshots: "docker snapshot protect"
 #   ./install.sh --uninstall     removes it; with --system, for everybody. What it made on engines stays. To remove
 #                                that, too, run "docker snapshot recover --purge" first
 #   ./install.sh --release DIR [OS/ARCHITECTURE…]
@@ -121,6 +122,7 @@ install_plugin() {
 	[ "$(docker snapshot version)" = "$("$1/docker-snapshot" version)" ] ||
 		die "docker finds another docker-snapshot before $1/docker-snapshot: look into $config/cli-plugins"
 	say "Installed as $1/docker-snapshot. Begin with: docker snapshot --help"
+	[ -z "$protect" ] || docker snapshot protect >/dev/null || die "docker's prune commands do not leave snapshots alone"
 }
 
 uninstall_plugin() {
@@ -139,10 +141,11 @@ if [ "${1-}" = --release ]; then
 	release "$@"
 	exit
 fi
-verb=install_plugin target=$config/cli-plugins
+verb=install_plugin target=$config/cli-plugins protect=
 for argument; do
 	case $argument in
 	--system) target=$system ;;
+	--protect) protect=yes ;;
 	--uninstall) verb=uninstall_plugin ;;
 	--workers) verb=build_workers ;;
 	*) usage ;;

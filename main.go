@@ -25,7 +25,7 @@ func main() {
 func serve() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if err := worker.Serve(ctx, os.Stdin, os.Stdout, worker.Options{}); err != nil {
+	if err := worker.ServeConfined(ctx, os.Stdin, os.Stdout, worker.Options{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -54,7 +54,10 @@ func explain(err error) string {
 
 // advice is the next step for an error that has one.
 func advice(err error) string {
-	if _, ok := errors.AsType[*catalog.NotFoundError](err); ok {
+	if none, ok := errors.AsType[*catalog.NotFoundError](err); ok {
+		if none.Lost {
+			return "'docker snapshot ls' lists the snapshots there are, and 'docker snapshot ls --lost' those that have lost their images"
+		}
 		return "'docker snapshot ls' lists the snapshots there are"
 	}
 	if state, ok := errors.AsType[*catalog.StateError](err); ok {
@@ -98,8 +101,14 @@ func containerAdvice(err error) string {
 	if pending, ok := errors.AsType[*replace.PendingError](err); ok {
 		return "Wait for it, or type: docker snapshot recover " + pending.Container
 	}
+	if stale, ok := errors.AsType[*dockerop.StaleTaskError](err); ok {
+		return fmt.Sprintf("End that process on the engine's machine (this finds it: pgrep -af 'containerd-shim.*%s'), or restart the machine. Then try again", stale.Container)
+	}
 	if _, ok := errors.AsType[*dockerop.FreezeError](err); ok {
 		return "Use --pause=none to take it while it runs; what is captured may be torn"
+	}
+	if none, ok := errors.AsType[*replace.NotCopyError](err); ok {
+		return "This lists the copies there are: docker ps --all --filter label=" + labels.KeyCopyOf + "; to go back to a snapshot of " + none.Container + ", use restore --replace"
 	}
 	if self, ok := errors.AsType[*dockerop.SelfError](err); ok {
 		if self.Stop {
@@ -141,6 +150,9 @@ func storeAdvice(err error) string {
 	if none, ok := errors.AsType[*extract.NotHeldError](err); ok {
 		return fmt.Sprintf("This says of each mount whether it is: docker snapshot inspect --format '{{json .Mounts}}' %s", none.Snapshot)
 	}
+	if large, ok := errors.AsType[*volumebackup.LimitError](err); ok {
+		return limitAdvice(large)
+	}
 	if _, ok := errors.AsType[*volumebackup.FullError](err); ok {
 		return "Free space with docker snapshot rm"
 	}
@@ -149,6 +161,9 @@ func storeAdvice(err error) string {
 	}
 	if none, ok := errors.AsType[*volumebackup.NoStoreError](err); ok {
 		return fmt.Sprintf("Was volume %s removed (docker volume prune)? Use the --store that holds this snapshot", none.Store)
+	}
+	if none, ok := errors.AsType[*archives.NoBaseError](err); ok {
+		return fmt.Sprintf("Get that image (docker pull), or put the volumes back into the container that is there: docker snapshot restore --lost --replace %s", none.Snapshot)
 	}
 	if other, ok := errors.AsType[*volumebackup.JournalVersionError](err); ok {
 		return fmt.Sprintf("docker snapshot %s wrote it: recover with that version, or with a newer one", cmp.Or(plainVersion(other.Plugin), "of another version"))
@@ -168,6 +183,9 @@ func adviceOnTheMoment(err error) string {
 		return "Let it go on: docker unpause " + stopped.Worker
 	}
 	if down, ok := errors.AsType[*build.NotReadyError](err); ok {
+		if down.Promoted {
+			return "The copy is what it was, to see what is wrong; --health-timeout gives it longer"
+		}
 		if down.Copy {
 			return "Leave out --wait to keep it and see what is wrong; --health-timeout gives it longer"
 		}
@@ -236,6 +254,9 @@ var solutions = map[plan.ProblemKind]string{
 	plan.ProblemNeedsRunning: "stop it first, and start it again afterwards, or use --live",
 	plan.ProblemStopRemoves:  "use --live to freeze it instead, or put back rootfs as well, with --only rootfs",
 	plan.ProblemNotMounted:   "leave it out of --only, or put back rootfs as well, with --only rootfs",
+	plan.ProblemLostOneShot:  "use --live to freeze it instead",
+	plan.ProblemLostUnused:   "leave out --replace to get the volumes in a container of their own",
+	plan.ProblemLostNoTarget: "leave out --replace to get the volumes in a container of their own",
 	plan.ProblemNoOriginal:   "put back rootfs as well, with --only rootfs",
 	plan.ProblemAddressTaken: "free it, or use --network to join the network without it",
 	plan.ProblemUnsaved:      "use --no-safety if that may be lost",
@@ -248,6 +269,9 @@ var solutions = map[plan.ProblemKind]string{
 	plan.ProblemRenamed:      "use --name to say which of the two to replace",
 	plan.ProblemDead:         "remove it with docker rm, then try again",
 	plan.ProblemContents:     "use snapshots that were taken together",
+	plan.ProblemCopyState:    "stop it first, or wait until it runs",
+	plan.ProblemCopyMount:    "what is there cannot take a place; copy it to where it belongs with docker cp",
+	plan.ProblemCopyPort:     "stop the copy first, with docker stop",
 	plan.ProblemHostAccess:   "if you trust it, use --allow", // and what it is
 }
 
@@ -280,12 +304,19 @@ func (d deps) advised(p plan.Progress) plan.Progress {
 			e.Text += " (--binds shared: writable)"
 		case plan.TopicOriginalGone:
 			e.Text += ": --replace brings it back under its own name, with its own volumes"
+		case plan.TopicLost:
+			e.Text += fmt.Sprintf(". 'docker snapshot ls --lost' lists them, and 'docker snapshot restore --lost %s' brings the volumes of one back. %s", e.Subject, protectHint)
+		case plan.TopicCleaned:
+			e.Text += ". 'docker snapshot ls --lost' lists those, and 'docker snapshot restore --lost' brings their volumes back. " + protectHint
 		case plan.TopicUnfinished:
 			e.Text += ". " + d.recoveryHint(e.Subject)
 		}
 		p(e)
 	}
 }
+
+// protectHint is how to keep snapshots from being cleaned up.
+const protectHint = "'docker snapshot protect' keeps that from happening again"
 
 // recoveryHint is what to type if a container's restore in place has left something to do.
 func (d deps) recoveryHint(container string) string {

@@ -58,6 +58,11 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		},
 		{"it would stop itself", &dockerop.SelfError{Container: "web", Stop: true}, "stop container web: this program runs in it\nRun it elsewhere"},
 		{
+			"a stale task", &dockerop.StaleTaskError{Container: "9e8f0c1d2b3a4f5e", Err: errors.New("task 9e8f0c1d2b3a4f5e: already exists: unknown")},
+			"the engine keeps a process of the earlier run of container 9e8f0c1d2b3a: task 9e8f0c1d2b3a4f5e: already exists: unknown\n" +
+				"End that process on the engine's machine (this finds it: pgrep -af 'containerd-shim.*9e8f0c1d2b3a4f5e'), or restart the machine. Then try again",
+		},
+		{
 			"a volume is in use", &replace.InUseError{Volume: "data", User: "app", Container: "web"},
 			"volume data is in use by container app\nStop container app, then type: docker snapshot recover web",
 		},
@@ -66,8 +71,8 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 			"read volumes: store mine is full\nFree space with docker snapshot rm",
 		},
 		{
-			"content is missing", &volumebackup.MissingError{Volume: "pgdata", Store: "mine", Err: errors.New("not found")},
-			"the content of volume pgdata is not in store mine\n" +
+			"content is missing", &volumebackup.MissingError{Snapshot: "20260101-000000-abcdef", Volume: "pgdata", Store: "mine", Err: errors.New("not found")},
+			"the content of volume pgdata in snapshot 20260101-000000-abcdef is not in store mine\n" +
 				"Was volume mine removed (docker volume prune)? Use another snapshot, or the --store that holds this one",
 		},
 		{

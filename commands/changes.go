@@ -73,9 +73,6 @@ func newFileChange(c diff.Change) fileChange {
 	return fileChange{Volume: c.Volume, Destination: c.Destination, Path: pathText(c.Path), ChangeType: c.Type, SizeDelta: byteDelta(c.SizeDelta)}
 }
 
-// inContainer is the path of what changed, as the container sees it.
-func inContainer(c diff.Change) string { return path.Join(c.Destination, string(c.Path)) }
-
 // changeLetters are those of docker diff, and one for what it does not tell apart.
 var changeLetters = map[changes.Type]string{
 	changes.Created: "A", changes.Modified: "C", changes.Deleted: "D", changes.PermissionsChanged: "M",
@@ -105,7 +102,7 @@ func (l *changeList) add(c diff.Change) {
 		l.err = l.printer.print(l.out, "", newFileChange(c))
 		return
 	}
-	l.err = writeLine(l.out, changeLetters[c.Type]+" "+quoted(inContainer(c)))
+	l.err = writeLine(l.out, changeLetters[c.Type]+" "+quoted(c.InContainer()))
 }
 
 // directory is the sum for the directory that holds what changed.

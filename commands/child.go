@@ -23,6 +23,10 @@ const (
 	statusNoCommand     = 127
 )
 
+// ctrlCGrace is how long after the command's end a Ctrl-C may still be the one that ended it: a terminal sends it to the command
+// and to us at once, and on a busy machine the command may have ended before we handle ours.
+const ctrlCGrace = time.Second
+
 // PassedStatus ends this program with the exit status of the command that it ran, and without a word.
 type PassedStatus struct{ Status int }
 
@@ -34,9 +38,11 @@ func (e *PassedStatus) Error() string {
 type child struct {
 	// isTerminal says that Ctrl-C reaches the command without our help.
 	isTerminal bool
+	now        func() time.Time
 
 	mu      sync.Mutex
 	process *os.Process // nil: it does not run
+	ended   time.Time   // zero: it has not
 	cancel  context.CancelFunc
 	first   syscall.Signal // that came when it did not run
 }
@@ -79,12 +85,14 @@ func (c *child) watch(parent context.Context) (ctx context.Context, stop func())
 	}
 }
 
-// pass hands a signal to the command. If that does not run, it ends what goes on before or after it.
+// pass hands a signal to the command, which has a terminal's already. If it does not run, the signal ends what goes on before
+// or after it, unless it is the terminal's that the command has just ended by.
 func (c *child) pass(sig os.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fromTerminal := c.isTerminal && (sig == os.Interrupt || sig == syscall.SIGQUIT)
 	switch {
+	case fromTerminal && !c.ended.IsZero() && c.now().Sub(c.ended) < ctrlCGrace:
 	case c.process == nil:
 		if number, ok := sig.(syscall.Signal); ok && c.first == 0 {
 			c.first = number
@@ -122,7 +130,7 @@ func (c *child) run(words, variables []string) (int, error) {
 	}
 	err = cmd.Wait()
 	c.mu.Lock()
-	c.process = nil
+	c.process, c.ended = nil, c.now()
 	c.mu.Unlock()
 	ended, ok := errors.AsType[*exec.ExitError](err)
 	switch {

@@ -118,13 +118,13 @@ func (r *row) ExpiresIn() string {
 	}
 }
 
-// VolumeCount is the number of volumes whose content the snapshot holds: "2", or "1 of 2"
+// VolumeCount is the number of volumes and included bind mounts whose content the snapshot holds: "2", or "1 of 2"
 // if it does not hold all. It ends in ", gone" if the store is gone.
 func (r *row) VolumeCount() string {
 	all := map[string]bool{}
 	for _, m := range r.s.Mounts {
-		if m.Type == "volume" {
-			all[volumeWord(m)] = true
+		if m.Type == "volume" || m.Archive != nil {
+			all[m.Key()] = true
 		}
 	}
 	text := strconv.Itoa(len(all))

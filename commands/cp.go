@@ -18,6 +18,7 @@ import (
 const toStdout = "-"
 
 type cpOptions struct {
+	follow   bool
 	volumes  volumeOptions
 	progress progressOptions
 }
@@ -39,9 +40,13 @@ at the end of PATH, what is in that. Otherwise DEST is the new name, or the file
 replaced. A slash at the end of DEST says that it is a directory.
 
 Content, times, modes, links and holes are kept, and extended attributes as far as the
-system allows. Owners and devices are kept if root copies. Symlinks are copied as such;
-with a slash at the end of PATH they are followed. What is wrong is not written in silence:
-every piece is checked, and the list of a volume's files at the end.`,
+system allows. Owners and devices are kept if root copies. What is wrong is not written in
+silence: every piece is checked, and the list of a volume's files at the end.
+
+Symlinks on the way of PATH lead where they lead in the container, also from the root
+filesystem into a volume and back. A symlink at the end of PATH is copied as such; with
+--follow-link, or a slash at the end of PATH, what it leads to. What is mounted below a
+directory is not copied along, and named: copy it by itself.`,
 		Example: `  docker snapshot cp web:before-upgrade:/etc/nginx/nginx.conf .
   docker snapshot cp db:latest:/var/lib/postgresql/data/. rescued
   docker snapshot cp db:latest:db-data:/base - | tar tv`,
@@ -52,6 +57,7 @@ every piece is checked, and the list of a volume's files at the end.`,
 			return runCp(ctx, d, o, args[0], args[1])
 		}),
 	}
+	cmd.Flags().BoolVarP(&o.follow, "follow-link", "L", false, "Copy what a symlink at the end of PATH leads to")
 	o.volumes.addFindingFlags(cmd.Flags())
 	o.progress.addFlags(cmd.Flags())
 	return cmd
@@ -76,7 +82,7 @@ func runCp(ctx context.Context, d deps, o cpOptions, word, destination string) e
 		if err != nil {
 			return struct{}{}, err
 		}
-		source.Path = path
+		source.Path, source.Follow = path, o.follow
 		if destination == toStdout {
 			return struct{}{}, eng.ExtractTar(ctx, source, d.out.content(), p)
 		}

@@ -39,7 +39,11 @@ directory, if the service has one container. Within docker snapshot run, CONTAIN
 
 The content of a bind mount belongs to the host: the snapshot has only its path. A
 line says so for each bind mount, unless -q is given or the container has the label
-cua.snapshot.policy.binds=known.
+cua.snapshot.policy.binds=known. With --include-bind, or a path in the label
+cua.snapshot.policy.include-bind, the content of a directory is captured as that of a
+volume is. A restore in place writes it back, and a copy gets it as a new volume. What
+.gitignore files in it say is left out, unless --use-gitignore=false is given. So that
+nobody captures a disk by mistake, --max-entries and --max-bytes are in force for it.
 
 --exclude and --exclude-glob leave out a part of the volumes: a directory that is
 excluded is not read. --exclude names it: node_modules is anything of that name,
@@ -52,6 +56,13 @@ always captured whole: exclusions cannot apply to it.
 --changes says what changed since the parent, the snapshot before it: on stderr how much,
 with --files each file, and in --format json both. It is found out when the snapshot is
 there and the container runs again. See 'docker snapshot diff'.
+
+Files of volumes whose size and times are those of the last snapshot are not read.
+--check-fraction 0.1 reads a random tenth of them, to find out whether the store and the
+disk are what they were; every tenth automatic snapshot of a volume does that by itself
+(setting check-fraction). --full reads all of them, and what is in the store already is
+read there, too, before the snapshot relies on it. A file that is not what was recorded is
+named, its volume is read whole, and the exit status is 3.
 
 Commands may run in the container before and after it is frozen: see --pre-exec,
 or the labels cua.snapshot.policy.pre and .post of the container.
@@ -79,8 +90,10 @@ func newCreateCommand(d deps) *cobra.Command {
 		Example: `  docker snapshot create web
   docker snapshot create web before-upgrade -m "before the upgrade to 2.0"
   docker snapshot create --trigger before_action --run-id 42 --expires 2w web
+  docker snapshot create --include-bind /work agent
   docker snapshot create --exclude node_modules --exclude-glob '*.log' dev
   docker snapshot create --changes --files web
+  docker snapshot create --full db
   docker snapshot create --pre-exec 'redis-cli save' cache
   docker snapshot create --attach chat.json=chat.json --attach log=/tmp/agent.log web
   docker snapshot create --state-only --line chat --attach chat.json=chat.json
@@ -135,11 +148,14 @@ func (o *createOptions) addFlags(flags *pflag.FlagSet, clock clock) {
 	flags.BoolVar(&o.engine.Volumes.None, "no-volumes", false, "Leave out the content of all volumes")
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Only, nil), "volume", "Capture the content of this volume only")
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Exclude, nil), "exclude-volume", "Leave out the content of this volume")
+	o.addBindFlags(flags)
 	o.addExcludeFlags(flags)
 	o.addHookFlags(flags)
 	o.addStateFlags(flags)
 	o.addUsageFlags(flags)
 	o.addChangesFlags(flags)
+	flags.BoolVar(&o.engine.Full, "full", false, "Read and hash all volumes, whatever the store says of files that seem to be unchanged")
+	flags.Var(parsed(&o.engine.CheckFraction, "part", parseFraction), "check-fraction", "Compare this part of the files that seem to be unchanged with the store, from 0 to 1")
 	flags.Var(repeated(o.attach.add), "attach", "Store a file with the snapshot: NAME=FILE; FILE may be - for stdin")
 	o.volumes.addMakingFlags(flags)
 	o.printer.addFlag(flags)
@@ -151,7 +167,7 @@ func (o *createOptions) addExcludeFlags(flags *pflag.FlagSet) {
 	flags.Var(opts.NewListOptsRef(&e.Patterns, checkWord(labels.CheckExclude)), "exclude", "Leave out what has this name in a volume, or this path, as in src/build")
 	flags.Var(opts.NewListOptsRef(&e.Globs, checkWord(labels.CheckExcludeGlob)), "exclude-glob", "Leave out what has such a name in a volume, as *.log")
 	flags.Var(opts.NewListOptsRef(&e.Included, checkWord(labels.CheckExclude)), "force-include", "Capture what has this name or path, whatever else is said")
-	flags.BoolVar(&e.Gitignore, "use-gitignore", false, "Leave out what .gitignore files in the volumes say")
+	flags.BoolVar(&e.Gitignore, "use-gitignore", false, "Leave out what .gitignore files say (default in bind mounts: true)")
 }
 
 // checkWord is a validator of an option that takes a word as it is.
@@ -196,8 +212,12 @@ func (o *createOptions) parse(flags *pflag.FlagSet, args []string) error {
 	if len(args) > 1 {
 		o.engine.Name = args[1]
 	}
+	o.engine.Exclude.NoGitignore = flags.Changed("use-gitignore") && !o.engine.Exclude.Gitignore
 	if o.engine.NoPause && o.engine.Pause != "" && o.engine.Pause != capture.PauseNone {
 		return fmt.Errorf("conflicting options: --no-pause and --pause=%s", o.engine.Pause)
+	}
+	if o.engine.Full && o.engine.CheckFraction != nil {
+		return errors.New("conflicting options: --full and --check-fraction")
 	}
 	if o.engine.Volumes.None && len(o.engine.Volumes.Only) > 0 {
 		return errors.New("conflicting options: --no-volumes and --volume")
@@ -241,15 +261,29 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 	d.tidyAfter(ctx, s.Trigger)
 	if s.SweepDue { // only now that the result is out, for nobody waits for that
 		_, _ = call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (struct{}, error) {
-			eng.Sweep(ctx, p)
+			eng.Sweep(ctx, d.advised(p))
 			return struct{}{}, nil
 		})
+	}
+	if s.Contradicted {
+		return &contradictedError{s.ID}
 	}
 	if s.Incomplete {
 		return fmt.Errorf("snapshot %s is %w: see the warnings", s.ID, errIncomplete)
 	}
 	return nil
 }
+
+// contradictedError means that a new snapshot shows damage in earlier ones. Its exit status is that of something
+// incomplete.
+type contradictedError struct{ id labels.ID }
+
+func (e *contradictedError) Error() string {
+	return fmt.Sprintf("snapshot %s holds what is in the volumes, but earlier ones may be damaged: see the warnings", e.id)
+}
+
+// Is makes it an incomplete result.
+func (*contradictedError) Is(target error) bool { return target == errIncomplete }
 
 // printCreated writes the ID of a new snapshot, and then what changed since its parent; or both as one result.
 func (o *createOptions) printCreated(ctx context.Context, d deps, s capture.Created, warned *warningList) error {

@@ -75,6 +75,8 @@ func TestCreateRefusesWithoutAskingTheEngine(t *testing.T) {
 		{"unknown option", "create --nope web", "unknown flag: --nope", 125},
 		{"unknown trigger", "create --trigger nope web", "use one of manual,", 125},
 		{"meta without value", "create --meta k web", "use key=value", 125},
+		{"a part of more than all", "create --check-fraction 1.5 web", `for "--check-fraction" flag: use a number from 0 to 1`, 125},
+		{"all and a part", "create --full --check-fraction 0 web", "conflicting options: --full and --check-fraction", 125},
 		{"meta with an illegal key", "create --meta =v web", `for "--meta" flag: invalid key`, 125},
 		{"pause something else", "create --pause=some web", "use one of all, target, none", 125},
 		{"pause without a value", "create web --pause", "flag needs an argument: --pause: use one of all, target, none", 125},
@@ -126,6 +128,14 @@ func TestAnIncompleteSnapshotIsPrintedAndTold(t *testing.T) {
 	assert.Equal(t, f.run(t, "create", "web"), 3)
 	assert.Equal(t, f.stdout.String(), string(firstID)+"\n")
 	assert.Equal(t, f.stderr.String(), "WARNING: /data/socket is lost\nsnapshot "+string(firstID)+" is incomplete: see the warnings\n")
+}
+
+func TestASnapshotThatContradictsEarlierOnesIsTold(t *testing.T) {
+	f := newFixture()
+	f.engine.created = capture.Created{Snapshot: firstSnapshot(), Contradicted: true}
+	assert.Equal(t, f.run(t, "create", "--check-fraction", "0.5", "web"), 3)
+	assert.Equal(t, f.stdout.String(), string(firstID)+"\n")
+	assert.Equal(t, f.stderr.String(), "snapshot "+string(firstID)+" holds what is in the volumes, but earlier ones may be damaged: see the warnings\n")
 }
 
 func TestAnIncompleteSnapshotIsOneJSONLine(t *testing.T) {

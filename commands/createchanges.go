@@ -48,7 +48,7 @@ func (o *createOptions) compare(ctx context.Context, d deps, made catalog.Snapsh
 	}
 	err := list.fill(d, o.volumes, o.progress, func(eng engine, p plan.Progress, visit func(diff.Change)) error {
 		p = warned.from(p)
-		err := eng.Diff(ctx, diff.Options{Old: string(made.Parent), New: made.Container.Name + ":" + string(made.ID)}, p, visit)
+		err := eng.Diff(ctx, diff.Options{Old: string(made.Parent), New: made.Word()}, p, visit)
 		if err != nil {
 			p.Warn("compare", fmt.Sprintf("what changed since snapshot %s is not known: %s", made.Parent, explain(err)))
 		}

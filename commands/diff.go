@@ -3,11 +3,9 @@ package commands
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/docker/cli/cli"
 	"github.com/docker/cli/opts"
-	"github.com/moby/patternmatcher"
 	"github.com/spf13/cobra"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
@@ -17,7 +15,6 @@ import (
 
 type diffOptions struct {
 	engine   diff.Options
-	paths    []string
 	stat     bool
 	content  string // the path of the file whose content is compared
 	volumes  volumeOptions
@@ -58,16 +55,15 @@ A container may be running. What it writes meanwhile may be seen or not.`,
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeDiff(d),
 		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			wanted, err := o.filter()
-			if err := errors.Join(err, o.checkContent(cmd.Flags())); err != nil {
+			if err := errors.Join(checkPaths(o.engine.Paths), o.checkContent(cmd.Flags())); err != nil {
 				return usageError(cmd, err)
 			}
-			return runDiff(ctx, d, o, wanted, args)
+			return runDiff(ctx, d, o, args)
 		}),
 	}
 	flags := cmd.Flags()
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes, nil), "volume", "Compare only this volume, by its name or where it is mounted; 'rootfs' is the root filesystem")
-	flags.Var(opts.NewListOptsRef(&o.paths, nil), "path", "Show only paths in the container that match, as in a .dockerignore: 'etc', '**/*.conf', '!**/*.tmp'")
+	flags.Var(opts.NewListOptsRef(&o.engine.Paths, nil), "path", "Show only paths in the container that match, as in a .dockerignore: '/etc', '**/*.conf', '!**/*.tmp'")
 	flags.BoolVar(&o.stat, "stat", false, "Show how much changed in each directory, instead of each file")
 	flags.StringVar(&o.content, "content", "", "Show in what this text file in the container differs, as diff -u does")
 	o.volumes.addFindingFlags(flags)
@@ -76,25 +72,7 @@ A container may be running. What it writes meanwhile may be seen or not.`,
 	return cmd
 }
 
-// filter tells which paths in the container are shown.
-func (o *diffOptions) filter() (func(path string) bool, error) {
-	if len(o.paths) == 0 {
-		return func(string) bool { return true }, nil
-	}
-	matcher, err := patternmatcher.New(o.paths)
-	if err != nil {
-		return nil, fmt.Errorf("invalid --path: %w", err)
-	}
-	return func(path string) bool {
-		if path == "/" {
-			return false
-		}
-		matches, err := matcher.MatchesOrParentMatches(path[1:])
-		return err == nil && matches
-	}, nil
-}
-
-func runDiff(ctx context.Context, d deps, o diffOptions, wanted func(string) bool, words []string) error {
+func runDiff(ctx context.Context, d deps, o diffOptions, words []string) error {
 	for _, word := range words {
 		if err := checkSnapshot(word); err != nil {
 			return err
@@ -110,11 +88,7 @@ func runDiff(ctx context.Context, d deps, o diffOptions, wanted func(string) boo
 			if len(words) > 1 {
 				o.engine.New = words[1]
 			}
-			return struct{}{}, eng.Diff(ctx, o.engine, p, func(c diff.Change) {
-				if wanted(inContainer(c)) {
-					visit(c)
-				}
-			})
+			return struct{}{}, eng.Diff(ctx, o.engine, p, visit)
 		})
 		return err
 	})

@@ -40,6 +40,7 @@ const (
 	codeIncomplete  errorCode = "incomplete"
 	codeDamaged     errorCode = "damaged"
 	codeNoSpace     errorCode = "no_space"
+	codeTooLarge    errorCode = "too_large"
 	codeUnreachable errorCode = "unreachable"
 	codeUsage       errorCode = "usage"
 	codeInterrupted errorCode = "interrupted"
@@ -56,7 +57,7 @@ var errorCodes = []struct {
 	{codeInterrupted, []func(error) bool{isSignal}},
 	{codeIncomplete, []func(error) bool{typed[*replace.UndoError], typed[*replace.NotStartedError], typed[*capture.LeftFrozenError], sentinel(errIncomplete)}},
 	{codeProblems, []func(error) bool{typed[*plan.ProblemsError]}},
-	{codeUsage, []func(error) bool{isUsage, typed[wrongArgument], typed[*catalog.StateError], typed[*diff.OtherStoreError], typed[*replace.UnknownPartError], typed[*untar.DestinationError]}},
+	{codeUsage, []func(error) bool{isUsage, typed[wrongArgument], typed[*catalog.StateError], typed[*diff.OtherStoreError], typed[*replace.UnknownPartError], typed[*replace.NotCopyError], typed[*untar.DestinationError]}},
 	{codeAmbiguous, []func(error) bool{typed[*catalog.AmbiguousError]}},
 	{codeNameTaken, []func(error) bool{typed[*catalog.NameTakenError], typed[*catalog.LineError]}},
 	{codePinned, []func(error) bool{typed[*catalog.PinnedError]}},
@@ -67,7 +68,8 @@ var errorCodes = []struct {
 	}},
 	{codeDamaged, []func(error) bool{typed[*volumebackup.MissingError], typed[*volumebackup.NoStoreError], typed[*labels.FieldError], typed[*catalog.UnreadableError], cerrdefs.IsDataLoss}},
 	{codeNoSpace, []func(error) bool{typed[*volumebackup.FullError], typed[*dockerop.FullError], cerrdefs.IsResourceExhausted}},
-	{codeNotFound, []func(error) bool{typed[*catalog.NotFoundError], typed[*catalog.RunNotFoundError], typed[*archives.NoAttachmentError], typed[*extract.NoPathError], typed[*extract.NotHeldError], typed[*dockerop.NoContainerError], typed[*diff.GoneError], typed[*diff.UnknownVolumeError], typed[missing]}},
+	{codeTooLarge, []func(error) bool{typed[*volumebackup.LimitError]}},
+	{codeNotFound, []func(error) bool{typed[*catalog.NotFoundError], typed[*catalog.RunNotFoundError], typed[*archives.NoAttachmentError], typed[*archives.NoBaseError], typed[*extract.NoPathError], typed[*extract.NotHeldError], typed[*dockerop.NoContainerError], typed[*diff.GoneError], typed[*diff.UnknownVolumeError], typed[missing]}},
 	{codeUnreachable, []func(error) bool{typed[unreachable], client.IsErrConnectionFailed, sentinel(context.DeadlineExceeded)}},
 	{codeInterrupted, []func(error) bool{sentinel(context.Canceled), sentinel(errDeclined)}},
 	{codeNotFound, []func(error) bool{cerrdefs.IsNotFound}},

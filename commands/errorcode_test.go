@@ -46,9 +46,11 @@ var exportedErrors = map[string]struct {
 	code errorCode
 }{
 	"labels.FieldError":                {&labels.FieldError{Err: errors.New("wrong")}, codeDamaged},
+	"archives.NoBaseError":             {&archives.NoBaseError{}, codeNotFound},
 	"archives.NoAttachmentError":       {&archives.NoAttachmentError{}, codeNotFound},
 	"capture.HookError":                {&capture.HookError{Err: errors.New("it failed")}, codeInternal},
 	"capture.LeftFrozenError":          {&capture.LeftFrozenError{}, codeIncomplete},
+	"capture.UnknownBindError":         {&capture.UnknownBindError{}, codeUsage},
 	"capture.MadeError":                {&capture.MadeError{}, codeInternal},   // nobody sees it: it is no failure
 	"capture.NotDueError":              {&capture.NotDueError{}, codeInternal}, // nor this
 	"catalog.AmbiguousError":           {&catalog.AmbiguousError{}, codeAmbiguous},
@@ -58,6 +60,7 @@ var exportedErrors = map[string]struct {
 	"diff.GoneError":                   {&diff.GoneError{}, codeNotFound},
 	"extract.NoPathError":              {&extract.NoPathError{}, codeNotFound},
 	"extract.NoFileError":              {&extract.NoFileError{}, codeUsage},
+	"extract.LinksError":               {&extract.LinksError{}, codeUsage},
 	"extract.NotHeldError":             {&extract.NotHeldError{}, codeNotFound},
 	"extract.TooLargeError":            {&extract.TooLargeError{}, codeUsage},
 	"untar.DestinationError":           {&untar.DestinationError{}, codeUsage},
@@ -69,6 +72,7 @@ var exportedErrors = map[string]struct {
 	"catalog.RunNotFoundError":         {&catalog.RunNotFoundError{}, codeNotFound},
 	"runs.OtherContainerError":         {&runs.OtherContainerError{}, codeInUse},
 	"catalog.UnreadableError":          {&catalog.UnreadableError{Err: errors.New("x")}, codeDamaged},
+	"replace.NotCopyError":             {&replace.NotCopyError{}, codeUsage},
 	"copies.InUseError":                {&copies.InUseError{}, codeInUse},
 	"dockerop.ExecError":               {&dockerop.ExecError{}, codeInternal},
 	"dockerop.FreezeError":             {&dockerop.FreezeError{Err: errors.New("unable to freeze")}, codeInternal},
@@ -76,6 +80,7 @@ var exportedErrors = map[string]struct {
 	"dockerop.NoContainerError":        {dockerop.AsNoContainer(cerrdefs.ErrNotFound), codeNotFound},
 	"dockerop.PausedError":             {&dockerop.PausedError{}, codeInUse},
 	"dockerop.SelfError":               {&dockerop.SelfError{}, codeInUse},
+	"dockerop.StaleTaskError":          {&dockerop.StaleTaskError{Err: errors.New("task 9e8f: already exists")}, codeInternal},
 	"plan.ProblemsError":               {&plan.ProblemsError{}, codeProblems},
 	"removal.InterruptedError":         {&removal.InterruptedError{}, codeLocked},
 	"replace.InUseError":               {&replace.InUseError{}, codeInUse},
@@ -84,6 +89,7 @@ var exportedErrors = map[string]struct {
 	"replace.PendingError":             {&replace.PendingError{}, codeLocked},
 	"replace.UndoError":                {&replace.UndoError{Err: &replace.InUseError{}}, codeIncomplete},
 	"replace.UnknownJournalError":      {&replace.UnknownJournalError{}, codeLocked},
+	"volumebackup.LimitError":          {&volumebackup.LimitError{}, codeTooLarge},
 	"volumebackup.FullError":           {&volumebackup.FullError{Err: cerrdefs.ErrResourceExhausted}, codeNoSpace},
 	"volumebackup.JournalVersionError": {&volumebackup.JournalVersionError{}, codeInternal},
 	"volumebackup.LockedError":         {&volumebackup.LockedError{}, codeLocked},
@@ -92,6 +98,7 @@ var exportedErrors = map[string]struct {
 	"volumebackup.PausedError":         {&volumebackup.PausedError{}, codeLocked},
 	"protocol.Error":                   {&protocol.Error{Class: protocol.Damaged}, codeDamaged},
 	"protocol.VersionError":            {&protocol.VersionError{}, codeInternal},
+	"archive.TooLargeError":            {&volumebackup.LimitError{}, codeTooLarge},
 	"store.DamagedError":               {&protocol.Error{Class: protocol.Damaged}, codeDamaged},
 	"store.VersionError":               {&protocol.Error{Class: protocol.NewerVersion}, codeInternal},
 }

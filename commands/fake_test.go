@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,6 +49,7 @@ type fakeEngine struct {
 	created  capture.Created
 	restored build.Restored
 	list     []catalog.Snapshot
+	lost     []archives.Lost
 	restores []catalog.Restore
 	running  []container.Summary
 	events   []plan.Event // told before the answer
@@ -104,6 +106,12 @@ func (f *fakeEngine) Restore(_ context.Context, o runconfig.RestoreOptions, p pl
 func (f *fakeEngine) List(_ context.Context, o catalog.ListOptions, p plan.Progress) ([]catalog.Snapshot, error) {
 	f.listed = o
 	return f.list, f.called(p)
+}
+
+// Lost is also asked when a word means no snapshot, so it does not count as a call.
+func (f *fakeEngine) Lost(_ context.Context, o catalog.ListOptions, _ plan.Progress) ([]archives.Lost, error) {
+	f.listed = o
+	return f.lost, f.err
 }
 
 func (f *fakeEngine) Resolve(_ context.Context, word string) (catalog.Snapshot, error) {
@@ -303,6 +311,8 @@ type fixture struct {
 	clock       *fakeClock
 	stdin       string
 	arguments   []string
+	configFile  string // empty: one that is not there
+	cliVersion  string
 
 	tidied []bool // the tidies that were started: whether only for what has expired
 
@@ -330,13 +340,14 @@ func (f *fixture) deps() deps {
 		settings: settings{
 			environment: func(key string) (string, bool) { value, ok := f.environment[key]; return value, ok },
 			config:      func(key string) (string, bool) { value, ok := f.config[key]; return value, ok },
-			configFile:  func() string { return "/home/me/.docker/config.json" },
+			configFile:  func() string { return cmp.Or(f.configFile, "/home/me/.docker/config.json") },
 		},
-		arguments: f.arguments,
-		directory: "/src/shop",
-		tidy:      func(_ context.Context, onlyExpired bool) { f.tidied = append(f.tidied, onlyExpired) },
-		clock:     f.clock.clock(),
-		version:   "v1.2.3",
+		arguments:  f.arguments,
+		directory:  "/src/shop",
+		tidy:       func(_ context.Context, onlyExpired bool) { f.tidied = append(f.tidied, onlyExpired) },
+		clock:      f.clock.clock(),
+		cliVersion: func(context.Context) string { return f.cliVersion },
+		version:    "v1.2.3",
 	}
 }
 

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding"
 	"errors"
@@ -10,13 +11,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// runFiles lists the entries of a snapshot's volumes, or of one of them.
+// runFiles lists the entries of a snapshot's volumes, or of one of them, or of the root filesystem.
 func runFiles(ctx context.Context, d deps, o inspectOptions, args []string) error {
 	if len(args) > 2 {
 		return wrongArgument{errors.New("--files takes one snapshot, and at most one volume")}
@@ -32,13 +36,21 @@ func runFiles(ctx context.Context, d deps, o inspectOptions, args []string) erro
 	if err != nil {
 		return err
 	}
+	if len(args) == 2 && args[1] == diff.Rootfs {
+		return listFiles(d, o.printer, labels.Mount{Name: diff.Rootfs, Destination: "/"}, func(detail archives.Detail, visit func(volumebackup.Entry)) error {
+			return eng.RootEntries(ctx, s, detail, visit)
+		})
+	}
 	listed := map[int]bool{}
 	for _, m := range s.Mounts {
-		if m.Archive == nil || listed[m.Archive.Index] || len(args) == 2 && args[1] != m.Name && args[1] != m.Destination {
+		if m.Archive == nil || listed[m.Archive.Index] || len(args) == 2 && args[1] != m.Name && strings.TrimSuffix(args[1], "/") != m.Destination {
 			continue
 		}
 		listed[m.Archive.Index] = true
-		if err := listFiles(ctx, d, eng, o.printer, s, m); err != nil {
+		err := listFiles(d, o.printer, m, func(detail archives.Detail, visit func(volumebackup.Entry)) error {
+			return eng.Entries(ctx, s, m, detail, visit)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -48,19 +60,44 @@ func runFiles(ctx context.Context, d deps, o inspectOptions, args []string) erro
 	return nil
 }
 
-func listFiles(ctx context.Context, d deps, eng engine, how printer, s catalog.Snapshot, m labels.Mount) error {
+// listFiles prints the entries of a volume, or of what is shown like one.
+func listFiles(d deps, how printer, m labels.Mount, entries func(detail archives.Detail, visit func(volumebackup.Entry)) error) error {
 	if !how.formats() {
-		if err := writeLine(d.out, fmt.Sprintf("%s (%s)", m.Name, m.Destination)); err != nil {
+		if err := writeLine(d.out, fmt.Sprintf("%s (%s)", cmp.Or(m.Name, m.Source), m.Destination)); err != nil {
 			return err
 		}
 	}
 	var failed error
-	err := eng.Entries(ctx, s, m, how.fileDetail(), func(e volumebackup.Entry) {
+	err := entries(how.fileDetail(), func(e volumebackup.Entry) {
 		if failed == nil {
 			failed = how.printFile(d.out, m, e)
 		}
 	})
 	return errors.Join(err, failed)
+}
+
+// completeInspect completes snapshots or, with --files, one snapshot and what of it can be listed.
+func completeInspect(d deps, o *inspectOptions) cobra.CompletionFunc {
+	snapshots := completeSnapshots(d, 0)
+	parts := completion(func(ctx context.Context, eng engine, args []string, _ string) ([]catalog.Candidate, error) {
+		s, err := d.resolve(ctx, eng, args[0])
+		all := []catalog.Candidate{{Word: diff.Rootfs}}
+		for _, m := range s.Mounts {
+			if m.Archive != nil {
+				all = append(all, catalog.Candidate{Word: m.Name, About: m.Destination})
+			}
+		}
+		return all, err
+	}).complete(d)
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		switch {
+		case !o.files || len(args) == 0:
+			return snapshots(cmd, args, prefix)
+		case len(args) == 1:
+			return parts(cmd, args, prefix)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // fileDetail is what has to be known of files: a template that does not name the SHA-256 does not take reading them.

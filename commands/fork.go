@@ -103,9 +103,7 @@ func runFork(ctx context.Context, d deps, o forkOptions) error {
 	}
 	isIncomplete := false
 	for _, one := range made {
-		r := forkResult{newRestored(d, one, warned.list), convert(one.Ports, func(p build.Port) publishedPort {
-			return publishedPort{Port: p.Container, Address: p.HostIP, HostPort: p.HostPort}
-		})}
+		r := newForkResult(d, one, warned.list)
 		if err := o.printer.print(d.out, r.RestoredContainerID, r); err != nil {
 			return err
 		}
@@ -115,6 +113,12 @@ func runFork(ctx context.Context, d deps, o forkOptions) error {
 		return fmt.Errorf("the copies are %w: see the warnings", errIncomplete)
 	}
 	return nil
+}
+
+func newForkResult(d deps, made build.Restored, warnings []string) forkResult {
+	return forkResult{newRestored(d, made, warnings), convert(made.Ports, func(p build.Port) publishedPort {
+		return publishedPort{Port: p.Container, Address: p.HostIP, HostPort: p.HostPort}
+	})}
 }
 
 // completeForks completes a container or a snapshot.

@@ -42,8 +42,9 @@ A restore is known by what it left: its container, the safety snapshot that was 
 first, and the session of a run.
 
 --html writes a page with the same tree on a time axis, sizes as bars, and all that is
-known of each snapshot. It needs neither a network nor scripts, so that it can be
-attached to a ticket.`,
+known of each snapshot: of the newest 50 also what changed since the one before, in
+the words of diff. It needs neither a network nor scripts, so that it can be attached
+to a ticket.`,
 		Example: `  docker snapshot history web
   docker snapshot history --html web.html web
   docker snapshot history --format json web`,
@@ -69,18 +70,23 @@ func runHistory(ctx context.Context, d deps, o historyOptions, args []string) er
 		}
 		o.engine.Container = args[0]
 	}
-	h, err := call(d, defaultVolumes(), progressOptions{}, func(eng engine, p plan.Progress) (history.History, error) {
-		return withService(ctx, d, eng, o.engine.Container, func(container string) (history.History, error) {
+	compared, err := call(d, defaultVolumes(), progressOptions{}, func(eng engine, p plan.Progress) (comparedHistory, error) {
+		return withService(ctx, d, eng, o.engine.Container, func(container string) (comparedHistory, error) {
 			o.engine.Container = container
-			return eng.History(ctx, o.engine, p)
+			h, err := eng.History(ctx, o.engine, p)
+			if err != nil || o.html == "" {
+				return comparedHistory{history: h}, err
+			}
+			return compareHistory(ctx, eng, h, p)
 		})
 	})
 	if err != nil {
 		return err
 	}
+	h := compared.history
 	switch {
 	case o.html != "":
-		return writeHistoryPage(o.html, o.engine.Container, h, d.clock.now())
+		return writeHistoryPage(o.html, o.engine.Container, compared, d.clock.now())
 	case o.printer.formats():
 		for i := range h {
 			if err := o.printer.print(d.out, "", newHistoryEntry(h, i)); err != nil {

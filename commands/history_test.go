@@ -1,8 +1,11 @@
 package commands
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +17,10 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 // withHistory is a fixture with a container that was restored in place and as a copy, and with labels that mean harm.
@@ -47,7 +54,42 @@ func withHistory() *fixture {
 	f.engine.running = []container.Summary{
 		{ID: "new", Names: []string{"/web"}, State: "running"}, {ID: "copy", Names: []string{"/copy"}, State: "exited"},
 	}
+	f.engine.changes = []diff.Change{changed("/data", evil, changes.Created, 100)}
 	return f
+}
+
+func changed(destination, name string, how changes.Type, bytes int64) diff.Change {
+	return diff.Change{Volume: "data", Destination: destination, FileChange: volumebackup.FileChange{Path: protocol.Path(name), Type: how, SizeDelta: bytes}}
+}
+
+// The page names up to a thousand changes of a snapshot, and then how many more there are. It compares fifty snapshots.
+func TestHistoryPageIsBounded(t *testing.T) {
+	f := withHistory()
+	f.engine.changes = slices.Repeat([]diff.Change{changed("/data", "file", changes.Modified, 1)}, mostListed+5)
+	for i := range mostCompared {
+		s := f.engine.list[0]
+		s.ID, s.Created = labels.ID(fmt.Sprintf("20260315-0900%02d-000000", i)), s.Created.Add(time.Hour)
+		f.engine.list = append(f.engine.list, s)
+	}
+	file := filepath.Join(t.TempDir(), "page.html")
+	assert.Equal(t, f.run(t, "history", "--html", file, "web"), 0, f.stderr.String())
+	page, err := os.ReadFile(file)
+	assert.NilError(t, err)
+	assert.Equal(t, strings.Count(string(page), "C /data/file\n"), mostCompared*mostListed)
+	assert.Equal(t, strings.Count(string(page), "5 more changes, which this command lists:"), mostCompared)
+	assert.Equal(t, strings.Count(string(page), "This page compares the newest 50 snapshots."), 3)
+	assert.Equal(t, strings.Count(string(page), "data (/data): 0 created, 1005 modified, 0 deleted"), mostCompared)
+}
+
+// What cannot be compared keeps nobody from the rest.
+func TestHistoryPageSaysWhyThereAreNoChanges(t *testing.T) {
+	f := withHistory()
+	f.engine.diffErr = errors.New("the store is gone\x1b")
+	file := filepath.Join(t.TempDir(), "page.html")
+	assert.Equal(t, f.run(t, "history", "--html", file, "web"), 0, f.stderr.String())
+	page, err := os.ReadFile(file)
+	assert.NilError(t, err)
+	assert.Equal(t, strings.Count(string(page), `<p>They could not be compared: the store is gone\u001b</p>`), 3)
 }
 
 func TestHistoryText(t *testing.T) {
@@ -55,6 +97,18 @@ func TestHistoryText(t *testing.T) {
 	assert.Equal(t, f.run(t, "history", "web"), 0, f.stderr.String())
 	golden.Assert(t, f.stdout.String(), "history.golden")
 	assert.Equal(t, f.engine.listed.Container, "web")
+}
+
+// Of several containers, each line says which.
+func TestHistoryTextOfSeveralContainers(t *testing.T) {
+	f := withHistory()
+	f.engine.list[0].Container.Name = "db"
+	assert.Equal(t, f.run(t, "history"), 0, f.stderr.String())
+	lines := strings.Split(f.stdout.String(), "\n")
+	assert.Assert(t, is.Regexp(`^ +SNAPSHOT ID +CONTAINER +NAME `, lines[0]))
+	assert.Assert(t, is.Regexp(`20260314-112500-000004 +db +kept `, f.stdout.String()))
+	assert.Assert(t, is.Regexp(`20260314-090000-000001 +web +first `, f.stdout.String()))
+	assert.Assert(t, is.Regexp(`restored +copy +[0-9]`, f.stdout.String()))
 }
 
 func TestHistoryPage(t *testing.T) {

@@ -41,6 +41,7 @@ type pageEntry struct {
 	Lines                                       []pageLine
 	Joins                                       []pageJoin
 	Details                                     []pageDetail
+	Changes                                     *pageChanges // nil: there is nothing to compare with
 }
 
 // pageLine is a line in one lane, to the bottom of the entry unless it ends before.
@@ -64,7 +65,8 @@ const (
 	colors    = 6
 )
 
-func newHistoryPage(container string, h history.History, now time.Time) historyPage {
+func newHistoryPage(container string, compared comparedHistory, now time.Time) historyPage {
+	h := compared.history
 	rows := h.Draw()
 	lanes, largest, total, taken := 1, int64(1), int64(0), int64(0)
 	for i, row := range rows {
@@ -87,6 +89,9 @@ func newHistoryPage(container string, h history.History, now time.Time) historyP
 		e.Space, e.Pause = scale.space(h, i)
 		if s := h[i].Snapshot; s != nil {
 			e.Percent = int(100 * s.StoredBytes() / largest)
+		}
+		if changed, known := compared.changes[i]; known {
+			e.Changes = &changed
 		}
 		page.Entries = append(page.Entries, e)
 	}
@@ -161,7 +166,7 @@ func mountFact(m labels.Mount) string {
 	if m.Archive == nil {
 		return cmp.Or(m.Name, m.Source, m.Type) + ": not in it (" + m.Skipped + ")"
 	}
-	return fmt.Sprintf("%s: %s, %s, of which it added %s", volumeWord(m), plural(m.Archive.Entries, "entry", "entries"), size(m.Archive.Bytes), size(m.Archive.Stored))
+	return fmt.Sprintf("%s: %s, %s, of which it added %s", m.Word(), plural(m.Archive.Entries, "entry", "entries"), size(m.Archive.Bytes), size(m.Archive.Stored))
 }
 
 // changeFacts are what is otherwise than in the snapshot before.
@@ -252,7 +257,7 @@ func (p pageScale) lines(r history.Row) (lines []pageLine, joins []pageJoin) {
 }
 
 // writeHistoryPage writes the page to a file, which has all of it or is as it was.
-func writeHistoryPage(name, container string, h history.History, now time.Time) error {
+func writeHistoryPage(name, container string, h comparedHistory, now time.Time) error {
 	var page bytes.Buffer
 	if err := historyTemplate.Execute(&page, newHistoryPage(container, h, now)); err != nil {
 		return fmt.Errorf("make page: %w", err)

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,15 +14,50 @@ import (
 
 // historyText draws a history, with a line for each snapshot and restore beside it.
 func historyText(h history.History, now time.Time) string {
-	lines := [][]string{strings.Split(historyHeader, "\t")}
+	header := strings.Split(historyHeader, "\t")
+	several := showsSeveral(h)
+	if several {
+		header = slices.Insert(header, containerColumn, "CONTAINER")
+	}
+	lines := [][]string{header}
 	for i, row := range h.Draw() {
 		joins, own := row.Text(h[i].Snapshot == nil)
 		for _, join := range joins {
 			lines = append(lines, []string{join})
 		}
-		lines = append(lines, append([]string{own}, historyCells(h, i, now)...))
+		cells := append([]string{own}, historyCells(h, i, now)...)
+		if several {
+			cells = slices.Insert(cells, containerColumn, oneLine(containerOf(h[i])))
+		}
+		lines = append(lines, cells)
 	}
 	return aligned(lines)
+}
+
+// containerColumn is where the name of the container stands, if the history is of several.
+const containerColumn = 2
+
+// containerOf is the container that was captured or restored.
+func containerOf(n history.Node) string {
+	if n.Snapshot == nil {
+		return n.Restore.Container
+	}
+	return n.Snapshot.Container.Name
+}
+
+// showsSeveral tells whether the snapshots are of several containers.
+func showsSeveral(h history.History) bool {
+	first := ""
+	for _, n := range h {
+		if n.Snapshot == nil {
+			continue
+		}
+		if first != "" && n.Snapshot.Container.Name != first {
+			return true
+		}
+		first = n.Snapshot.Container.Name
+	}
+	return false
 }
 
 // historyCells is what stands beside a node.

@@ -33,15 +33,17 @@ not, and when it was restored: into which container, and with which safety
 snapshot.
 
 With --files it lists the files in the volumes of one snapshot. A second argument
-names one VOLUME, by its name or by where it is mounted, to list only that. With
---format it prints each file by itself, with its SHA-256. Files of more than 1 MiB are
-read for that, unless a template does not name .SHA256.`,
+names one VOLUME, by its name or by where it is mounted, to list only that, or rootfs:
+the root filesystem, which the engine exports for that. With --format it prints each
+file by itself, with its SHA-256. Files of more than 1 MiB are read for that, unless a
+template does not name .SHA256.`,
 		Example: `  docker snapshot inspect web:before-upgrade
   docker snapshot inspect --format '{{json .Config.Env}}' web:latest
-  docker snapshot inspect --files db:latest db-data`,
+  docker snapshot inspect --files db:latest db-data
+  docker snapshot inspect --files --format json web:latest rootfs`,
 		Args:                  cli.RequiresMinArgs(1),
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction:     completeSnapshots(d, 0),
+		ValidArgsFunction:     completeInspect(d, &o),
 		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			if o.files {
 				return runFiles(ctx, d, o, args)
@@ -50,7 +52,7 @@ read for that, unless a template does not name .SHA256.`,
 		}),
 	}
 	o.volumes.addFindingFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.files, "files", false, "List the files of its volumes, or of the VOLUME named after the snapshot")
+	cmd.Flags().BoolVar(&o.files, "files", false, "List the files of its volumes, or of the VOLUME, or rootfs, named after the snapshot")
 	cmd.Flags().VarP(o.printer.option(), "format", "f", "Format the output: 'json', or a Go template")
 	return cmd
 }

@@ -19,6 +19,7 @@ import (
 type listOptions struct {
 	engine  catalog.ListOptions
 	filters []string
+	lost    bool // those that have lost their images
 	quiet   bool
 	format  string
 	noTrunc bool
@@ -42,6 +43,10 @@ CONTAINER, CREATED, NAME. --no-trunc shows all.
 SIZE is what taking the snapshot added on the engine: its writable layer, and what
 its volumes added to the store. What it shares with an earlier snapshot is counted
 there.
+
+With --lost it lists instead the snapshots whose images somebody else has removed, as
+docker system prune -a does. What their volumes held is kept for a while, and
+docker snapshot restore --lost brings it back.
 
 Filters are key=value. Those with the same key are alternatives; every key that
 occurs must match. The keys:
@@ -78,6 +83,7 @@ func (o *listOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Var(checked(&o.engine.Sort, sortOrders.check), "sort", "Sort by 'created', 'size' or 'name' (default created)")
 	flags.BoolVarP(&o.engine.Reverse, "reverse", "r", false, "Reverse the order")
 	flags.IntVarP(&o.engine.Last, "last", "n", 0, "Show only the first n of that order")
+	flags.BoolVar(&o.lost, "lost", false, "Show the snapshots that have lost their images, and until when their volumes are kept")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Show IDs only")
 	flags.Var(checked(&o.format, checkListFormat), "format", "Format the list: 'table', 'table TEMPLATE', 'json', or a Go template")
 	flags.BoolVar(&o.noTrunc, "no-trunc", false, "Show long texts and IDs whole")
@@ -106,18 +112,25 @@ func runList(ctx context.Context, d deps, o listOptions, args []string) error {
 			return err
 		}
 	}
+	if o.lost {
+		return o.listLost(ctx, d, formatter.Format(format))
+	}
 	list, err := call(d, defaultVolumes(), progressOptions{}, func(eng engine, p plan.Progress) ([]catalog.Snapshot, error) {
 		return withService(ctx, d, eng, o.engine.Container, func(container string) ([]catalog.Snapshot, error) {
 			o.engine.Container = container
-			return eng.List(ctx, o.engine, p)
+			return eng.List(ctx, o.engine, d.advised(p))
 		})
 	})
 	if err != nil {
 		return err
 	}
-	// The formatter writes cell by cell and tells nobody if that fails.
+	return writeBuffered(d, func(text *bytes.Buffer) error { return o.write(text, list, d, formatter.Format(format)) })
+}
+
+// writeBuffered writes what write puts into a buffer. The formatter writes cell by cell and tells nobody if that fails.
+func writeBuffered(d deps, write func(*bytes.Buffer) error) error {
 	var text bytes.Buffer
-	if err := o.write(&text, list, d, formatter.Format(format)); err != nil {
+	if err := write(&text); err != nil {
 		return err
 	}
 	if _, err := text.WriteTo(d.out); err != nil {

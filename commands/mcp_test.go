@@ -16,9 +16,14 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
 )
 
 // agent runs "docker snapshot mcp" with a client of the SDK on the other end of two pipes. ended is the command's error.
@@ -104,6 +109,12 @@ func TestAgentsSeeWhatCommandsPrint(t *testing.T) {
 		{"preview_restore", map[string]any{"snapshot": "before", "in_place": true}, "status", "planned", false},
 		{"restore_copy", map[string]any{"snapshot": "before", "name": "copy"}, "status", "restored", false},
 		{"restore_in_place", map[string]any{"snapshot": "before"}, "safety", string(secondID), false},
+		{"restore_in_place", map[string]any{"snapshot": "before", "only": []string{"data"}}, "safety", string(secondID), false},
+		{"restore_in_place", map[string]any{"snapshot": "before", "only": []string{""}}, "code", "usage", true},
+		{"fork_snapshot", map[string]any{"snapshot": "before", "count": 0}, "code", "usage", true},
+		{"fork_snapshot", map[string]any{"snapshot": "gone", "count": 2}, "code", "not_found", true},
+		{"diff_snapshot", map[string]any{"snapshot": "before"}, "omitted", 0.0, false},
+		{"diff_snapshot", map[string]any{"snapshot": "before", "with": "gone"}, "code", "not_found", true},
 		{"undo_restore", map[string]any{"container": "web"}, "code", "not_found", true},
 		{"remove_snapshot", map[string]any{"snapshot": "before"}, "code", "pinned", true},
 		{"remove_snapshot", map[string]any{"snapshot": string(secondID)}, "status", "removed", false},
@@ -118,6 +129,39 @@ func TestAgentsSeeWhatCommandsPrint(t *testing.T) {
 			assert.Equal(t, result[tc.key], tc.want, "%v", result)
 		})
 	}
+}
+
+// What a model is shown of many changes is the beginning, and the sums of all.
+func TestAgentsAreShownAsManyChangesAsTheyAskFor(t *testing.T) {
+	f := newFixture()
+	f.evil = &differingEngine{printingEngine: f.agentEngine(), changes: 5}
+	session, _ := f.agent(t, nil)
+	result, failed := use(t, session, "diff_snapshot", map[string]any{"snapshot": "before", "limit": 2})
+	assert.Assert(t, !failed, "%v", result)
+	assert.Assert(t, is.Len(result["list"], 2))
+	assert.Equal(t, result["omitted"], 3.0)
+	assert.Equal(t, result["counts"].([]any)[0].(map[string]any)["created_entries"], 5.0)
+
+	result, failed = use(t, session, "fork_snapshot", map[string]any{"snapshot": "before", "count": 2})
+	assert.Assert(t, !failed, "%v", result)
+	assert.Assert(t, is.Len(result["copies"], 2))
+}
+
+// differingEngine finds so many new files, and makes copies.
+type differingEngine struct {
+	*printingEngine
+	changes int
+}
+
+func (e *differingEngine) Diff(_ context.Context, _ diff.Options, _ plan.Progress, visit func(diff.Change)) error {
+	for range e.changes {
+		visit(diff.Change{Volume: "data", Destination: "/data", FileChange: volumebackup.FileChange{Path: "new", Type: changes.Created}})
+	}
+	return nil
+}
+
+func (e *differingEngine) Fork(_ context.Context, o copies.ForkOptions, _ plan.Progress) ([]build.Restored, error) {
+	return slices.Repeat([]build.Restored{restoredCopy()}, o.Count), nil
 }
 
 func TestToolsSayWhatTheyReturn(t *testing.T) {
@@ -211,13 +255,14 @@ func TestToolsTellHowDangerousTheyAre(t *testing.T) {
 	}
 	assert.DeepEqual(t, got, map[string]string{
 		"create_snapshot": "", "list_snapshots": "reads once", "inspect_snapshot": "reads once", "preview_restore": "reads once",
+		"fork_snapshot": "", "diff_snapshot": "reads once",
 		"restore_copy": "", "restore_in_place": "destroys once", "undo_restore": "destroys ", "remove_snapshot": "destroys once",
 	})
 
 	session, _ = f.agent(t, nil, "--read-only")
 	list, err = session.ListTools(t.Context(), nil)
 	assert.NilError(t, err)
-	assert.Equal(t, len(list.Tools), 3)
+	assert.Equal(t, len(list.Tools), 4)
 	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "remove_snapshot", Arguments: map[string]any{"snapshot": "before"}})
 	assert.ErrorContains(t, err, "remove_snapshot")
 }
@@ -229,6 +274,7 @@ func TestAgentsAreKeptToTheirContainers(t *testing.T) {
 	for tool, args := range map[string]map[string]any{
 		"create_snapshot": {"container": "db"}, "list_snapshots": {"container": "db"}, "undo_restore": {"container": "db"},
 		"inspect_snapshot": {"snapshot": string(secondID)}, "preview_restore": {"snapshot": string(secondID)}, "restore_copy": {"snapshot": string(secondID)},
+		"fork_snapshot": {"snapshot": string(secondID), "count": 2}, "diff_snapshot": {"snapshot": string(firstID), "with": string(secondID)},
 		"restore_in_place": {"snapshot": string(secondID)}, "remove_snapshot": {"snapshot": string(secondID)},
 	} {
 		result, failed := use(t, session, tool, args)

@@ -10,6 +10,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -34,14 +35,23 @@ type (
 	}
 	mcpPreview struct {
 		mcpSnapshot
+		mcpOnly
 		InPlace bool `json:"in_place,omitempty" jsonschema:"preview restore_in_place; otherwise restore_copy"`
+	}
+	mcpOnly struct {
+		Only []string `json:"only,omitempty" jsonschema:"in place, only these go back: volumes, by name or where they are mounted, and rootfs for the root filesystem; volumes alone keep the container; empty: everything"`
+	}
+	mcpReplace struct {
+		mcpSnapshot
+		mcpOnly
 	}
 	mcpCopy struct {
 		mcpSnapshot
 		Name string `json:"name,omitempty" jsonschema:"name of the new container"`
 	}
-	mcpContainer struct {
+	mcpUndo struct {
 		Container string `json:"container" jsonschema:"name of the container"`
+		mcpOnly
 	}
 )
 
@@ -62,8 +72,10 @@ func (s *mcpServer) addTools(server *mcp.Server) {
 	addTool(s, server, mcpTool[mcpSnapshot]{"inspect_snapshot", "Show everything about a snapshot: the container's configuration, its mounts, and what is not captured.", reads, []any{details{}}, inspectByMCP})
 	addTool(s, server, mcpTool[mcpPreview]{"preview_restore", "Show what a restore would do and change, and every problem that stands in its way. Nothing is changed.", reads, []any{restoreResult{}}, previewByMCP})
 	addTool(s, server, mcpTool[mcpCopy]{"restore_copy", "Bring a snapshot back as a new container beside the original, with volumes of its own.", adds, []any{restoreResult{}}, copyByMCP})
-	addTool(s, server, mcpTool[mcpSnapshot]{"restore_in_place", "Make the container itself and its volumes what they were at the snapshot. What was changed since is lost, but a safety snapshot is taken first: undo_restore goes back to it.", destroysOnce, []any{restoreResult{}}, replaceByMCP})
-	addTool(s, server, mcpTool[mcpContainer]{"undo_restore", "Take the latest restore_in_place of a container back. Called twice, it does the restore again.", destroys, []any{restoreResult{}}, undoByMCP})
+	addTool(s, server, mcpTool[mcpFork]{"fork_snapshot", "Make several copies of a snapshot at once, all or none, each with volumes of its own.", adds, []any{forkList{}}, forkByMCP})
+	addTool(s, server, mcpTool[mcpDiff]{"diff_snapshot", "Show what changed in the files since a snapshot, or between two: how much in each volume, and which files.", reads, []any{diffReport{}}, diffByMCP})
+	addTool(s, server, mcpTool[mcpReplace]{"restore_in_place", "Make the container itself and its volumes what they were at the snapshot. What was changed since is lost, but a safety snapshot is taken first: undo_restore goes back to it.", destroysOnce, []any{restoreResult{}}, replaceByMCP})
+	addTool(s, server, mcpTool[mcpUndo]{"undo_restore", "Take the latest restore_in_place of a container back, with the same only. Called twice, it does the restore again.", destroys, []any{restoreResult{}}, undoByMCP})
 	addTool(s, server, mcpTool[mcpSnapshot]{"remove_snapshot", "Remove a snapshot for good, unless it is pinned. If it is gone already, the status is not_found.", destroysOnce, []any{removeResult{}, missingResult{}}, removeByMCP})
 }
 
@@ -140,7 +152,7 @@ func previewByMCP(ctx context.Context, c *mcpCall, in mcpPreview) (any, error) {
 		return nil, err
 	}
 	if in.InPlace {
-		return c.replace(ctx, found, true)
+		return c.replace(ctx, found, in.Only, true)
 	}
 	return c.copy(ctx, found, "", true)
 }
@@ -161,16 +173,22 @@ func (c *mcpCall) copy(ctx context.Context, from catalog.Snapshot, name string, 
 	return planned(newRestored(c.deps, restored, c.warned.list), dryRun), nil
 }
 
-func replaceByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (any, error) {
+func replaceByMCP(ctx context.Context, c *mcpCall, in mcpReplace) (any, error) {
 	found, err := c.resolve(ctx, in.Snapshot)
 	if err != nil {
 		return nil, err
 	}
-	return c.replace(ctx, found, false)
+	return c.replace(ctx, found, in.Only, false)
 }
 
-func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, dryRun bool) (any, error) {
+func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, only []string, dryRun bool) (any, error) {
+	for _, word := range only {
+		if _, err := checkPart(word); err != nil {
+			return nil, wrongArgument{err}
+		}
+	}
 	o := restoreOptions{engine: replace.Options{
+		Only: only,
 		RestoreOptions: runconfig.RestoreOptions{
 			Snapshot: string(to.ID), DryRun: dryRun, Waiting: runconfig.Waiting{Wait: true, Settle: runconfig.DefaultSettle},
 		},
@@ -181,15 +199,15 @@ func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, dryRun bool)
 	}
 	r := planned(o.newReplaced(c.deps, replaced, c.warned.list), dryRun)
 	if dryRun {
-		r.Changes, err = c.countChanges(ctx, replaced)
+		r.Changes, err = c.countChanges(ctx, o.differences(replaced))
 	}
 	return r, err
 }
 
 // countChanges counts what a restore in place would change. The list could be too long for a model.
-func (c *mcpCall) countChanges(ctx context.Context, planned replace.Result) (*changeReport, error) {
+func (c *mcpCall) countChanges(ctx context.Context, between diff.Options) (*changeReport, error) {
 	var list changeList
-	if err := c.eng.Diff(ctx, differences(planned), c.progress, list.add); err != nil {
+	if err := c.eng.Diff(ctx, between, c.progress, list.add); err != nil {
 		return nil, fmt.Errorf("find out what would change: %w", err)
 	}
 	return list.report(), nil
@@ -204,7 +222,7 @@ func planned(r restoreResult, dryRun bool) restoreResult {
 }
 
 // undoByMCP restores the newest safety snapshot of a container.
-func undoByMCP(ctx context.Context, c *mcpCall, in mcpContainer) (any, error) {
+func undoByMCP(ctx context.Context, c *mcpCall, in mcpUndo) (any, error) {
 	if err := c.allow(in.Container); err != nil {
 		return nil, err
 	}
@@ -214,7 +232,7 @@ func undoByMCP(ctx context.Context, c *mcpCall, in mcpContainer) (any, error) {
 	}
 	for _, found := range all { // newest first
 		if found.Trigger == labels.TriggerPreRestore && found.Container.Name == in.Container {
-			return c.replace(ctx, found, false)
+			return c.replace(ctx, found, in.Only, false)
 		}
 	}
 	return nil, &catalog.NotFoundError{Word: in.Container, Reason: "container " + in.Container + " has no safety snapshot: no restore in place is to be taken back"}

@@ -9,11 +9,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/paths"
 )
 
 // addOnlyFlags adds the flags that say what of a snapshot goes back in place.
 func (o *restoreOptions) addOnlyFlags(flags *pflag.FlagSet) {
 	flags.Var(opts.NewListOptsRef(&o.engine.Only, checkPart), "only", "With --replace: put back this volume (its name, or where it is mounted) or 'rootfs' only; volumes alone keep the container")
+	flags.Var(opts.NewListOptsRef(&o.engine.Paths, nil), "path", "With --only and volumes: put back only paths in the container that match, as in a .dockerignore: '/data/conf', '**/*.conf', '!**/*.tmp'")
 	flags.BoolVar(&o.engine.Live, "live", false, "With --only and volumes: freeze the container while they are written, instead of stopping it")
 }
 
@@ -31,23 +33,48 @@ func checkPart(word string) (string, error) {
 	return word, nil
 }
 
+// checkPaths refuses patterns that match nothing.
+func checkPaths(patterns []string) error {
+	if _, err := paths.New(patterns); err != nil {
+		return fmt.Errorf("invalid --path: %w", err)
+	}
+	return nil
+}
+
 // checkOnly refuses what does not go with a part of a snapshot.
 func (o *restoreOptions) checkOnly(flags *pflag.FlagSet) error {
-	if !flags.Changed("only") {
+	if err := checkPaths(o.engine.Paths); err != nil {
+		return err
+	}
+	if !flags.Changed("only") && !o.engine.Lost {
 		if o.engine.Live {
 			return errors.New("--live goes with --only")
 		}
-		return nil
-	}
-	if flags.Changed("volume") {
-		return errors.New("conflicting options: --only and --volume; --only restores a volume, too, that the container only reads")
-	}
-	if slices.Contains(o.engine.Only, replace.Rootfs) {
-		if o.engine.Live {
-			return errors.New("conflicting options: --live and --only rootfs: the container has to be made again")
+		if len(o.engine.Paths) > 0 {
+			return errors.New("--path goes with --only and volumes")
 		}
 		return nil
 	}
+	if flags.Changed("volume") && flags.Changed("only") {
+		return errors.New("conflicting options: --only and --volume; --only restores a volume, too, that the container only reads")
+	}
+	if slices.Contains(o.engine.Only, replace.Rootfs) {
+		if o.engine.Lost {
+			return errors.New("conflicting options: --lost and --only rootfs: the root filesystem is gone with the image, only volumes are left")
+		}
+		if o.engine.Live {
+			return errors.New("conflicting options: --live and --only rootfs: the container has to be made again")
+		}
+		if len(o.engine.Paths) > 0 {
+			return errors.New("conflicting options: --path and --only rootfs: of the root filesystem, docker snapshot cp takes out single files")
+		}
+		return nil
+	}
+	return o.checkKept(flags)
+}
+
+// checkKept refuses what does not go with a container that is kept.
+func (o *restoreOptions) checkKept(flags *pflag.FlagSet) error {
 	if o.engine.Live {
 		for _, name := range ofTheStart {
 			if flags.Changed(name) {
@@ -57,6 +84,9 @@ func (o *restoreOptions) checkOnly(flags *pflag.FlagSet) error {
 	}
 	for _, name := range ofTheContainer {
 		if flags.Changed(name) {
+			if o.engine.Lost {
+				return fmt.Errorf("conflicting options: --lost, --replace and --%s: the container is kept as it is", name)
+			}
 			return fmt.Errorf("conflicting options: --%s, and --only without %s: the container is kept as it is", name, replace.Rootfs)
 		}
 	}

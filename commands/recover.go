@@ -75,6 +75,7 @@ func runRecover(ctx context.Context, d deps, o recoverOptions, args []string) er
 		name = args[0]
 	}
 	done, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) ([]replace.Recovery, error) {
+		p = d.advised(p)
 		done, err := eng.Recover(ctx, name, p)
 		if err != nil || len(done) > 0 || name == "" {
 			return done, err

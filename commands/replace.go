@@ -33,13 +33,16 @@ func (o *restoreOptions) addReplaceFlags(flags *pflag.FlagSet) {
 }
 
 // replaceOnly are the flags that mean nothing without --replace.
-var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "files", "only", "live"}
+var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "files", "only", "path", "live"}
 
 // copyOnly are the flags that mean nothing with --replace.
 var copyOnly = []string{"volumes", "binds"}
 
 // checkTogether refuses flags of a restore in place for a copy, and the other way round.
 func (o *restoreOptions) checkTogether(flags *pflag.FlagSet) error {
+	if o.engine.Lost && (o.engine.Volumes == runconfig.VolumesNone || o.engine.Volumes == runconfig.VolumesShared) {
+		return fmt.Errorf("conflicting options: --lost and --volumes %s: the volumes are all that is left of it", o.engine.Volumes)
+	}
 	if o.replace {
 		for _, name := range copyOnly {
 			if flags.Changed(name) {
@@ -67,9 +70,8 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		if noted {
 			p = withoutNotes(p)
 		}
-		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (replace.Result, error) {
-			o.engine.Snapshot = word
-			return eng.Replace(ctx, o.engine, d.advised(warned.from(p)))
+		return withReplaced(ctx, d, eng, o.engine, func(options replace.Options) (replace.Result, error) {
+			return eng.Replace(ctx, options, d.advised(warned.from(p)))
 		})
 	})
 	if err != nil {
@@ -78,8 +80,9 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 	if replaced.Safety != nil {
 		defer d.tidyAfter(ctx, replaced.Safety.Trigger)
 	}
-	if changed == nil && (o.engine.DryRun || replaced.Safety != nil) {
-		changed = compared(ctx, differences(replaced))
+	isPlanned := o.engine.DryRun && o.engine.Copy == "" // of a copy there is nothing yet that could be compared
+	if changed == nil && (isPlanned || replaced.Safety != nil) {
+		changed = compared(ctx, o.differences(replaced))
 	}
 	return o.printReplaced(d, replaced, changed, &warned)
 }
@@ -128,10 +131,34 @@ func (o *restoreOptions) printReplaced(d deps, replaced replace.Result, changed 
 		}
 	}
 	err := o.printDone(d, r)
-	if o.files && !o.printer.formats() {
+	switch {
+	case o.printer.formats():
+	case o.files:
 		o.printChanges(d, changed, d.err, warned)
+	default:
+		printCounts(d, replaced.Volumes)
 	}
 	return err
+}
+
+// printCounts writes how much a restore in place has changed in each volume, as the restore itself has counted it.
+func printCounts(d deps, volumes []replace.VolumeChange) {
+	for _, v := range volumes {
+		if v.Kept == "" {
+			_ = writeLine(d.err, v.Volume+": "+describeCounts(v))
+		}
+	}
+}
+
+func describeCounts(v replace.VolumeChange) string {
+	switch {
+	case v.Made:
+		return "made again"
+	case v.Created.Entries+v.Changed.Entries+v.Deleted.Entries == 0:
+		return "no changes"
+	default:
+		return fmt.Sprintf("%d created, %d changed, %d deleted", v.Created.Entries, v.Changed.Entries, v.Deleted.Entries)
+	}
 }
 
 // printChanges writes what a restore in place changed.
@@ -161,7 +188,9 @@ func (o *restoreOptions) printReplacePlan(d deps, r restoreResult, planned repla
 			return err
 		}
 	}
-	o.printChanges(d, changed, d.out, warned)
+	if o.engine.Copy == "" {
+		o.printChanges(d, changed, d.out, warned)
+	}
 	return nil
 }
 
@@ -169,6 +198,9 @@ func (o *restoreOptions) printReplacePlan(d deps, r restoreResult, planned repla
 func (o *restoreOptions) newReplaced(d deps, replaced replace.Result, warnings []string) restoreResult {
 	r := newRestored(d, replaced.Restored, warnings)
 	r.ContainerKept = replaced.Keeps
+	if r.Copy = replaced.Copy; r.Copy != "" {
+		r.Status = statusPromoted
+	}
 	r.VolumeChanges = convert(replaced.Volumes, newVolumeChange)
 	r.ConfigChanges = convert(replaced.Config, func(c runconfig.ConfigChange) configChange { return configChange(c) })
 	if replaced.Safety != nil {
@@ -200,6 +232,16 @@ func (o *restoreOptions) undoCommand(d deps, replaced replace.Result) string {
 	}
 	for _, part := range o.engine.Only {
 		words = append(words, "--only", part)
+	}
+	for _, pattern := range o.engine.Paths {
+		words = append(words, "--path", pattern)
+	}
+	if o.engine.Lost && len(o.engine.Only) == 0 { // nothing else went back
+		for _, v := range replaced.Volumes {
+			if v.Kept == "" {
+				words = append(words, "--only", v.Volume)
+			}
+		}
 	}
 	if replaced.Name != replaced.Safety.Container.Name {
 		words = append(words, "--name", replaced.Name)

@@ -18,8 +18,7 @@ func (o *restoreOptions) planReplace(ctx context.Context, d deps) (replace.Resul
 	options := o.engine
 	options.DryRun = true
 	planned, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (replace.Result, error) {
-		return withSnapshot(ctx, d, eng, options.Snapshot, func(word string) (replace.Result, error) {
-			options.Snapshot = word
+		return withReplaced(ctx, d, eng, options, func(options replace.Options) (replace.Result, error) {
 			return planSettled(ctx, eng, options, p)
 		})
 	})
@@ -27,6 +26,17 @@ func (o *restoreOptions) planReplace(ctx context.Context, d deps) (replace.Resul
 		return replace.Result{}, d.withRecovery(err)
 	}
 	return planned, nil
+}
+
+// withReplaced replaces a service of Compose by its container where the options name a snapshot. A copy has no service.
+func withReplaced(ctx context.Context, d deps, eng engine, options replace.Options, do func(replace.Options) (replace.Result, error)) (replace.Result, error) {
+	if options.Copy != "" {
+		return do(options)
+	}
+	return withSnapshot(ctx, d, eng, options.Snapshot, func(word string) (replace.Result, error) {
+		options.Snapshot = word
+		return do(options)
+	})
 }
 
 // planSettled finds out what a restore in place would do. It first recovers a pending one:
@@ -59,11 +69,12 @@ func describeReplace(r replace.Result, now time.Time) string {
 			acts = append(acts, fmt.Sprintf("rewrites volume %s (%s)", v.Volume, plural(entries, "file changes", "files change")))
 		}
 	}
-	what := r.Snapshot.Name
-	if what == "" {
-		what = string(r.Snapshot.ID)
+	for _, step := range r.Plan {
+		if r.Copy != "" && step.Op == plan.OpRestoreVolume {
+			acts = append(acts, "rewrites volume "+step.Target)
+		}
 	}
-	text := fmt.Sprintf("This %s as of %s, %s ago.", enumerate(acts), what, strings.ToLower(units.HumanDuration(now.Sub(r.Snapshot.Created))))
+	text := fmt.Sprintf("This %s %s.", enumerate(acts), describeState(r, now))
 	if config := describeConfig(r.Config); len(config) > 0 {
 		text += " Of the configuration this changes " + strings.Join(config, "; ") + "."
 	}
@@ -77,6 +88,18 @@ func describeReplace(r replace.Result, now time.Time) string {
 		return text + " A snapshot is taken first."
 	}
 	return text + " No snapshot is taken first."
+}
+
+// describeState says what a container becomes.
+func describeState(r replace.Result, now time.Time) string {
+	if r.Copy != "" {
+		return fmt.Sprintf("as container %s is now, and removes that", r.Copy)
+	}
+	what := r.Snapshot.Name
+	if what == "" {
+		what = string(r.Snapshot.ID)
+	}
+	return fmt.Sprintf("as of %s, %s ago", what, strings.ToLower(units.HumanDuration(now.Sub(r.Snapshot.Created))))
 }
 
 func describeContainer(r replace.Result) string {

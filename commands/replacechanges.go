@@ -30,17 +30,18 @@ func (p printer) shows(field string) bool {
 
 // differences are what is compared to find out what a restore in place changes: the snapshot with what there is or, once
 // that is gone, with the safety snapshot of it. What the restore leaves as it is does not count.
-func differences(r replace.Result) diff.Options {
-	o := diff.Options{Old: r.Snapshot.Container.Name + ":" + string(r.Snapshot.ID), New: r.Old, Left: r.Old == "" || r.Keeps, Reverse: true}
+func (o *restoreOptions) differences(r replace.Result) diff.Options {
+	d := diff.Options{Old: r.Snapshot.Word(), New: r.Old, Left: r.Old == "" || r.Keeps, Reverse: true, Paths: o.engine.Paths}
 	if r.Safety != nil {
-		o.New = r.Safety.Container.Name + ":" + string(r.Safety.ID)
+		d.New = r.Safety.Word()
 	}
+	d.Lost = r.Snapshot.ImageID == ""
 	for _, v := range r.Volumes {
 		if v.Kept != "" {
-			o.Without = append(o.Without, v.Volume)
+			d.Without = append(d.Without, v.Volume)
 		}
 	}
-	return o
+	return d
 }
 
 // changeSource hands changes to visit.
@@ -56,7 +57,7 @@ func (o *restoreOptions) changesBefore(ctx context.Context, d deps, planned repl
 	return call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (changeSource, error) {
 		var found []diff.Change
 		p = warned.from(p)
-		if err := eng.Diff(ctx, differences(planned), p, func(c diff.Change) { found = append(found, c) }); err != nil {
+		if err := eng.Diff(ctx, o.differences(planned), p, func(c diff.Change) { found = append(found, c) }); err != nil {
 			return nil, fmt.Errorf("find out what would change: %w", err)
 		}
 		return func(_ engine, _ plan.Progress, visit func(diff.Change)) error {

@@ -22,14 +22,17 @@ func replacedWithChanges() *replacingEngine {
 	safety.Container = firstSnapshot().Container
 	return &replacingEngine{changes: someChanges(), replaced: replace.Result{
 		Restored: build.Restored{Name: "web", Snapshot: firstSnapshot(), ContainerID: "c0ffee"}, Old: "web", Safety: &safety,
-		Volumes: []replace.VolumeChange{{Volume: "web-data"}, {Volume: "cache", Kept: "the container only reads it"}},
+		Volumes: []replace.VolumeChange{{Volume: "web-data", Created: replace.Count{Entries: 1}, Changed: replace.Count{Entries: 20}}, {Volume: "same"}, {Volume: "gone", Made: true}, {Volume: "cache", Kept: "the container only reads it"}},
 	}}
 }
+
+// countsOfVolumes is what a restore in place has counted itself.
+const countsOfVolumes = "web-data: 1 created, 20 changed, 0 deleted\nsame: no changes\ngone: made again\n"
 
 // What a restore in place changed is what its safety snapshot and the snapshot differ in. Nobody waits for that who did not ask.
 func TestARestoreInPlaceShowsWhatItChanged(t *testing.T) {
 	for args, want := range map[string]struct{ calls, stdout, stderr string }{
-		"":                           {"replace", "c0ffee\n", ""},
+		"":                           {"replace", "c0ffee\n", countsOfVolumes},
 		"--format {{.Undo}}":         {"replace", "docker snapshot restore --replace --force 20260314-113000-323846\n", ""},
 		"--files":                    {"replace, " + withSafety, "c0ffee\n", someFiles + someSums},
 		"--files --format {{.Name}}": {"replace, " + withSafety, "before\n", ""},

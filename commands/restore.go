@@ -53,6 +53,11 @@ With --only some volumes alone, or the root filesystem alone, go back; volumes a
 keep the container, which is only stopped meanwhile. With --live it is only frozen:
 for programs that bear it that their files change.
 
+With --lost it brings back a snapshot whose image somebody else has removed, as
+docker system prune -a does; docker snapshot ls --lost lists those. Only the volumes
+are left of it: they come into a new container of the image that the captured one
+ran from or, with --replace, into the container that is there.
+
 SNAPSHOT is a container, for its latest snapshot; container:name; container@5m or
 container@2026-03-14T09:26, for the newest that is at least that old; an ID, the
 beginning of one, or a name that only one snapshot has. The container may be named
@@ -64,7 +69,8 @@ by its service in the Compose project of the current directory.`,
   docker snapshot restore --replace --dry-run --files web:before-upgrade
   docker snapshot restore --replace web:before-upgrade
   docker snapshot restore --replace db@5m
-  docker snapshot restore --replace --only /var/lib/postgresql/data db@5m`,
+  docker snapshot restore --replace --only /var/lib/postgresql/data db@5m
+  docker snapshot restore --lost --replace 20260314-092653-58979a`,
 		Args:                  cli.ExactArgs(1),
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeSnapshots(d, 1),
@@ -83,6 +89,7 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.engine.Name, "name", "", "Name the new container (default: that of the original and 6 hex digits)")
 	flags.VarP(repeated(func(spec string) error { return addPort(&o.engine.Publish, spec) }), "publish", "p", "Publish a port as docker run does, instead of as captured")
 	addCopyFlags(flags, &o.engine.RestoreOptions, &o.starting)
+	flags.BoolVar(&o.engine.Lost, "lost", false, "Bring back the volumes of a snapshot that has lost its image, see docker snapshot ls --lost")
 	flags.BoolVar(&o.engine.DryRun, "dry-run", false, "Show what would be done, and do nothing")
 	flags.StringVar(&o.engine.Attachments, "attachments", "", "Write its attachments to this directory, which must be empty or not there")
 	o.addReplaceFlags(flags)

@@ -28,6 +28,7 @@ type outcome struct {
 const (
 	statusCreated   = "created"
 	statusRestored  = "restored"
+	statusPromoted  = "promoted"
 	statusPlanned   = "planned"
 	statusRemoved   = "removed"
 	statusKept      = "kept"
@@ -37,6 +38,7 @@ const (
 	statusMissing   = "not_found"
 	statusSkipped   = "skipped"
 	statusWritten   = "written"
+	statusProtected = "protected"
 	statusFailed    = "error"
 )
 
@@ -50,15 +52,16 @@ type createResult struct {
 	Root            string        `json:"root"`             // of the state in it
 	ExcludedEntries int64         `json:"excluded_entries"` // of volumes; a directory counts once
 	Incomplete      bool          `json:"incomplete"`
-	FrozenMS        int64         `json:"frozen_ms"` // the sum of all attempts
-	Changes         *changeReport `json:"changes"`   // since the parent; nil: not asked for, or not known
+	Contradicted    bool          `json:"contradicted"` // files are not what the store said of them
+	FrozenMS        int64         `json:"frozen_ms"`    // the sum of all attempts
+	Changes         *changeReport `json:"changes"`      // since the parent; nil: not asked for, or not known
 	Warnings        words         `json:"warnings"`
 }
 
 func newCreateResult(s capture.Created, warned words) createResult {
 	return createResult{
 		outcome: newOutcome(s.Snapshot, statusCreated, s.Created), Root: s.Root(), ExcludedEntries: countExcluded(s.Mounts),
-		Incomplete: s.Incomplete, FrozenMS: s.Frozen.Milliseconds(), Warnings: newWords(warned),
+		Incomplete: s.Incomplete, Contradicted: s.Contradicted, FrozenMS: s.Frozen.Milliseconds(), Warnings: newWords(warned),
 	}
 }
 
@@ -70,6 +73,7 @@ type restoreResult struct {
 	RestoredContainerID string           `json:"restored_container_id"`
 	Started             bool             `json:"started"`
 	ContainerKept       bool             `json:"container_kept"` // only volumes went back
+	Copy                string           `json:"copy"`           // that was promoted; empty: a snapshot was restored
 	Safety              string           `json:"safety"`         // ID of the snapshot that was taken first
 	Undo                string           `json:"undo"`           // the command that takes it back
 	Plan                []planStep       `json:"plan"`

@@ -58,6 +58,7 @@ type engine interface {
 type snapshots interface {
 	Create(ctx context.Context, o capture.Options, p plan.Progress) (capture.Created, error)
 	List(ctx context.Context, o catalog.ListOptions, p plan.Progress) ([]catalog.Snapshot, error)
+	Lost(ctx context.Context, o catalog.ListOptions, p plan.Progress) ([]archives.Lost, error)
 	Resolve(ctx context.Context, word string) (catalog.Snapshot, error)
 	Remove(ctx context.Context, words []string, o removal.Options, p plan.Progress) []removal.Removal
 	Prune(ctx context.Context, o removal.PruneOptions, p plan.Progress) (removal.Pruned, error)
@@ -69,6 +70,7 @@ type snapshots interface {
 // contents is the part about what snapshots hold.
 type contents interface {
 	Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, detail archives.Detail, visit func(volumebackup.Entry)) error
+	RootEntries(ctx context.Context, s catalog.Snapshot, detail archives.Detail, visit func(volumebackup.Entry)) error
 	Diff(ctx context.Context, o diff.Options, p plan.Progress, visit func(diff.Change)) error
 	Attachment(ctx context.Context, s catalog.Snapshot, name string, out io.Writer) error
 	Contents(ctx context.Context, o diff.Options, path string, p plan.Progress) (before, after extract.File, err error)
@@ -145,7 +147,9 @@ type deps struct {
 	directory string
 	clock     clock
 	tidy      tidier
-	version   string
+	// cliVersion is the version of the docker that has started this program; empty: not known.
+	cliVersion func(context.Context) string
+	version    string
 	// execute executes a command in a container, as docker exec does.
 	execute func(ctx context.Context, container string, e execution) (status int, err error)
 }
@@ -170,11 +174,12 @@ func NewRoot(dockerCLI command.Cli, version string, global, arguments []string) 
 			config.Plugin = version
 			return connect(dockerCLI, global, config, volumes.store != "")
 		},
-		directory: directory,
-		clock:     clock{now: time.Now, after: afterFunc}, //nolint:forbidigo // this is where the clock comes from
-		tidy:      newTidier(global),
-		version:   version,
-		execute:   executor{dockerCLI}.execute,
+		directory:  directory,
+		clock:      clock{now: time.Now, after: afterFunc}, //nolint:forbidigo // this is where the clock comes from
+		tidy:       newTidier(global),
+		cliVersion: askCLIVersion,
+		version:    version,
+		execute:    executor{dockerCLI}.execute,
 	})
 }
 
@@ -226,6 +231,7 @@ func commandsBelow(d deps) []*cobra.Command {
 		newCreateCommand(d),
 		newRestoreCommand(d),
 		newForkCommand(d),
+		newPromoteCommand(d),
 		newListCommand(d),
 		newInspectCommand(d),
 		newHistoryCommand(d),
@@ -241,6 +247,7 @@ func commandsBelow(d deps) []*cobra.Command {
 		newPruneCommand(d),
 		newAnnotateCommand(d),
 		newRecoverCommand(d),
+		newProtectCommand(d),
 		newWatchCommand(d),
 		newMCPCommand(d),
 		newVersionCommand(d),

@@ -133,7 +133,7 @@ func runRun(parent context.Context, d deps, o runOptions, args []string) error {
 	if err != nil {
 		return withStatus(err)
 	}
-	c := &child{isTerminal: d.in.IsTerminal() || d.out.IsTerminal() || d.err.IsTerminal()}
+	c := &child{now: d.clock.now, isTerminal: d.in.IsTerminal() || d.out.IsTerminal() || d.err.IsTerminal()}
 	ctx, stop := c.watch(parent)
 	defer stop()
 	result, err := withService(ctx, d, eng, args[0], func(container string) (runs.Result, error) {

@@ -37,7 +37,12 @@ func withService[T any](ctx context.Context, d deps, eng engine, container strin
 // withSnapshot does the same with a word that means a snapshot: the service stands for its
 // container, alone or in front of ':' or '@'.
 func withSnapshot[T any](ctx context.Context, d deps, eng engine, word string, do func(word string) (T, error)) (T, error) {
-	return retryAsService(ctx, d, eng, word, do, isNoSnapshot)
+	done, err := retryAsService(ctx, d, eng, word, do, isNoSnapshot)
+	if none, ok := errors.AsType[*catalog.NotFoundError](err); ok && !none.Lost {
+		lost, failed := eng.Lost(ctx, catalog.ListOptions{}, nil)
+		none.Lost = failed == nil && len(lost) > 0
+	}
+	return done, err
 }
 
 // isNoSnapshot tells whether an error says that a word means no snapshot.

@@ -1,11 +1,13 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/docker/cli/cli/command"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/retention"
 )
 
@@ -20,6 +22,9 @@ const (
 	settingFormat   = "format"
 	settingProgress = "progress"
 	settingStore    = "store"
+
+	settingLostRetention = "lost-retention"
+	settingCheckFraction = "check-fraction"
 )
 
 func allSettings() []setting {
@@ -27,6 +32,8 @@ func allSettings() []setting {
 		{settingFormat, "the --format of docker snapshot ls", checkListFormat},
 		{settingProgress, "the --progress of every command", progressModes.check},
 		{settingStore, "the --store of docker snapshot create", checkStore},
+		{settingLostRetention, "how long to keep what volumes held when the snapshot's image is gone (7d)", checkLostRetention},
+		{settingCheckFraction, "the part of unchanged files that every tenth automatic snapshot of a volume compares (0.1)", checkFraction},
 	}
 	for _, one := range policySettings {
 		all = append(all, setting{one.name, one.usage, checkPolicy(one.name)})
@@ -44,6 +51,15 @@ var policySettings = []struct{ name, usage string }{
 	{retention.NameMaxSize, "how much all automatic ones may occupy (10GB)"},
 	{retention.NameRetentionDays, "how many days to keep automatic ones (7)"},
 	{retention.NameAutoCleanup, "whether to remove the others by itself (true)"},
+}
+
+// checkLostRetention refuses what does not say how long something is kept.
+func checkLostRetention(text string) error {
+	d, err := labels.ParseDuration(text)
+	if err == nil && d == 0 {
+		err = errors.New("it has to be longer than nothing")
+	}
+	return err
 }
 
 // checkPolicy returns the check of a setting about automatic snapshots.

@@ -37,3 +37,19 @@ func TestAWrongPolicySettingSaysWhereItIsFrom(t *testing.T) {
 	_, err := f.deps().settings.policy()
 	assert.Error(t, err, `invalid value "much" of DOCKER_SNAPSHOT_MAX_SIZE: use a size such as 500MB or 10GB; 0 means no limit`)
 }
+
+func TestLostRetention(t *testing.T) {
+	for value, want := range map[string]time.Duration{"": 0, "2w": 14 * 24 * time.Hour, "36h": 36 * time.Hour} {
+		f := newFixture()
+		f.environment = map[string]string{"DOCKER_SNAPSHOT_LOST_RETENTION": value}
+		config, err := defaultVolumes().config(f.deps().settings)
+		assert.NilError(t, err)
+		assert.Equal(t, config.LostRetention, want)
+	}
+	for _, value := range []string{"0", "soon", "-1h"} {
+		f := newFixture()
+		f.config = map[string]string{"lost-retention": value}
+		_, err := defaultVolumes().config(f.deps().settings)
+		assert.ErrorContains(t, err, "of plugins.snapshot.lost-retention in ")
+	}
+}

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -104,19 +103,16 @@ func listNotCaptured(mounts []labels.Mount) []notCaptured {
 	return list
 }
 
-// listCaptured names the volumes whose content is in a snapshot, each once.
+// listCaptured names the volumes, and where the bind mounts are, whose content is in a snapshot, each once.
 func listCaptured(mounts []labels.Mount) words {
 	list := words{}
 	for _, m := range mounts {
-		if name := volumeWord(m); m.Archive != nil && !slices.Contains(list, name) {
+		if name := m.Word(); m.Archive != nil && !slices.Contains(list, name) {
 			list = append(list, name)
 		}
 	}
 	return list
 }
-
-// volumeWord is what a volume is called: by its name, or by where it was mounted.
-func volumeWord(m labels.Mount) string { return cmp.Or(m.Name, m.Destination) }
 
 // byteSize is a number of bytes: JSON shows the number, and templates show it as
 // people read it.

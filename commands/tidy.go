@@ -33,6 +33,14 @@ const (
 	tidyPatience = 10 * time.Minute
 )
 
+// A tidy lists all snapshots, which takes an engine with the containerd image store 7 ms for each. So that creates in a row do
+// not share the engine with one tidy after the other, the next one does not begin before tidyRest times as long as the last
+// one took, but tidyRestMost at most.
+const (
+	tidyRest     = 9
+	tidyRestMost = 5 * time.Minute
+)
+
 // tidier starts a tidy, unless one that has not begun yet does the same. It waits for nothing.
 type tidier func(ctx context.Context, onlyExpired bool)
 
@@ -135,9 +143,13 @@ func runTidy(ctx context.Context, d deps, o tidyOptions) error {
 	if err != nil {
 		return err
 	}
+	began := d.clock.now()
 	_, err = eng.Prune(ctx, removal.PruneOptions{Options: retention.Options{
 		Policy: policy, Automatic: true, ExpiredOnly: o.onlyExpired,
 	}}, nil)
+	if rest := min(tidyRest*d.clock.now().Sub(began), tidyRestMost); rest > 0 {
+		d.wait(rest) // with the turn: the next one waits meanwhile, and does what all creates until then need
+	}
 	return err
 }
 
@@ -157,6 +169,10 @@ func (d deps) tidyAfter(ctx context.Context, trigger labels.Trigger) {
 // taken. It asks when it begins, so usually the answer is there.
 const limitWait = 10 * time.Millisecond
 
+// countMost is how long the engine may count: it lists the snapshots for that, and what it does for the snapshot itself is slower
+// meanwhile.
+const countMost = 200 * time.Millisecond
+
 // countAside counts the snapshots of a container while one is taken of it by hand. The function that
 // it returns warns if there are more than the limit then: nobody removes those by itself.
 func (d deps) countAside(ctx context.Context, eng engine, o capture.Options) (warn func(catalog.Snapshot, plan.Progress)) {
@@ -165,6 +181,7 @@ func (d deps) countAside(ctx context.Context, eng engine, o capture.Options) (wa
 		return func(catalog.Snapshot, plan.Progress) {}
 	}
 	counting, stop := context.WithCancel(ctx)
+	d.clock.after(countMost, stop)
 	counted := make(chan int, 1)
 	go func() {
 		if number, err := eng.Count(counting, o.Container); err == nil {

@@ -51,18 +51,21 @@ func newVerifyCommand(d deps) *cobra.Command {
   damaged      something is not what it was: what, and where
   incomplete   something that it needs is not there at all
 
-It compares the labels with this engine's seal, has the engine make a container of
+It compares the labels with this engine's seal, and looks whether the image under the
+snapshot's ID is the one that was committed. It has the engine make a container of
 each image, which never starts, and reads every byte that the store keeps for the
 volumes: each piece is compared with its SHA-256, and each list of files with the
 root in the labels. What several snapshots share is read once. The layers of images
 are the engine's: it checks those itself when it loads them.
 
-With --quick no content is read: it looks whether all is there and has its size.
+With --quick no content is read: it looks whether all is there and has its size. With
+--all, a snapshot that somebody removes meanwhile is left out.
 
 With --restore each snapshot that is ok is restored, too: as a copy without network,
 whose volumes are read and compared with what was captured, which is started if the
 container ran, waited for until it is healthy or, without a healthcheck, has run for
---settle, and then removed. Bind mounts are read-only in it.
+--settle, and then removed. Bind mounts are read-only in it. What a killed drill leaves
+is removed by docker snapshot recover.
 
 Exit status 3 says that one is not ok.`,
 		Example: `  docker snapshot verify web:before-upgrade

@@ -1,10 +1,14 @@
 package commands
 
 import (
+	"errors"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -49,5 +53,38 @@ func checkStore(name string) error { return runconfig.CheckVolumeName(name) }
 // config completes the options with the user's settings.
 func (o volumeOptions) config(s settings) (volumebackup.Config, error) {
 	store, err := s.value(settingStore, o.store, volumebackup.DefaultStore)
-	return volumebackup.Config{Store: store, LockTimeout: o.lockTimeout}, err
+	if err != nil {
+		return volumebackup.Config{}, err
+	}
+	text, err := s.value(settingCheckFraction, "", usualCheckFraction)
+	if err != nil {
+		return volumebackup.Config{}, err
+	}
+	fraction, err := parseFraction(text)
+	if err != nil {
+		return volumebackup.Config{}, err
+	}
+	c := volumebackup.Config{Store: store, LockTimeout: o.lockTimeout, CheckFraction: *fraction}
+	kept, err := s.value(settingLostRetention, "", "")
+	if err == nil && kept != "" {
+		c.LostRetention, err = labels.ParseDuration(kept)
+	}
+	return c, err
+}
+
+// usualCheckFraction is how much of the files that seem to be unchanged every tenth automatic snapshot compares.
+const usualCheckFraction = "0.1"
+
+// parseFraction reads a part of a whole.
+func parseFraction(text string) (*float64, error) {
+	fraction, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(fraction) || fraction < 0 || fraction > 1 {
+		return nil, errors.New("use a number from 0 to 1, such as 0.1")
+	}
+	return &fraction, nil
+}
+
+func checkFraction(text string) error {
+	_, err := parseFraction(text)
+	return err
 }

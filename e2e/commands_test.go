@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"reflect"
 	"strconv"
@@ -44,15 +45,24 @@ func eventually(done func() bool) bool {
 }
 
 // docker runs a docker command with the harness's own configuration.
-func docker(args ...string) (string, error) {
-	out, _, err := dockerStreams(args...)
+func docker(args ...string) (string, error) { return dockerIn(os.Environ(), args...) }
+
+// scriptDocker runs one where the script stands: its engine may be another one than ours, behind an ssh of its own.
+func scriptDocker(ts *testscript.TestScript) func(args ...string) (string, error) {
+	env := append(os.Environ(), "DOCKER_HOST="+ts.Getenv("DOCKER_HOST"), "PATH="+ts.Getenv("PATH"))
+	return func(args ...string) (string, error) { return dockerIn(env, args...) }
+}
+
+func dockerIn(env []string, args ...string) (string, error) {
+	out, _, err := dockerStreams(env, args...)
 	return strings.TrimSuffix(out, "\n"), err
 }
 
 // dockerStreams also returns what the command says on stderr.
-func dockerStreams(args ...string) (stdout, stderr string, err error) {
+func dockerStreams(env []string, args ...string) (stdout, stderr string, err error) {
 	var out, told strings.Builder
 	command := exec.Command("docker", args...)
+	command.Env = env
 	command.Stdout, command.Stderr = &out, &told
 	if err := command.Run(); err != nil {
 		return "", "", fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, told.String())
@@ -63,9 +73,10 @@ func dockerStreams(args ...string) (stdout, stderr string, err error) {
 func cmdState(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 2, "state CONTAINER created|running|paused|exited|dead|gone")
 	var state string
+	ask := scriptDocker(ts)
 	if !eventually(func() bool {
 		var err error
-		state, err = docker("inspect", "--type", "container", "--format", "{{.State.Status}}", args[0])
+		state, err = ask("inspect", "--type", "container", "--format", "{{.State.Status}}", args[0])
 		if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such") {
 			state = "gone"
 		} else if err != nil {
@@ -79,7 +90,7 @@ func cmdState(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdLabels(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, len(args) == 2 || len(args) == 3 && !neg, "labels IMAGE KEY [VALUE]")
-	out, err := docker("image", "inspect", "--format", "{{json .Config.Labels}}", args[0])
+	out, err := scriptDocker(ts)("image", "inspect", "--format", "{{json .Config.Labels}}", args[0])
 	ts.Check(err)
 	var labels map[string]string
 	ts.Check(json.Unmarshal([]byte(out), &labels))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -265,7 +266,7 @@ func (tc configCase) run(t *testing.T, prefix string) {
 	call("create", "--name", "$P-plain", "busybox", "sh")
 	call("snapshot", "create", "--store", "$P-store", "$P-web", "one")
 	original := leaves(t, prefix+"-web")
-	_, told, err := dockerStreams(fill(words("snapshot restore --quiet --store $P-store --name $P-copy $P-web:one"))...)
+	_, told, err := dockerStreams(os.Environ(), fill(words("snapshot restore --quiet --store $P-store --name $P-copy $P-web:one"))...)
 	assert.NilError(t, err)
 	checkTold(t, told, tc.tells, tc.mayTell)
 	copied, plain := leaves(t, prefix+"-copy"), leaves(t, prefix+"-plain")

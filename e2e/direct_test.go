@@ -108,7 +108,7 @@ func testDirectWrites(t *testing.T, pause string, flags ...string) {
 		v.docker("start", container)
 		assert.Assert(t, eventually(func() bool { return changedSince(t, dir, start) }))
 		v.docker("snapshot", "create", "--store", v.prefix+"-store", "--reuse", "--pause="+pause, container, "running")
-		v.docker("kill", container)
+		_, _ = docker("kill", container) // which fails if the disk holds the process up for longer than the engine waits
 		v.docker("wait", container)
 		v.docker("snapshot", "create", "--store", v.prefix+"-store", "--reuse", container, "stopped")
 		v.checkRestored("stopped", v.describe(container))

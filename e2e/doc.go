@@ -12,8 +12,11 @@
 //	stdout2env NAME               put the last command's output into a variable, without blanks around it
 //	picture CONTAINER             print what a restore that is rolled back must leave as it was: ID, state, networks, volumes
 //	sshd NAME                     start an SSH server that leads to the engine; NAME becomes its ssh:// address
-//	engine debian|moby NAME [FLAG…]
-//	    start another engine for this script, with these flags of dockerd; NAME becomes its DOCKER_HOST
+//	engine [-dir FOLDER] debian|moby NAME [FLAG…]
+//	    start another engine for this script, with these flags of dockerd; NAME becomes its DOCKER_HOST. Everything of it is
+//	    in the folder, which may be a disk
+//	certificates FOLDER           make certificates for docker with TLS: of an authority, of a server on 127.0.0.1, of a client
+//	disk FOLDER SIZE              mount a new disk of that size there
 //	compose                       add docker compose to the script's docker
 //
 // and these programs, for exec, status and eventually:
@@ -24,8 +27,9 @@
 //	interrupt [-after REGEXP] [-event REGEXP] [-delay DURATION] [-to process|group|children|family] SIGNAL PROGRAM ARG…
 //	    run it, and send it a signal at such a moment, or after a while; the exit status is the program's, or 128 + N if
 //	    signal N ended it
-//	when REGEXP PROGRAM ARG…
-//	    run it as soon as a line of docker events matches; with & after it, the script goes on meanwhile
+//	when [-hold] REGEXP PROGRAM ARG…
+//	    run it as soon as a line of docker events matches; with & after it, the script goes on meanwhile. With -hold, the
+//	    script's docker snapshot … stands still until the program has ended, so it comes in time on a busy machine, too
 //
 // FILE may be stdout or stderr, as in cmp. The environment of a script has:
 //
@@ -42,7 +46,8 @@
 // These variables change a run of the tests:
 //
 //	E2E_KEEP=1               leave everything that the scripts made
+//	E2E_DURATIONS=FILE       write there which scripts took longest, in seconds
 //	E2E_UPDATE=1             rewrite the files that cmp compares with
 //	E2E_DIFF_PAIRS=N         compare so many random pairs of trees with what diff and stat say of them, instead of 6
-//	E2E_POSTGRES_ROUNDS=N    capture and restore PostgreSQL under load so many times, instead of 20
+//	E2E_POSTGRES_ROUNDS=N    capture and restore PostgreSQL under load so many times, instead of 5
 package e2e

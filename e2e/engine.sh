@@ -132,6 +132,7 @@ up() {
 	mapfile -t flags <"$dir/flags"
 	prepare "$kind"
 	if dead containerd.pid; then
+		forget_ended
 		rm -f "$dir/containerd.sock" # one that was killed has left it, and it would be taken for the next one's
 		launch containerd.pid containerd.log containerd --config "$dir/containerd.toml"
 		poll 300 test -S "$dir/containerd.sock" || die "containerd does not answer: $(tail -n 5 "$dir/containerd.log")"
@@ -199,6 +200,16 @@ start() {
 
 # shims prints the processes that hold this engine's containers.
 shims() { grep -lzxF -- "$dir/containerd.sock" /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3; }
+
+# forget_ended ends the shims whose container has ended, as a reboot would. containerd 1.6, killed while a container ends, takes
+# such an idle shim for a task that runs, and never starts the container again ("task ...: already exists").
+forget_ended() {
+	local shim children
+	for shim in $(shims); do
+		children=$(cat "/proc/$shim/task/"*/children 2>/dev/null) || true
+		[[ -n ${children// /} ]] || kill -s KILL "$shim" 2>/dev/null || true
+	done
+}
 
 # reap ends containers that lost their engine.
 reap() {

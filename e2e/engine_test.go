@@ -14,10 +14,17 @@ import (
 
 // cmdEngine starts another engine, with the busybox images, and ends it with the script.
 func cmdEngine(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, !neg && len(args) >= 2, "engine debian|moby NAME [FLAG…]")
-	dir, err := os.MkdirTemp("", "e2e-")
-	ts.Check(err)
-	ts.Check(os.Remove(dir)) // it must not be there yet
+	dir := ""
+	if len(args) > 2 && args[0] == "-dir" {
+		dir, args = ts.MkAbs(args[1]), args[2:]
+	}
+	usage(ts, !neg && len(args) >= 2, "engine [-dir FOLDER] debian|moby NAME [FLAG…]")
+	if dir == "" {
+		var err error
+		dir, err = os.MkdirTemp("", "e2e-")
+		ts.Check(err)
+		ts.Check(os.Remove(dir)) // it must not be there yet
+	}
 	start := exec.Command("./engine.sh", append([]string{"start", args[0], "--dir", dir, "--"}, args[2:]...)...)
 	start.Stderr = ts.Stderr()
 	host, err := start.Output()

@@ -33,7 +33,7 @@ func TestMCP(t *testing.T) {
 		}
 		_, _ = docker("volume", "rm", "--force", volume, store)
 	})
-	t.Setenv("DOCKER_SNAPSHOT_STORE", store)
+	t.Setenv(storeVariable, store)
 	must("run", "-d", "--name", web, "--stop-signal", "KILL", "-v", volume+":/data", "busybox", "sleep", "1000")
 	must("exec", web, "sh", "-c", "echo before >/data/state")
 
@@ -109,7 +109,7 @@ func TestMCP(t *testing.T) {
 // States are listed, and no container is made of one.
 func TestMCPStates(t *testing.T) {
 	line := "mcp-" + strings.ToLower(rand.Text()[:8])
-	t.Setenv("DOCKER_SNAPSHOT_STORE", line)
+	t.Setenv(storeVariable, line)
 	id, err := docker("snapshot", "create", "--state-only", "--line", line)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -189,6 +191,66 @@ func runInterrupt(ctx context.Context, args []string) error {
 	case err := <-moment:
 		err = errors.Join(err, deliver(sig, command.Process.Pid, *to))
 		return errors.Join(err, <-end)
+	}
+}
+
+// runWhen waits for an event of the engine, and runs a program then.
+func runWhen(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("when", flag.ExitOnError)
+	hold := flags.Bool("hold", false, "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() < 2 {
+		return errors.New("an event and a program are needed")
+	}
+	event, err := regexp.Compile(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	seen := make(chan struct{})
+	if err := watchEvents(ctx, event, func() { close(seen) }); err != nil {
+		return err
+	}
+	<-seen
+	if *hold {
+		held := plugins()
+		if len(held) == 0 {
+			return errors.New("no plugin is at work")
+		}
+		signalAll(held, unix.SIGSTOP)
+		defer signalAll(held, unix.SIGCONT)
+	}
+	command := exec.CommandContext(ctx, flags.Arg(1), flags.Args()[2:]...)
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	return command.Run()
+}
+
+// storeVariable names the store of a script.
+const storeVariable = "DOCKER_SNAPSHOT_STORE"
+
+// plugins are the processes of the plugin that this script has started: no other script has the same store.
+func plugins() (found []int) {
+	store := storeVariable + "=" + os.Getenv(storeVariable)
+	links, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, link := range links {
+		if program, err := os.Readlink(link); err != nil || filepath.Base(program) != "docker-snapshot" {
+			continue
+		}
+		variables, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "environ"))
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+		if err == nil && slices.Contains(strings.Split(string(variables), "\x00"), store) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func signalAll(processes []int, sig syscall.Signal) {
+	for _, pid := range processes {
+		_ = unix.Kill(pid, sig) // it may have ended this moment
 	}
 }
 

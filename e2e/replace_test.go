@@ -4,13 +4,9 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,14 +28,14 @@ type pictured struct {
 
 func cmdPicture(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 1, "picture CONTAINER")
-	picture, err := takePicture(args[0])
+	picture, err := takePicture(scriptDocker(ts), args[0])
 	ts.Check(err)
 	fmt.Fprint(ts.Stdout(), picture)
 }
 
-// takePicture describes a container with its volumes, for comparison.
-func takePicture(container string) (string, error) {
-	out, err := docker("inspect", "--type", "container", container)
+// takePicture describes a container with its volumes, for comparison. It asks through docker or scriptDocker.
+func takePicture(ask func(args ...string) (string, error), container string) (string, error) {
+	out, err := ask("inspect", "--type", "container", container)
 	if err != nil {
 		return "", err
 	}
@@ -80,25 +76,4 @@ func describeTree(dir string) (string, error) {
 		return "", fmt.Errorf("list %s: %w: %s", dir, err, stderrOf(err))
 	}
 	return string(out), nil
-}
-
-// runWhen waits for an event of the engine, and runs a program then.
-func runWhen(ctx context.Context, args []string) error {
-	if len(args) < 2 {
-		return errors.New("an event and a program are needed")
-	}
-	event, err := regexp.Compile(args[0])
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	seen := make(chan struct{})
-	if err := watchEvents(ctx, event, func() { close(seen) }); err != nil {
-		return err
-	}
-	<-seen
-	command := exec.CommandContext(ctx, args[1], args[2:]...)
-	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	return command.Run()
 }

@@ -25,9 +25,9 @@ func TestReplaceSurvivesTheEngine(t *testing.T) {
 	e.docker("exec", "web", "sh", "-c", "seq 100000 >/data/numbers; echo one >/anonymous/file")
 	e.docker("snapshot", "create", "web", "one")
 	e.docker("exec", "web", "sh", "-c", "seq 7 90000 >/data/numbers; touch /data/extra; echo two >/anonymous/file")
-	before, err := takePicture("web")
+	before, err := takePicture(docker, "web")
 	assert.NilError(t, err)
-	for _, tc := range []struct{ phase, verb, next string }{
+	for n, tc := range []struct{ phase, verb, next string }{
 		{"stopping container", "kill", "recover"},
 		{"writing to the store", "kill", "create web"},
 		{"restoring volumes", "kill", "recover web"},
@@ -41,14 +41,22 @@ func TestReplaceSurvivesTheEngine(t *testing.T) {
 		{"starting container", "restart", "recover web"},
 		{"waiting 2s", "restart", "recover"},
 	} {
+		if (n%2 == 0) != (theEngine.name == "debian") {
+			continue // each engine has every other one
+		}
 		t.Run(tc.verb+" while "+tc.phase, func(t *testing.T) {
 			e.endDuring(t, tc.phase, tc.verb)
 			e.run(t, "restart")
-			out, err := exec.Command("docker", append([]string{"snapshot"}, strings.Fields(tc.next)...)...).CombinedOutput()
+			out, err := e.snapshot(tc.next)
+			if e.hasStaleTask() { // a user would restart the machine
+				t.Logf("%s, while the engine is stuck: %s (%v)", tc.next, out, err)
+				e.run(t, "restart")
+				out, err = e.snapshot(tc.next)
+			}
 			t.Logf("%s: %s", tc.next, out)
 			assert.NilError(t, err)
 			t.Log(e.docker("ps", "--all", "--no-trunc", "--format", "{{.Names}} {{.Status}} {{.CreatedAt}} {{.Labels}}"))
-			after, err := takePicture("web")
+			after, err := takePicture(docker, "web")
 			assert.NilError(t, err)
 			assert.Equal(t, after, before)
 			// The guard of the client that was cut off may still be at work; its worker goes with it.
@@ -108,6 +116,24 @@ func (e *ownEngine) docker(args ...string) string {
 	out, err := docker(args...)
 	assert.NilError(e.t, err)
 	return out
+}
+
+// snapshot runs a command of the plugin.
+func (e *ownEngine) snapshot(command string) ([]byte, error) {
+	return exec.Command("docker", append([]string{"snapshot"}, strings.Fields(command)...)...).CombinedOutput()
+}
+
+// hasStaleTask tells whether the engine cannot start a container because it keeps a process of its earlier run. That happens to
+// engine 20.10 if it is killed while a container ends; engine.sh ends such processes when it restarts the engine.
+func (e *ownEngine) hasStaleTask() bool {
+	e.t.Helper()
+	for id := range strings.FieldsSeq(e.docker("ps", "--all", "--quiet", "--filter", "status=exited", "--filter", "status=created")) {
+		said := e.docker("inspect", "--format", "{{.State.Error}}", id)
+		if strings.Contains(said, ": already exists") || strings.Contains(said, ": file exists") {
+			return true
+		}
+	}
+	return false
 }
 
 // endDuring restores in place, and ends the engine when the restore reports a certain phase.

@@ -39,6 +39,8 @@ func TestScripts(t *testing.T) {
 			"compose":    cmdCompose,
 			"picture":    cmdPicture,
 			"disk":       cmdDisk,
+
+			"certificates": cmdCertificates,
 		},
 	})
 }
@@ -66,7 +68,7 @@ func setup(ctx context.Context, env *testscript.Env) error {
 	env.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 	env.Setenv("SOCKET", strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://"))
 	env.Setenv("DOCKER_CONFIG", config)
-	env.Setenv("DOCKER_SNAPSHOT_STORE", prefix+"-store")
+	env.Setenv(storeVariable, prefix+"-store")
 	// What a script's create has removed afterwards must not depend on what other scripts make.
 	env.Setenv("DOCKER_SNAPSHOT_MAX_TOTAL", "0")
 	env.Setenv("DOCKER_SNAPSHOT_MAX_SIZE", "0")
@@ -78,11 +80,12 @@ func setup(ctx context.Context, env *testscript.Env) error {
 	env.Setenv("USER_HOME", os.Getenv("HOME"))
 	env.Setenv("GOARCH", runtime.GOARCH)
 	env.Setenv("MAPWRITER", filepath.Join(configDir, "mapwriter"))
-	env.Setenv("POSTGRES_ROUNDS", cmp.Or(os.Getenv("E2E_POSTGRES_ROUNDS"), "20"))
+	env.Setenv("POSTGRES_ROUNDS", cmp.Or(os.Getenv("E2E_POSTGRES_ROUNDS"), "5"))
 
 	ctx = context.WithoutCancel(ctx)
-	start := now()
+	start, began := now(), time.Now()
 	env.Defer(func() {
+		scriptDurations.add(script, time.Since(began))
 		t, ok := env.T().(interface{ Failed() bool })
 		if ok && t.Failed() {
 			env.T().Log(evidence(ctx, prefix, start))

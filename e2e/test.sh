@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # test.sh: all the tests, with everything that they need.
 #
-#   test.sh                                   unit tests, then the scripts on both engines
+#   test.sh                                   unit tests, then the scripts and some faults on both engines
 #   test.sh unit
 #   test.sh e2e [debian|moby] [go test FLAG…] e.g. test.sh e2e moby -run Scripts/version
-#   test.sh faults [debian|moby] [FLAG…]      one request goes wrong, in every way: e2e/faults/doc.go has the flags
+#   test.sh faults [debian|moby] [FLAG…]      something goes wrong at one request: e2e/faults/doc.go has the flags; without
+#                                             one, always the same 24 cells on each engine
 #
 # On Debian, as root, it installs and builds what is missing; it needs Go. What it starts it stops.
 set -euo pipefail
@@ -14,20 +15,27 @@ cd "$repository"
 
 unset DOCKER_HOST DOCKER_CONTEXT # the machine's own engine is none of our business
 engines=()
+runs=() # of this script, one for each engine
+scratch=$(mktemp -d)
 
 stop_engines() {
 	local engine
+	((${#runs[@]} == 0)) || kill "${runs[@]}" 2>/dev/null || true
 	for engine in "${engines[@]}"; do
 		DOCKER_HOST=$engine e2e/engine.sh stop || say "this engine could not be stopped: $engine"
 	done
+	rm -rf "$scratch"
 }
 trap stop_engines EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# unit runs all unit tests with the race detector. It makes them take seven times as long, so with it what is repeated many
+# times, a fault at each call or the loss of power, is so less often; the packages that do this also run without it, whole.
 unit() {
 	install_packages gcc libc6-dev # the race detector is C
-	go test -race -shuffle=on -timeout 40m ./... # the race detector makes some packages slow
+	go test -shuffle=on -parallel 8 ./snapshot ./volumebackup/worker # they wait for half of their time
+	DOCKER_SNAPSHOT_TEST_STRIDE=10 DOCKER_SNAPSHOT_TEST_MOMENTS=20 DOCKER_SNAPSHOT_TEST_DAMAGES=10 go test -race -shuffle=on -p 4 -parallel 8 -timeout 40m ./...
 }
 
 # start_engine KIND starts an engine for the tests, and points DOCKER_HOST at it.
@@ -42,24 +50,24 @@ stop_engine() {
 	unset 'engines[-1]'
 }
 
-# run_faults [FLAG…] runs cells of the fault matrix on the engine of DOCKER_HOST. Most of them wait most of the time.
-run_faults() { go test -tags e2e -count 1 -timeout 60m -parallel 10 -v ./e2e/faults "$@"; }
-
-# faults ENGINE [FLAG…] does so on a new engine of that kind.
+# faults ENGINE [FLAG…] runs cells of the fault matrix on a new engine of that kind. Without a flag they are always the same: a
+# change is judged by what it does, not by the draw. Most of them wait most of the time. All of them take hours.
 faults() {
 	local kind=$1 DOCKER_HOST
 	shift
+	(($#)) || set -- -seed 2026 -cells 20
 	say "faults on the $kind engine"
 	start_engine "$kind"
 	e2e/image.sh busybox
-	run_faults "$@"
+	go test -tags e2e -count 1 -timeout 12h -parallel 6 -v ./e2e/faults "$@"
 	stop_engine
 }
 
 # scripts ENGINE [FLAG…] runs the scripts on a new engine of that kind, and without a flag everything else that needs one.
 scripts() {
-	local kind=$1 DOCKER_HOST cli
+	local kind=$1 DOCKER_HOST cli parallel=2 # the scripts wait for half of their time
 	shift
+	[[ $kind != moby ]] || parallel=3 # which takes longer: so both come to their end at about the same time
 	say "e2e on the $kind engine"
 	install_packages openssh-server jq python3 # the plugin over ssh://, roots by hand, the examples
 	install_packages chromium                  # looks at pages
@@ -69,35 +77,42 @@ scripts() {
 	e2e/image.sh busybox postgres redis mariadb sqlite
 	# The fake engine of the unit tests and the real one keep the same contract.
 	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot/enginetest
-	PATH=$cli:$PATH go test -tags e2e -count 1 -timeout 60m -parallel 3 "$@" ./e2e # they wait for half of their time
-	# Always the same cells: a change is judged by what it does, not by the draw. Others are run by hand.
-	(($#)) || run_faults -seed 2026
+	PATH=$cli:$PATH E2E_DURATIONS=$scratch/durations go test -tags e2e -count 1 -timeout 80m -parallel $parallel "$@" ./e2e
+	say "the slowest scripts, in seconds:$(<"$scratch/durations")"
 	stop_engine
 }
 
-# on_engines FUNCTION VERB [ENGINE] [FLAG…] calls the function for that engine. For both it runs the verb of this script in
-# a process each: that one engine's tests fail does not keep the other's from running.
+# on_engines FUNCTION VERB [ENGINE] [FLAG…] calls the function for that engine, or for both.
 on_engines() {
-	local function=$1 verb=$2 kind failed=
-	shift 2
-	case ${1-} in
-	debian | moby) "$function" "$@" ;;
-	*)
-		logs=$(mktemp -d)
-		for kind in debian moby; do
-			e2e/test.sh "$verb" "$kind" "$@" 2>&1 | tee "$logs/$kind" || failed+=" $kind"
-		done
-		for kind in $failed; do tell_failures "$kind"; done
-		rm -r "$logs"
-		[[ -z $failed ]] || die "$verb failed on:$failed"
-		;;
+	local function=$1
+	case ${3-} in
+	debian | moby) "$function" "${@:3}" ;;
+	*) on_both "${@:2}" ;;
 	esac
+}
+
+# on_both VERB [FLAG…] runs the verb of this script for both engines at the same time, in a process each: what one waits for
+# leaves time to the other, and that one's tests fail does not keep the other's from running.
+on_both() {
+	local verb=$1 kind failed=
+	for kind in debian moby; do
+		: >"$scratch/$kind"
+		e2e/test.sh "$verb" "$kind" "${@:2}" >"$scratch/$kind" 2>&1 &
+		runs+=($!)
+		tail --pid=$! -n +1 -f "$scratch/$kind" | sed -u "s/^/$kind: /" &
+	done
+	wait "${runs[0]}" || failed+=" debian"
+	wait "${runs[1]}" || failed+=" moby"
+	runs=()
+	wait # for what they have printed
+	for kind in $failed; do tell_failures "$kind"; done
+	[[ -z $failed ]] || die "$verb failed on:$failed"
 }
 
 # tell_failures ENGINE repeats what failed: a log of hours is often kept only in part, and that is its end.
 tell_failures() {
 	say "what failed on the $1 engine"
-	grep -aE -B 30 'FAIL: testdata|--- FAIL|^panic: ' "$logs/$1" | tail -n 80 || tail -n 30 "$logs/$1"
+	grep -aE -B 30 -A 15 'FAIL: testdata|--- FAIL|^panic: ' "$scratch/$1" | tail -n 80 || tail -n 30 "$scratch/$1"
 }
 
 command -v go >/dev/null || die "install Go first, $(sed -n 's/^go //p' go.mod) or newer"
@@ -105,6 +120,7 @@ case ${1-all} in
 all)
 	unit
 	on_engines scripts e2e
+	on_engines faults faults
 	;;
 unit) unit ;;
 e2e) on_engines scripts e2e "${@:2}" ;;

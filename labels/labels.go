@@ -69,6 +69,8 @@ const (
 	KeyPolicyBinds = PrefixPolicy + "binds" // [PolicyBindsKnown], or nothing
 	// What of its volumes is not captured: names, or paths, or globs for names, with commas between them.
 	KeyPolicyExclude = PrefixPolicy + "exclude"
+	// Which of its bind mounts are captured: their destinations, with commas or newlines between them.
+	KeyPolicyIncludeBind = PrefixPolicy + "include-bind"
 	// When a container that is watched is captured.
 	KeyPolicyInterval = PrefixPolicy + "interval" // a duration
 	KeyPolicySchedule = PrefixPolicy + "schedule" // the five fields of cron
@@ -103,6 +105,9 @@ const (
 	// volumes, and names the operation that fills them. Until that has, the copy has
 	// another name.
 	KeyFilledBy = Prefix + "filled-by"
+	// KeyDrill stands on the container and the volumes of a rehearsed restore, and names its
+	// operation: nothing of it is to stay, however far it has got.
+	KeyDrill = Prefix + "drill"
 )
 
 // UndoNone says that a restore in place cannot be taken back: no safety snapshot was taken.

@@ -222,6 +222,23 @@ func TestCommittedImageKeepsTheDefaultsApart(t *testing.T) {
 	assert.Equal(t, img.User, "0")
 }
 
+// What the worker finds wrong with the store's record of a volume is in the result. Only the snapshots that nobody has
+// asked for check by themselves.
+func TestCreateSaysThatTheStoreWasWrong(t *testing.T) {
+	for trigger, automatic := range map[labels.Trigger]bool{"": false, labels.TriggerManual: false, labels.TriggerInterval: true} {
+		docker := enginetest.New()
+		docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+		docker.Service.Contradicted = 2
+		part := 0.5
+		created, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web", Trigger: trigger, CheckFraction: &part}, nil)
+		assert.NilError(t, err)
+		assert.Assert(t, created.Contradicted && !created.Incomplete)
+		asked := docker.Service.Asked[string(created.ID)]
+		assert.Equal(t, asked.Automatic, automatic)
+		assert.Equal(t, *asked.CheckFraction, part)
+	}
+}
+
 func TestCreateWarnsOfVolumesThatAreNotCaptured(t *testing.T) {
 	docker := enginetest.New()
 	docker.Create(t, "web", &container.Config{}, &container.HostConfig{

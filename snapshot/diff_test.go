@@ -32,11 +32,19 @@ func diffScene(t *testing.T) *enginetest.Docker {
 	return docker
 }
 
-func tarOf(t *testing.T, name string) string {
+// tarOf is a tar of a file, and of directories ("dir/") and symlinks ("link -> target").
+func tarOf(t *testing.T, name string, further ...string) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	assert.NilError(t, w.WriteHeader(&tar.Header{Name: "is-" + name, Typeflag: tar.TypeReg}))
+	for _, other := range further {
+		h := &tar.Header{Name: other, Typeflag: tar.TypeDir}
+		if at, target, isLink := strings.Cut(other, " -> "); isLink {
+			h = &tar.Header{Name: at, Linkname: target, Typeflag: tar.TypeSymlink}
+		}
+		assert.NilError(t, w.WriteHeader(h))
+	}
 	assert.NilError(t, w.Close())
 	return out.String()
 }

@@ -85,7 +85,7 @@ func (d *differences) add(c diff.Change) {
 		d.more++
 		return
 	}
-	d.listed = append(d.listed, verify.Finding{Where: "volume " + c.Volume, Text: fmt.Sprintf("%q in the copy is not as it was captured: %s", string(c.Path), c.Type)})
+	d.listed = append(d.listed, verify.Finding{Where: labels.DescribeKey(c.Volume), Text: fmt.Sprintf("%q in the copy is not as it was captured: %s", string(c.Path), c.Type)})
 }
 
 func (d *differences) findings() []verify.Finding {

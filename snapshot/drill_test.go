@@ -2,10 +2,12 @@ package snapshot
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
 
@@ -108,19 +110,39 @@ func TestNothingOfADrillStaysWhateverGoesWrong(t *testing.T) {
 		}
 		return err
 	}
-	// If the removal itself fails, volumes may stay, which are found as those of any copy.
+	// If the removal itself fails, something may stay until the next command that recovers.
 	isClear := func(t *testing.T, o enginetest.Outcome) {
 		t.Helper()
-		assert.NilError(t, engineOf(o.Docker).RemoveCopies(t.Context(), []string{"web:one"}, false, nil)[0].Err)
+		_, err := engineOf(o.Docker).Recover(t.Context(), "", nil)
+		assert.NilError(t, err)
 		assert.Equal(t, o.Docker.World(), o.Before)
 	}
-	withEachFault(t, withAnonymous, operate, isClear)
-	withFaults(t, []enginetest.FaultKind{enginetest.FaultDie}, withAnonymous, operate, func(t *testing.T, o enginetest.Outcome) {
-		docker := o.Docker
-		docker.ClientDies()
-		docker.Wait(time.Minute + 30*time.Second)
+	for name, scene := range map[string]func(*testing.T) *enginetest.Docker{"with volumes": withAnonymous, "without": withRunning} {
+		for _, later := range []time.Duration{time.Minute + 30*time.Second, time.Hour} { // then the copy may have run for that long
+			t.Run(fmt.Sprintf("%s, %s later", name, later), func(t *testing.T) {
+				withEachFault(t, scene, operate, isClear)
+				withFaults(t, []enginetest.FaultKind{enginetest.FaultDie}, scene, operate, func(t *testing.T, o enginetest.Outcome) {
+					o.Docker.ClientDies()
+					o.Docker.Wait(later)
+					isClear(t, o)
+				})
+			})
+		}
+	}
+}
+
+// A drill that is under way is left alone, and so is a container of an image that bears the label.
+func TestRecoverLeavesADrillThatIsUnderWay(t *testing.T) {
+	docker := withStored(t)
+	docker.AddImage("inherits:latest", &container.Config{Cmd: []string{"run"}, Labels: map[string]string{labels.KeyDrill: "x"}})
+	docker.Create(t, "other", &container.Config{Image: "inherits"}, &container.HostConfig{})
+	before := ""
+	docker.Before("diff", 0, func() {
+		before = docker.World()
 		_, err := engineOf(docker).Recover(t.Context(), "", nil)
 		assert.NilError(t, err)
-		isClear(t, o)
+		assert.Equal(t, docker.World(), before)
 	})
+	assert.DeepEqual(t, drilled(t, docker), []verify.Finding(nil))
+	assert.Assert(t, before != "")
 }

@@ -58,7 +58,7 @@ func TestExclusionsDoNotReachTheRootFilesystem(t *testing.T) {
 	o := capture.Options{Container: "web", Exclude: capture.Exclude{Exclusions: labels.Exclusions{Globs: []string{"*.log"}}}}
 	_, err := engineOf(withExclusions(t, nil)).Create(t.Context(), o, got.Progress)
 	assert.NilError(t, err)
-	assert.DeepEqual(t, got.Notes(), []string{"exclusions cannot apply to the root filesystem: only what is in volumes can be left out"})
+	assert.DeepEqual(t, got.Notes(), []string{"exclusions cannot apply to the root filesystem: only what is in volumes and in included bind mounts can be left out"})
 }
 
 // The safety snapshot has what the restore can change: it leaves out what the restored snapshot left out, and does not

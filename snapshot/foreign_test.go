@@ -186,7 +186,7 @@ var hostiles = map[string]hostile{
 	"the store, rewritten":             {mounts: archived("cua-snapshots", ""), want: nothing, inPlace: "volume=cua-snapshots"},
 	"the key, made by a stranger":      {mounts: archived("cua-snapshot-key", `"labels":{"cua.snapshot.key":"00"},`), want: nothing, inPlace: "volume=cua-snapshot-key"},
 	"what is only read, rewritten":     {mounts: archived("read", ""), want: nothing, inPlace: "volume=read"},
-	"a path for a volume's name":       {mounts: archived("/etc", ""), want: "volume=/etc-000065 bind=/etc-000065", inPlace: "volume=/etc"},
+	"a path for a volume's name":       {mounts: archived("/etc", ""), want: "volume=/etc-000065 bind=/etc-000065", inPlace: "bind=/etc"},
 	"options in a volume's name":       {mounts: archived("victim:/v:ro", ""), want: "volume=victim:/v:ro-000065 volume=victim", inPlace: "volume=victim:/v:ro"},
 	"a bind by the label is nothing":   {mounts: `[{"type":"bind","source":"/etc","destination":"/x","rw":true}]`, want: nothing},
 }

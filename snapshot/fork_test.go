@@ -122,6 +122,18 @@ func TestForkIsWholeOrGoneWhateverGoesWrong(t *testing.T) {
 	}
 }
 
+// A fork whose journal says that it is under way would lose its copies to the next command: so it has failed.
+func TestAForkThatCannotBeSettledFails(t *testing.T) {
+	docker := withAnonymous(t)
+	before := docker.World()
+	docker.Refused = []string{"ContainerRename"}
+	o := forks("web:one", 2)
+	o.Start = runconfig.StartAlways
+	_, err := engineOf(docker).Fork(t.Context(), o, nil)
+	assert.ErrorContains(t, err, "settle restore")
+	assert.Equal(t, docker.World(), before)
+}
+
 // Nobody takes away what has run for long since its fork was killed: somebody may use it by now.
 func TestCopiesOfAKilledForkThatHaveGoneOnStay(t *testing.T) {
 	docker := withAnonymous(t)

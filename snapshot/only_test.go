@@ -18,6 +18,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // withTwoVolumes is an engine with a container web and its volumes data and logs, of which there is a snapshot
@@ -88,6 +89,24 @@ func TestOnlyVolumesGoBack(t *testing.T) {
 		assert.NilError(t, err)
 		assert.Equal(t, docker.FindContainer("web").ID, old)
 		assert.Equal(t, stateOfWeb(docker), "two two two running always")
+	}
+}
+
+// What is chosen of a volume reaches the worker that writes it, with where the container has the volume.
+func TestPathsAreChosenInTheVolumesThatGoBack(t *testing.T) {
+	docker := withTwoVolumes(t)
+	o := only("data")
+	o.Paths = []string{"**/*.conf"}
+	done, err := engineOf(docker).Replace(t.Context(), o, nil)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, docker.Service.Applied["data"].Chosen, &volumebackup.Choice{Patterns: o.Paths, At: []string{"/data"}})
+	assert.Equal(t, done.Safety.Description, "before restoring **/*.conf in data of "+string(done.Snapshot.ID))
+
+	for _, parts := range [][]string{nil, {"data", replace.Rootfs}} {
+		o := only(parts...)
+		o.Paths = []string{"**/*.conf"}
+		_, err := engineOf(docker).Replace(t.Context(), o, nil)
+		assert.ErrorContains(t, err, "paths can only be chosen in volumes that go back alone")
 	}
 }
 

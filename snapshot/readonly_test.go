@@ -70,7 +70,7 @@ func TestAVolumeThatIsOnlyReadIsLeftAloneUnlessItIsNamed(t *testing.T) {
 		named := options
 		named.ReadOnly = []string{"date"}
 		_, err := engineOf(docker).Replace(t.Context(), named, nil)
-		assert.ErrorContains(t, err, "does not hold the content of a volume date")
+		assert.ErrorContains(t, err, "does not hold the content of volume date")
 	})
 	t.Run("gone", func(t *testing.T) {
 		docker := withReadOnly(t)

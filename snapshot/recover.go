@@ -45,6 +45,13 @@ func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]r
 			done = append(done, *r)
 		}
 	}
+	if name == "" { // when no worker mounts their volumes any more
+		drills, err := e.copies.RemoveDrills(ctx)
+		failed = errors.Join(failed, err)
+		for _, name := range drills {
+			done = append(done, replace.Recovery{Container: name, Text: "a copy of an interrupted drill was removed"})
+		}
+	}
 	switch {
 	case failed != nil:
 	case name == "":

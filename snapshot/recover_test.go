@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -46,6 +47,24 @@ func TestCreateLooksAgainForAContainerThatWasAside(t *testing.T) {
 	})
 	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)
+}
+
+// Putting back what large volumes held takes longer than any single call of the engine may.
+func TestRecoverTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		docker := withTwo(t)
+		killedAt(t, docker, "ContainerCreate web", 0)
+		docker.Before("apply data", 0, func() { time.Sleep(time.Hour) })
+		began := time.Now()
+		done, err := engineOf(docker).Recover(t.Context(), "web", nil)
+		assert.NilError(t, err)
+		assert.Equal(t, len(done), 1)
+		assert.Assert(t, time.Since(began) >= time.Hour) // it did happen
+		assert.Equal(t, docker.Data(), "two")
+		again, err := engineOf(docker).Recover(t.Context(), "web", nil)
+		assert.NilError(t, err)
+		assert.Equal(t, len(again), 0)
+	})
 }
 
 // Volumes are not put back under a container that uses them now.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -21,6 +22,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/workerimage"
 )
 
 // Resolve finds the snapshot that word means: container:name, container:latest,
@@ -68,6 +70,11 @@ func (e *Engine) Services(ctx context.Context, name string) ([]catalog.Service, 
 // Entries hands every entry of an archived volume to visit, sorted by path.
 func (e *Engine) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, detail archives.Detail, visit func(volumebackup.Entry)) error {
 	return e.archives.Entries(ctx, s, m, detail, visit)
+}
+
+// RootEntries hands every entry of a snapshot's root filesystem to visit.
+func (e *Engine) RootEntries(ctx context.Context, s catalog.Snapshot, detail archives.Detail, visit func(volumebackup.Entry)) error {
+	return e.extract.RootEntries(ctx, s, detail, visit)
 }
 
 // Diff hands to visit each change between two snapshots, or a snapshot and a container as it is now.
@@ -171,20 +178,29 @@ func (e *Engine) Settle(ctx context.Context, name string, p plan.Progress) error
 }
 
 // List returns the snapshots that match, in one engine call, and beside it one look
-// for the store that holds what their volumes had.
+// for the store that holds what their volumes had. It tells once if somebody has cleaned up images of this program.
 func (e *Engine) List(ctx context.Context, o catalog.ListOptions, p plan.Progress) ([]catalog.Snapshot, error) {
 	var found []catalog.Snapshot
+	var hasWorkers bool
+	var listed error
 	var stores archives.KnownStores
 	calls, callsCtx := errgroup.WithContext(ctx)
-	calls.Go(func() (err error) {
-		found, err = e.catalog.List(callsCtx, o, p)
-		return err
+	calls.Go(func() error {
+		found, hasWorkers, listed = e.catalog.ListBeside(callsCtx, o, workerimage.Repository, p)
+		return nil // there may be something to tell all the same
 	})
 	calls.Go(func() (err error) {
 		stores, err = e.archives.OwnStore(callsCtx)
 		return err
 	})
-	if err := calls.Wait(); err != nil {
+	err := calls.Wait()
+	if err == nil && !hasWorkers && (listed == nil || cerrdefs.IsNotFound(listed)) {
+		e.archives.TellCleaned(ctx, stores, p)
+	}
+	if listed != nil {
+		return nil, listed
+	}
+	if err != nil {
 		return nil, err
 	}
 	return found, e.archives.MarkGone(ctx, found, stores, p)

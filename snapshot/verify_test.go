@@ -17,6 +17,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -37,6 +38,14 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		"the labels cannot be read": {func(docker *enginetest.Docker, s catalog.Snapshot) {
 			docker.FindImage(s.ImageID).Config.Labels[labels.KeyMounts] = "{"
 		}, verify.Damaged, "labels", true},
+		"the tag is on an image of something else": {func(docker *enginetest.Docker, s catalog.Snapshot) {
+			was := docker.FindImage(s.ImageID)
+			docker.AddImage("", &container.Config{}).Tags, was.Tags = was.Tags, nil
+		}, verify.Damaged, "image", true},
+		"the tag is on an image that was built of it": {func(docker *enginetest.Docker, s catalog.Snapshot) {
+			was := docker.FindImage(s.ImageID)
+			docker.AddImage("", was.Config).Tags, was.Tags = was.Tags, nil
+		}, verify.Damaged, "image", true},
 		"the store is gone": {func(docker *enginetest.Docker, _ catalog.Snapshot) {
 			docker.Volumes = slices.DeleteFunc(docker.Volumes, func(v *enginetest.FakeVolume) bool { return v.Name == volumebackup.DefaultStore })
 		}, verify.Incomplete, "volumes", true},
@@ -55,7 +64,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 			made := snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
 			tc.change(docker, made)
 			before := docker.World()
-			for _, words := range [][]string{{"web:one"}, nil} {
+			for _, words := range [][]string{{made.Ref()}, {string(made.ID)}, nil} {
 				report, err := engineOf(docker).Verify(t.Context(), verify.Options{Words: words, Quick: tc.quick}, nil)
 				assert.NilError(t, err)
 				assert.Assert(t, is.Len(report.Results, 1))
@@ -65,6 +74,56 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 				}
 			}
 			assert.Equal(t, docker.World(), before)
+		})
+	}
+}
+
+// A tag of a snapshot that is on the image of another one is found, whichever of the two is asked for.
+func TestVerifyFindsTheTagOfAnotherSnapshot(t *testing.T) {
+	docker := enginetest.New()
+	docker.Run(t, "web")
+	one := snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
+	two := snapshotOf(t, docker, capture.Options{Container: "web", Name: "two"})
+	assert.NilError(t, docker.ImageTag(t.Context(), one.ImageID, two.Ref()))
+	for _, words := range [][]string{{two.Ref()}, {string(two.ID)}, nil} {
+		report, err := engineOf(docker).Verify(t.Context(), verify.Options{Words: words}, nil)
+		assert.NilError(t, err)
+		at := slices.IndexFunc(report.Results, func(r verify.Result) bool { return r.Verdict() != verify.OK })
+		assert.Assert(t, at >= 0, "%v", report.Results)
+		assert.DeepEqual(t, report.Results[at].Findings, []verify.Finding{{Where: "image", Text: catalog.ErrDisplaced.Error()}})
+	}
+	report, err := engineOf(docker).Verify(t.Context(), verify.Options{Words: []string{"web:one"}}, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, report.Results[0].Verdict(), verify.OK)
+}
+
+// What is removed, or annotated, while all are verified is no damage.
+func TestVerifyLeavesOutWhatIsRemovedMeanwhile(t *testing.T) {
+	for name, meanwhile := range map[string]func(*Engine) error{
+		"removed": func(e *Engine) error {
+			return e.Remove(t.Context(), []string{"web:one"}, removal.Options{}, nil)[0].Err
+		},
+		"annotated": func(e *Engine) error {
+			description := "more"
+			_, err := e.Annotate(t.Context(), capture.Annotation{Snapshot: "web:one", Description: &description}, nil)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := enginetest.New()
+			_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: volumebackup.DefaultStore, Labels: map[string]string{labels.KeyStoreID: "one"}})
+			assert.NilError(t, err)
+			docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+			snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
+			snapshotOf(t, docker, capture.Options{Container: "web", Name: "two"})
+			docker.ForgetCalls()
+			docker.Before("ImageInspect", 0, func() { assert.NilError(t, meanwhile(engineOf(docker))) })
+			report, err := engineOf(docker).Verify(t.Context(), verify.Options{}, nil)
+			assert.NilError(t, err)
+			for _, r := range report.Results {
+				assert.Equal(t, r.Verdict(), verify.OK, "%v", r.Findings)
+			}
+			assert.Equal(t, len(report.Results), map[string]int{"removed": 1, "annotated": 2}[name])
 		})
 	}
 }

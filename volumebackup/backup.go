@@ -18,19 +18,45 @@ type BackupOptions struct {
 	Freezes   []string // IDs of running containers that will be paused meanwhile
 	Hooks     []string // commands that will run in the container meanwhile, as the engine's events have them
 	Volumes   []Volume
+	// Full has everything read and hashed, whatever the store says of files that seem to be unchanged.
+	Full bool
+	// CheckFraction is the part of such files that is compared with the store, from 0 to 1. Nil: that of the
+	// [Config] in every tenth automatic backup of a volume, and none in others.
+	CheckFraction *float64
+	Automatic     bool // nobody has asked for this one
 }
 
-// Volume is a mount to archive. Its number is the archive's.
+// checkEvery is how often automatic backups compare a part of a volume with what the store says.
+const checkEvery = 10
+
+// doubt says how far a backup believes the store; usual is the fraction that automatic ones check.
+func (o BackupOptions) doubt(usual float64) protocol.Doubt {
+	switch {
+	case o.CheckFraction != nil:
+		return protocol.Doubt{Full: o.Full, Fraction: *o.CheckFraction}
+	case o.Automatic && !o.Full:
+		return protocol.Doubt{Fraction: usual, Every: checkEvery}
+	default:
+		return protocol.Doubt{Full: o.Full}
+	}
+}
+
+// Volume is a mount to archive: a volume, or a directory of the host that a container mounts. Its number is the archive's.
 type Volume struct {
 	Number int
 	Key    string // identifies it, see [labels.Mount.Key]; a volume's is its name
 	// Excluded says what is not archived; nil: nothing.
 	Excluded *labels.Exclusions
+	// Limits are how much of it is archived at most. Begin fails with a [LimitError] if it has more.
+	Limits Limits
 }
+
+// Limits are how much a capture takes. Zero means no limit.
+type Limits = protocol.Limits
 
 // mount describes the volume to a worker that sees it as the mount of a number.
 func (v Volume) mount(number int) protocol.Mount {
-	return protocol.Mount{Number: number, Key: v.Key, Excluded: v.Excluded}
+	return protocol.Mount{Number: number, Key: v.Key, Excluded: v.Excluded, Limits: v.Limits}
 }
 
 // Backup is a backup that is under way: any number of passes, each reading what changed since the one before, then
@@ -48,7 +74,7 @@ func (s *Service) Begin(ctx context.Context, o BackupOptions, p Progress) (*Back
 	if o.Container != "" {
 		j.name = LockName(o.Container)
 	}
-	request := protocol.BeginRequest{Snapshot: o.Snapshot}
+	request := protocol.BeginRequest{Snapshot: o.Snapshot, Doubt: o.doubt(s.checkFraction)}
 	for _, v := range o.Volumes {
 		j.mounts = append(j.mounts, Mount{Number: v.Number, Volume: v.Key, ReadOnly: true})
 		request.Mounts = append(request.Mounts, v.mount(v.Number))
@@ -67,6 +93,9 @@ func (s *Service) Begin(ctx context.Context, o BackupOptions, p Progress) (*Back
 
 func (b *Backup) begin(ctx context.Context, r protocol.BeginRequest) error {
 	if err := b.session.client.Begin(ctx, r, b.emit); err != nil {
+		if large := asLimit(r, err); large != nil {
+			return large
+		}
 		return fmt.Errorf("open backup: %w", b.session.explain(err))
 	}
 	return nil

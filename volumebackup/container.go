@@ -139,15 +139,28 @@ func (l *containerLauncher) configure(image string, j job) (*container.Config, *
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: "/sys/fs/cgroup", Target: "/cgroup"})
 		host.UsernsMode = "host" // the machine's own root has the control groups
 	}
+	if j.beside != "" {
+		host.PidMode = container.PidMode("container:" + j.beside)
+	}
 	for _, m := range j.mounts {
-		options := &mount.VolumeOptions{NoCopy: true}
-		if m.Make != nil {
-			options.Labels = m.Make.Labels
-			options.DriverConfig = &mount.Driver{Name: m.Make.Driver, Options: m.Make.DriverOpts}
-		}
-		host.Mounts = append(host.Mounts, mount.Mount{
-			Type: mount.TypeVolume, Source: m.Volume, Target: fmt.Sprintf("/mnt/%d", m.Number), ReadOnly: m.ReadOnly, VolumeOptions: options,
-		})
+		host.Mounts = append(host.Mounts, m.ofContainer())
 	}
 	return config, host, nil
+}
+
+// ofContainer is how the engine mounts it for a worker. Of a directory of the host, the worker sees what is mounted below
+// it when it starts, and enters none of that. Nothing that is mounted later comes in, and a directory that is not there is
+// not made.
+func (m Mount) ofContainer() mount.Mount {
+	mounted := mount.Mount{Type: mount.TypeVolume, Source: m.Volume, Target: fmt.Sprintf("/mnt/%d", m.Number), ReadOnly: m.ReadOnly}
+	if labels.IsPathKey(m.Volume) {
+		mounted.Type, mounted.BindOptions = mount.TypeBind, &mount.BindOptions{Propagation: mount.PropagationRPrivate}
+		return mounted
+	}
+	mounted.VolumeOptions = &mount.VolumeOptions{NoCopy: true}
+	if m.Make != nil {
+		mounted.VolumeOptions.Labels = m.Make.Labels
+		mounted.VolumeOptions.DriverConfig = &mount.Driver{Name: m.Make.Driver, Options: m.Make.DriverOpts}
+	}
+	return mounted
 }

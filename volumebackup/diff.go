@@ -2,9 +2,7 @@ package volumebackup
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -25,6 +23,8 @@ type ComparedTree struct {
 	Excluded *labels.Exclusions
 	Afresh   bool   // every file of the volume is read, also if the store knows what it holds
 	Image    string // the key of a root filesystem
+	// Hidden are places that the tree does not show. Nothing is said of them, and of what is in them.
+	Hidden []string
 }
 
 // CompareOptions say what is to be compared.
@@ -64,7 +64,11 @@ func (c *Comparer) Close() error { return c.session.Close() }
 
 // Diff hands to visit what has to happen to one tree to make another one of it, sorted by path.
 func (c *Comparer) Diff(ctx context.Context, old, now ComparedTree, visit func(FileChange)) error {
-	err := c.session.client.Diff(ctx, protocol.DiffRequest{Old: c.tree(old), New: c.tree(now)}, visit, c.session.emit)
+	r := protocol.DiffRequest{Old: c.tree(old), New: c.tree(now)}
+	for _, place := range slices.Concat(old.Hidden, now.Hidden) {
+		r.Hidden = append(r.Hidden, protocol.Path(place))
+	}
+	err := c.session.client.Diff(ctx, r, visit, c.session.emit)
 	if err != nil {
 		return fmt.Errorf("compare files: %w", c.session.explain(err))
 	}
@@ -76,33 +80,4 @@ func (c *Comparer) tree(t ComparedTree) protocol.Tree {
 		return protocol.Tree{Archive: t.Archive, Image: t.Image}
 	}
 	return protocol.Tree{Mount: &protocol.Mount{Number: slices.Index(c.volumes, t.Volume), Key: t.Volume, Excluded: t.Excluded}, Afresh: t.Afresh}
-}
-
-// Known tells which of these root filesystems the store knows.
-func (c *Comparer) Known(ctx context.Context, images []string) ([]string, error) {
-	known, err := c.session.client.Known(ctx, images)
-	if err != nil {
-		return nil, fmt.Errorf("look up root filesystems in store: %w", c.session.explain(err))
-	}
-	return known, nil
-}
-
-// Learn tells the worker what a root filesystem holds: write writes its manifest. The store keeps it, if keep is set.
-func (c *Comparer) Learn(ctx context.Context, image string, keep bool, write func(io.Writer) error) error {
-	in, out := io.Pipe()
-	written := make(chan error, 1)
-	go func() {
-		err := write(out)
-		_ = out.CloseWithError(err) // a pipe takes any error
-		written <- err
-	}()
-	err := c.session.client.Learn(ctx, protocol.LearnRequest{Image: image, Keep: keep}, in, c.session.emit)
-	_ = in.CloseWithError(err)
-	if writeErr := <-written; writeErr != nil && (err == nil || !errors.Is(err, writeErr)) {
-		err = errors.Join(writeErr, err)
-	}
-	if err != nil {
-		return fmt.Errorf("keep what is known of a root filesystem: %w", c.session.explain(err))
-	}
-	return nil
 }

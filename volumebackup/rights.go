@@ -6,6 +6,7 @@ import "slices"
 type rights struct {
 	noStore       bool // none is mounted
 	freezes       bool // the processes of containers, past the engine
+	walks         bool // the root filesystem of a container that runs
 	makesStore    bool // if there is none
 	writesStore   bool
 	readsVolumes  bool
@@ -23,6 +24,8 @@ var (
 	toHold = rights{noStore: true}
 	// toFreeze is for freezing and thawing the processes of a container whose engine is stuck.
 	toFreeze = rights{noStore: true, freezes: true}
+	// toWalk is for reading the root filesystem of a container that runs.
+	toWalk = rights{noStore: true, walks: true}
 	// toLook is for reading the store.
 	toLook = rights{}
 	// toTidy is for removing things from the store.
@@ -47,6 +50,12 @@ func toFill(devices, trusted bool) rights {
 // capabilities are those that the rights need. Usually the worker's user owns the store, but a user may have made the
 // store from a folder of somebody else.
 func (j job) capabilities() []string {
+	if j.rights.walks {
+		return []string{
+			"DAC_READ_SEARCH", // what others own
+			"SYS_PTRACE",      // the root of another process
+		}
+	}
 	needed := []string{"DAC_OVERRIDE"} // reading and writing what others own
 	if j.rights.readsVolumes {
 		needed = append(needed,

@@ -43,6 +43,11 @@ func TestWorkersMayOnlyWhatTheirJobNeeds(t *testing.T) {
 	assert.Equal(t, host.Mounts[0].Source, "/sys/fs/cgroup")
 	assert.DeepEqual(t, []string(host.CapAdd), []string{"DAC_OVERRIDE"})
 	assert.Assert(t, !host.Privileged)
+	_, host, err = (&containerLauncher{}).configure("image", job{rights: toWalk, beside: "id"})
+	assert.NilError(t, err)
+	assert.Equal(t, len(host.Mounts), 0, "a process of the container could reach the store")
+	assert.Equal(t, string(host.PidMode), "container:id")
+	assert.DeepEqual(t, []string(host.CapAdd), []string{"DAC_READ_SEARCH", "SYS_PTRACE"})
 }
 
 func TestWhoMayMakeAStore(t *testing.T) {

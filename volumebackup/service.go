@@ -1,6 +1,7 @@
 package volumebackup
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -83,11 +84,13 @@ func (p Progress) warn(text string) {
 
 // Service archives volumes and brings them back.
 type Service struct {
-	docker      Docker
-	launch      launcher
-	images      *workerImages
-	store       *storeVolume
-	lockTimeout time.Duration
+	docker        Docker
+	launch        launcher
+	images        *workerImages
+	store         *storeVolume
+	lockTimeout   time.Duration
+	lostRetention time.Duration
+	checkFraction float64
 }
 
 // launcher starts a worker and returns the conversation with it. What it
@@ -119,14 +122,15 @@ type job struct {
 	journal map[string]string // more labels
 	mounts  []Mount
 	rights  rights
+	beside  string        // the container whose PID namespace it shares
 	wait    time.Duration // for the lock
 	tell    Progress
 }
 
-// Mount is a volume that a worker sees.
+// Mount is a volume, or a directory of the host, that a worker sees.
 type Mount struct {
 	Number   int
-	Volume   string
+	Volume   string // its key, see [labels.Mount.Key]
 	ReadOnly bool
 	Make     *volume.CreateOptions // nil: the volume is there
 }
@@ -136,6 +140,11 @@ type Config struct {
 	Store       string        // the store's volume; empty: [DefaultStore]
 	LockTimeout time.Duration // how long to wait for another operation on the same container
 	Plugin      string        // version of this program, which journals name
+	// LostRetention is how long archives are kept whose image is gone; 0: [DefaultLostRetention].
+	LostRetention time.Duration
+	// CheckFraction is the part of seemingly unchanged files, from 0 to 1, that every tenth automatic backup of a
+	// volume compares with the store.
+	CheckFraction float64
 }
 
 // New returns a service that works through docker.
@@ -144,7 +153,7 @@ func New(docker Docker, c Config) *Service {
 		c.Store = DefaultStore
 	}
 	l := &containerLauncher{docker: docker, plugin: c.Plugin, images: workerImages{docker: docker}}
-	s := &Service{docker: docker, launch: l.launch, images: &l.images, lockTimeout: c.LockTimeout}
+	s := &Service{docker: docker, launch: l.launch, images: &l.images, lockTimeout: c.LockTimeout, lostRetention: cmp.Or(c.LostRetention, DefaultLostRetention), checkFraction: c.CheckFraction}
 	l.freezer = s.OpenFreezer
 	return s.At(StoreRef{Name: c.Store})
 }

@@ -28,8 +28,10 @@ type Removed = protocol.RemoveResult
 type RemoveOptions struct {
 	Claims []Claim
 	// Seen is what the engine has. Archives that belong to it, but have had no image
-	// there for a week, are deleted as well. Nil keeps them.
+	// there for as long as [Config] says, are deleted as well. Nil keeps them.
 	Seen *Seen
+	// Volumes are all that the engine has. What the store knows of others is forgotten. Nil keeps it.
+	Volumes []string
 	// Now does not wait for others who use the store.
 	Now bool
 }
@@ -55,14 +57,14 @@ func (s *Service) Remove(ctx context.Context, o RemoveOptions) (removed Removed,
 		return Removed{}, err
 	}
 	if s.store.isShared() { // then others know what this engine does not
-		o.Seen = nil
+		o.Seen, o.Volumes = nil, nil
 	}
 	err = s.alone(ctx, job{purpose: "remove " + o.subject(), rights: toTidy}, func(session *session) error {
 		if o.Now {
 			session.client.LockTimeout = 0
 		}
 		removed, err = session.client.Remove(ctx, protocol.RemoveRequest{
-			Snapshots: o.Claims, Seen: o.Seen,
+			Snapshots: o.Claims, Seen: o.Seen, Volumes: o.Volumes, Retention: s.lostRetention,
 		}, session.emit)
 		return err
 	})

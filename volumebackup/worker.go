@@ -74,12 +74,17 @@ type Target struct {
 	Snapshot string // its ID
 	Archive  int    // the archive's number in the snapshot
 	Root     string // what the snapshot's labels say of it
-	Volume   string // the volume that is restored, by its key: its name
+	Volume   string // the volume that is restored, by its key, see [labels.Mount.Key]
 	Origin   string // the volume that was captured; empty: the same
 	// Excluded says what the archive does not have although the volume may. It is left alone.
 	Excluded *labels.Exclusions
-	Local    bool // for Check: if it is yet to be made, then among the engine's own volumes
+	// Chosen says which entries are restored; nil: all. A volume that is filled gets all.
+	Chosen *Choice
+	Local  bool // for Check: if it is yet to be made, then among the engine's own volumes
 }
+
+// Choice names entries of a volume by where a container sees them.
+type Choice = protocol.Choice
 
 // RestoreResult says what a restore did to one volume, or would do.
 type RestoreResult = protocol.RestoreResult
@@ -148,7 +153,7 @@ func (w *Worker) Check(ctx context.Context, t Target) error {
 		if errors.Is(err, protocol.NotFound) {
 			return w.session.missing(t, err)
 		}
-		return fmt.Errorf("volume %s: %w", t.Volume, err)
+		return fmt.Errorf("%s of snapshot %s: %w", labels.DescribeKey(t.Volume), t.Snapshot, err)
 	}
 	return nil
 }
@@ -173,7 +178,7 @@ func (w *Worker) Secure(ctx context.Context, now, targets []Target) error {
 			Mount: protocol.Mount{Number: slices.Index(w.volumes, t.Volume), Key: t.Volume},
 		}, w.session.emit)
 		if err != nil {
-			return fmt.Errorf("make sure that volume %s can be put back: %w", t.Volume, w.session.explain(err))
+			return fmt.Errorf("make sure that %s can be put back: %w", labels.DescribeKey(t.Volume), w.session.explain(err))
 		}
 	}
 	return nil
@@ -215,7 +220,7 @@ func (w *Worker) fill(ctx context.Context, targets []Target) ([]RestoreResult, e
 			return nil, w.failed(t, err)
 		}
 		if len(filled.Volumes) != len(places) {
-			return nil, fmt.Errorf("restore volume %s: the worker has answered for %d volumes instead of %d", t.Volume, len(filled.Volumes), len(places))
+			return nil, fmt.Errorf("restore %s: the worker has answered for %d volumes instead of %d", labels.DescribeKey(t.Volume), len(filled.Volumes), len(places))
 		}
 		for i, place := range places {
 			results[place] = filled.Volumes[i]
@@ -230,7 +235,7 @@ func (w *Worker) failed(t Target, err error) error {
 	if errors.Is(err, protocol.NotFound) {
 		return w.session.missing(t, err)
 	}
-	return fmt.Errorf("restore volume %s: %w", t.Volume, err)
+	return fmt.Errorf("restore %s of snapshot %s: %w", labels.DescribeKey(t.Volume), t.Snapshot, err)
 }
 
 // each sends one request for each target; r says what the requests have in common.
@@ -239,6 +244,7 @@ func (w *Worker) each(ctx context.Context, r protocol.RestoreRequest, targets []
 	for i, t := range targets {
 		r.Snapshot, r.Archive, r.Root = t.Snapshot, t.Archive, t.Root
 		r.Mount = protocol.Mount{Number: slices.Index(w.volumes, t.Volume), Key: t.Volume, Excluded: t.Excluded}
+		r.Chosen = t.Chosen
 		result, err := w.session.client.Restore(ctx, r, w.session.emit)
 		if err != nil {
 			return nil, w.failed(t, err)

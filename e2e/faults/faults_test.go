@@ -4,15 +4,12 @@ package faults
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"text/tabwriter"
 
 	"gotest.tools/v3/assert"
 )
@@ -28,52 +25,86 @@ func (c cell) String() string { return fmt.Sprintf("%s/%s/%d", c.scenario.name, 
 
 // TestFaults runs each scenario without a fault, and then the cells that the options choose.
 func TestFaults(t *testing.T) {
-	cells := chooseCells(t)
-	held := newTable()
+	cells, ends := chooseCells(t)
+	results := newTable()
+	run := func(t *testing.T, c cell) {
+		var reached bool
+		defer func() { results.add(c, reached, !t.Failed()) }()
+		_, reached = runCell(t, c)
+	}
 	t.Run("cells", func(t *testing.T) {
 		for _, c := range cells {
 			t.Run(c.String(), func(t *testing.T) {
 				t.Parallel()
-				defer func() { held.add(c, !t.Failed()) }()
-				runCell(t, c)
+				run(t, c)
 			})
 		}
 	})
-	t.Logf("seed %d\n%s", options.seed, held)
+	for _, c := range ends { // no other cell could bear it
+		t.Run(c.String(), func(t *testing.T) { run(t, c) })
+	}
+	t.Logf("seed %d\n%s", options.seed, results)
 }
 
-// chooseCells finds out how many requests each scenario makes, and chooses among them.
-func chooseCells(t *testing.T) []cell {
+// chooseCells finds out how many requests each scenario makes, and chooses among the cells: those that may run side by side, and
+// those that end the engine.
+func chooseCells(t *testing.T) (cells, ends []cell) {
 	t.Helper()
-	if options.cell != "" && !strings.Contains(options.cell, "*") {
-		return []cell{parseCell(t, options.cell)}
+	if options.cell != "" && !strings.ContainsAny(options.cell, "*?[") {
+		return split([]cell{parseCell(t, options.cell)})
 	}
-	var cells []cell
-	for _, s := range scenarios {
-		var requests int
-		if !t.Run("count/"+s.name, func(t *testing.T) { requests = runCell(t, cell{scenario: s, fault: faultNone}) }) {
-			continue
-		}
-		for _, f := range allFaults {
-			for at := range requests {
-				cells = append(cells, cell{s, f, at + 1})
-			}
-		}
-	}
-	t.Logf("seed %d chooses of %d cells", options.seed, len(cells))
+	all := allCells(t)
 	if options.cell != "" {
-		return slices.DeleteFunc(cells, func(c cell) bool {
+		all = slices.DeleteFunc(all, func(c cell) bool {
 			matches, err := path.Match(options.cell, c.String())
 			assert.NilError(t, err)
 			return !matches
 		})
 	}
-	if options.all {
-		return cells
+	cells, ends = split(all)
+	if options.all || options.cell != "" {
+		return cells, ends
 	}
+	t.Logf("seed %d chooses of %d cells, and of %d that end the engine", options.seed, len(cells), len(ends))
+	return draw(cells, options.cells), draw(ends, options.ends)
+}
+
+// allCells counts the requests of every scenario. The first run of all makes what the engine has once: the worker's image and the
+// key. It makes more requests than any later one, so it does not count.
+func allCells(t *testing.T) (all []cell) {
+	t.Helper()
+	t.Run("first", func(t *testing.T) { runCell(t, cell{scenario: scenarios[0], fault: faultNone}) })
+	for _, s := range scenarios {
+		var requests int
+		if !t.Run("count/"+s.name, func(t *testing.T) { requests, _ = runCell(t, cell{scenario: s, fault: faultNone}) }) {
+			continue
+		}
+		for _, f := range slices.Concat(allFaults, engineFaults) {
+			for at := range requests {
+				all = append(all, cell{s, f, at + 1})
+			}
+		}
+	}
+	return all
+}
+
+// split parts the cells that end the engine from the others.
+func split(all []cell) (cells, ends []cell) {
+	for _, c := range all {
+		if c.fault.endsEngine() {
+			ends = append(ends, c)
+		} else {
+			cells = append(cells, c)
+		}
+	}
+	return cells, ends
+}
+
+// draw chooses so many cells, the same for the same seed.
+func draw(cells []cell, count int) []cell {
 	random := rand.New(rand.NewPCG(options.seed, 0))
 	random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
-	return cells[:min(options.cells, len(cells))]
+	return cells[:min(count, len(cells))]
 }
 
 func parseCell(t *testing.T, name string) cell {
@@ -89,49 +120,4 @@ func parseCell(t *testing.T, name string) cell {
 	}
 	t.Fatalf("there is no scenario %s", parts[0])
 	return cell{}
-}
-
-// table counts cells by scenario and fault.
-type table struct {
-	mu        sync.Mutex
-	run, held map[[2]string]int
-}
-
-func newTable() *table { return &table{run: map[[2]string]int{}, held: map[[2]string]int{}} }
-
-func (b *table) add(c cell, held bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	key := [2]string{c.scenario.name, string(c.fault)}
-	b.run[key]++
-	if held {
-		b.held[key]++
-	}
-}
-
-// String shows how many cells held, and how many ran.
-func (b *table) String() string {
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "scenario")
-	for _, f := range allFaults {
-		fmt.Fprintf(w, "\t%s", f)
-	}
-	for _, s := range scenarios {
-		fmt.Fprintf(w, "\n%s", s.name)
-		for _, f := range allFaults {
-			key := [2]string{s.name, string(f)}
-			fmt.Fprintf(w, "\t%d of %d", b.held[key], b.run[key])
-		}
-	}
-	fmt.Fprintf(w, "\nall: %d of %d\n", sum(b.held), sum(b.run))
-	w.Flush()
-	return text.String()
-}
-
-func sum(counts map[[2]string]int) (total int) {
-	for count := range maps.Values(counts) {
-		total += count
-	}
-	return total
 }

@@ -28,16 +28,20 @@ import (
 // commandTimeout is how long a command may take, whatever happens to one request of it.
 const commandTimeout = 2 * time.Minute
 
+// lockTimeout is how long each command waits for others: its --lock-timeout. One that nothing happens to takes no longer.
+const lockTimeout = time.Minute
+
 // fixture is what one cell works on: everything has names that begin with its prefix.
 type fixture struct {
 	*testing.T
 	prefix     string
-	containers map[string]string // IDs by name
-	states     map[string]string // of the containers, before the command
-	snapshots  map[string]string // IDs by name
-	contents   map[string]string // of all captured volumes, by snapshot ID
-	before     string            // content of all captured volumes before the command
-	checked    map[string]bool   // snapshots that could be restored, by ID
+	policy     container.RestartPolicyMode // of its containers
+	containers map[string]string           // IDs by name
+	states     map[string]string           // of the containers, before the command
+	snapshots  map[string]string           // IDs by name
+	contents   map[string]string           // of all captured volumes, by snapshot ID
+	before     string                      // content of all captured volumes before the command
+	checked    map[string]bool             // snapshots that could be restored, by ID
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -73,7 +77,7 @@ func (f *fixture) start(name, script string, volumes ...string) {
 
 func (f *fixture) startOn(network container.NetworkMode, name, script string, volumes ...string) {
 	f.Helper()
-	host := &container.HostConfig{NetworkMode: network}
+	host := &container.HostConfig{NetworkMode: network, RestartPolicy: container.RestartPolicy{Name: f.policy}}
 	for _, v := range volumes {
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: f.prefix + v, Target: "/" + v})
 	}
@@ -87,6 +91,9 @@ func (f *fixture) startOn(network container.NetworkMode, name, script string, vo
 func (f *fixture) stop(name string) {
 	f.Helper()
 	assert.NilError(f, docker.ContainerStop(f.Context(), f.containers[name], container.StopOptions{}))
+	stays := container.UpdateConfig{RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled}}
+	_, err := docker.ContainerUpdate(f.Context(), f.containers[name], stays)
+	assert.NilError(f, err)
 }
 
 // create takes a snapshot without any fault.
@@ -156,9 +163,15 @@ type outcome struct {
 	stdout, stderr string
 }
 
+// isDone tells whether the command says that it has done what it was asked for. With 3 something is missing, which it names.
+func (o outcome) isDone() bool { return o.status == 0 || o.status == 3 }
+
 func (o outcome) String() string {
 	return fmt.Sprintf("exit status %d\nstdout: %s\nstderr: %s", o.status, o.stdout, o.stderr)
 }
+
+// storeVariable gives a command the store of this cell. No other cell has it.
+func (f *fixture) storeVariable() string { return "DOCKER_SNAPSHOT_STORE=" + f.prefix + "store" }
 
 // run runs a command of the plugin, with the engine at that address.
 func (f *fixture) run(address string, args ...string) outcome {
@@ -166,7 +179,7 @@ func (f *fixture) run(address string, args ...string) outcome {
 	ctx, cancel := context.WithTimeout(f.Context(), commandTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, plugin, args...)
-	command.Env = append(os.Environ(), "DOCKER_HOST="+address, "DOCKER_SNAPSHOT_STORE="+f.prefix+"store", "DOCKER_SNAPSHOT_AUTO_CLEANUP=false")
+	command.Env = append(os.Environ(), "DOCKER_HOST="+address, f.storeVariable(), "DOCKER_SNAPSHOT_AUTO_CLEANUP=false")
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
@@ -180,10 +193,19 @@ func (f *fixture) run(address string, args ...string) outcome {
 	return outcome{0, strings.TrimSpace(stdout.String()), stderr.String()}
 }
 
+// runPlain runs a command without any fault. It checks that the command does not wait longer than it may.
+func (f *fixture) runPlain(args ...string) outcome {
+	f.Helper()
+	began := time.Now()
+	o := f.run("unix://"+socket, args...)
+	assert.Check(f, time.Since(began) <= lockTimeout, "%s took %s: %s", args, time.Since(began), o)
+	return o
+}
+
 // succeed runs a command without any fault, and returns what it prints.
 func (f *fixture) succeed(args ...string) string {
 	f.Helper()
-	o := f.run("unix://"+socket, args...)
+	o := f.runPlain(args...)
 	assert.Equal(f, o.status, 0, "%s: %s", args, o)
 	return o.stdout
 }

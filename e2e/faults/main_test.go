@@ -18,6 +18,7 @@ import (
 
 var options struct {
 	cells int
+	ends  int
 	seed  uint64
 	all   bool
 	cell  string
@@ -32,9 +33,10 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.IntVar(&options.cells, "cells", 150, "how many cells to run")
+	flag.IntVar(&options.ends, "ends", 4, "how many more cells to run that end the engine")
 	flag.Uint64Var(&options.seed, "seed", rand.Uint64N(1_000_000), "chooses the cells")
 	flag.BoolVar(&options.all, "all", false, "run every cell")
-	flag.StringVar(&options.cell, "cell", "", "run only this SCENARIO/FAULT/REQUEST, each of which may be *")
+	flag.StringVar(&options.cell, "cell", "", "run only SCENARIO/FAULT/REQUEST; each may be a pattern")
 	flag.Parse()
 	status, err := run(m)
 	if err != nil {

@@ -18,21 +18,6 @@ import (
 	"gotest.tools/v3/assert"
 )
 
-// fault is what happens to a request.
-type fault string
-
-const (
-	faultNone      fault = "none"
-	faultDrop      fault = "drop"      // the connection breaks before the request reaches the engine
-	faultLose      fault = "lose"      // the engine does what it is asked for; its answer is lost
-	faultDelay     fault = "delay"     // it arrives late
-	faultFail      fault = "fail"      // the engine is not asked; the answer is status 500
-	faultHang      fault = "hang"      // no answer comes until the client gives up; in the end the connection breaks
-	faultPartition fault = "partition" // all connections break, and new ones are refused for a while
-)
-
-var allFaults = []fault{faultDrop, faultLose, faultDelay, faultFail, faultHang, faultPartition}
-
 const (
 	delayedFor     = 5 * time.Second
 	hangsFor       = 12 * time.Second
@@ -41,22 +26,25 @@ const (
 
 // proxy passes requests on to an engine, and makes one of them go wrong.
 type proxy struct {
-	fault fault
-	at    int // the number of that request, from 1
+	fault  fault
+	at     int         // the number of that request, from 1
+	strike func() bool // what the fault does to processes; false: there are none
 	http.RoundTripper
 	forward *httputil.ReverseProxy
 	pending sync.WaitGroup // for faults that take time
 
 	mu         sync.Mutex
 	requests   []string
+	disarmed   bool
+	missed     bool // the request came, and the fault had nothing to strike
 	partition  bool
 	connection map[net.Conn]struct{}
 }
 
 // startProxy starts a proxy to an engine's socket, and returns it with its own address.
-func startProxy(t *testing.T, engine string, f fault, at int) (p *proxy, address string) {
+func startProxy(t *testing.T, engine string, c cell) (p *proxy, address string) {
 	t.Helper()
-	p = &proxy{fault: f, at: at, connection: map[net.Conn]struct{}{}}
+	p = &proxy{fault: c.fault, at: c.at, connection: map[net.Conn]struct{}{}}
 	p.RoundTripper = &http.Transport{
 		DisableCompression: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -86,8 +74,10 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.forward.ServeHTTP(w, r)
 		return
 	}
-	defer p.pending.Done()
+	done := sync.OnceFunc(p.pending.Done)
+	defer done()
 	switch p.fault {
+	case faultDrop:
 	case faultLose:
 		p.answerNobody(r)
 	case faultDelay:
@@ -107,6 +97,16 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case faultPartition:
 		p.isolate()
+		p.pending.Add(1)
+		time.AfterFunc(partitionedFor, func() {
+			defer p.pending.Done()
+			p.join()
+		})
+	default:
+		p.strikeOnce()
+		time.AfterFunc(hangsFor, done) // engine 20.10 never ends the stream of a container that was not started
+		p.forward.ServeHTTP(w, r)
+		return
 	}
 	panic(http.ErrAbortHandler) // breaks the connection
 }
@@ -116,7 +116,7 @@ func (p *proxy) count(r *http.Request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests = append(p.requests, r.Method+" "+r.URL.RequestURI())
-	if p.fault == faultNone || len(p.requests) != p.at {
+	if p.fault == faultNone || p.disarmed || len(p.requests) != p.at {
 		return false
 	}
 	p.pending.Add(1)
@@ -139,28 +139,44 @@ func (p *proxy) answerNobody(r *http.Request) {
 	}
 }
 
-// isolate breaks all connections, and refuses new ones for a while.
+// strikeOnce lets the fault do what it does to processes.
+func (p *proxy) strikeOnce() {
+	if !p.strike() {
+		p.mu.Lock()
+		p.missed = true
+		p.mu.Unlock()
+	}
+}
+
+// disarm lets nothing go wrong any more: a guard may outlive its client, and make the request that the client has not made.
+func (p *proxy) disarm() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.disarmed = true
+}
+
+// isolate breaks all connections, and refuses new ones until join is called.
 func (p *proxy) isolate() {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.partition = true
 	for c := range p.connection {
 		go c.Close()
 	}
-	p.mu.Unlock()
-	p.pending.Add(1)
-	time.AfterFunc(partitionedFor, func() {
-		defer p.pending.Done()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.partition = false
-	})
+}
+
+// join ends what isolate began.
+func (p *proxy) join() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.partition = false
 }
 
 // seen are the requests so far; hit is the one that went wrong, or empty.
 func (p *proxy) seen() (requests int, hit string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fault == faultNone || len(p.requests) < p.at {
+	if p.fault == faultNone || p.missed || len(p.requests) < p.at {
 		return len(p.requests), ""
 	}
 	return len(p.requests), p.requests[p.at-1]

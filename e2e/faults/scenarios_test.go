@@ -4,6 +4,7 @@ package faults
 
 import (
 	"slices"
+	"strings"
 
 	"gotest.tools/v3/assert"
 )
@@ -13,7 +14,10 @@ type scenario struct {
 	name    string
 	prepare func(f *fixture)
 	command []string // %s is the prefix
-	removes string   // the name of a snapshot that may be gone also after a failure
+	removes []string // the names of snapshots that it removes, which may be gone also after a failure
+	makes   []string // the names of the containers that it makes
+	// printed is what the command prints when it is done, empty if it is not: for a client that could not say so.
+	printed func(f *fixture) string
 	// done checks that an exit status of 0 is true.
 	done func(f *fixture, o outcome)
 }
@@ -30,6 +34,7 @@ var scenarios = []scenario{
 			f.start("writer", countTwice, "two")
 		},
 		command: []string{"create", "%sdb", "new"},
+		printed: (*fixture).newSnapshot,
 		done:    (*fixture).created,
 	},
 	{
@@ -41,50 +46,76 @@ var scenarios = []scenario{
 			f.stop("db")
 		},
 		command: []string{"create", "%sdb", "new"},
+		printed: (*fixture).newSnapshot,
 		done:    (*fixture).created,
 	},
 	{
 		name:    "copy",
 		prepare: (*fixture).prepareRestore,
 		command: []string{"restore", "--name", "%scopy", "%sdb:old"},
-		done: func(f *fixture, o outcome) {
-			f.states["copy"] = "running " + o.stdout
-			f.checkStates()
-			found, err := docker.ContainerInspect(f.Context(), o.stdout)
-			assert.NilError(f, err)
-			assert.Equal(f, f.contentOf(found), f.contents[f.snapshots["old"]])
-			assert.Equal(f, f.captured(), f.before)
-		},
+		makes:   []string{"copy"},
+		printed: func(f *fixture) string { return f.running("copy") },
+		done:    func(f *fixture, o outcome) { f.copied(o, "copy") },
+	},
+	{
+		name:    "fork",
+		prepare: (*fixture).prepareRestore,
+		command: []string{"fork", "--count", "2", "--name", "%sfork", "%sdb:old"},
+		makes:   []string{"fork-1", "fork-2"},
+		printed: func(f *fixture) string { return f.running("fork-1", "fork-2") },
+		done:    func(f *fixture, o outcome) { f.copied(o, "fork-1", "fork-2") },
 	},
 	{
 		name:    "replace",
 		prepare: (*fixture).prepareRestore,
 		command: []string{"restore", "--replace", "--force", "--stop-others", "--settle", "200ms", "%sdb:old"},
+		printed: (*fixture).replaced,
+		done:    (*fixture).wentBack,
+	},
+	{
+		name:    "only",
+		prepare: (*fixture).prepareRestore,
+		command: []string{"restore", "--replace", "--force", "--only", "/one", "--settle", "200ms", "%sdb:old"},
+		printed: func(f *fixture) string {
+			if f.captured() == f.oneGoesBack() {
+				return f.containers["db"]
+			}
+			return ""
+		},
 		done: func(f *fixture, o outcome) {
-			f.states["db"] = "running " + o.stdout
+			assert.Equal(f, o.stdout, f.containers["db"])
 			f.checkStates()
-			assert.Equal(f, f.captured(), f.contents[f.snapshots["old"]])
+			assert.Equal(f, f.captured(), f.oneGoesBack())
 		},
 	},
 	{
-		name: "rm",
+		name: "promote",
 		prepare: func(f *fixture) {
-			f.fill("one", "first")
-			f.start("db", idle, "one")
-			f.stop("db")
-			f.create("old")
-			f.fill("one", "second")
-			f.create("middle")
-			f.fill("one", "third")
-			f.create("last")
+			f.prepareRestore()
+			f.containers["copy"] = f.succeed("restore", "--start", "--name", f.prefix+"copy", f.prefix+"db:old")
 		},
-		command: []string{"rm", "%sdb:middle"},
-		removes: "middle",
+		command: []string{"promote", "--force", "--stop-others", "--settle", "200ms", "%scopy"},
+		printed: (*fixture).replaced,
 		done: func(f *fixture, o outcome) {
-			f.checkStates()
-			assert.Assert(f, !slices.Contains(f.listed(), o.stdout), "%s is still listed", o.stdout)
-			delete(f.contents, o.stdout)
+			delete(f.states, "copy")
+			f.wentBack(o)
 		},
+	},
+	{
+		name:    "rm",
+		prepare: (*fixture).prepareThree,
+		command: []string{"rm", "%sdb:middle"},
+		removes: []string{"middle"},
+		printed: func(f *fixture) string { return f.gone("middle") },
+		done:    func(f *fixture, _ outcome) { f.removed("middle") },
+	},
+	{
+		name:    "prune",
+		prepare: (*fixture).prepareThree,
+		command: []string{"prune", "--all", "--force", "--keep-last", "1", "--filter", "container=%sdb"},
+		removes: []string{"old", "middle"},
+		printed: func(f *fixture) string { return f.gone("old", "middle") },
+		done:    func(f *fixture, _ outcome) { f.removed("old", "middle") },
 	},
 }
 
@@ -99,10 +130,106 @@ func (f *fixture) prepareRestore() {
 	f.fill("two", "second")
 }
 
+// prepareThree takes three snapshots of a stopped container.
+func (f *fixture) prepareThree() {
+	f.fill("one", "first")
+	f.start("db", idle, "one")
+	f.stop("db")
+	f.create("old")
+	f.fill("one", "second")
+	f.create("middle")
+	f.fill("one", "third")
+	f.create("last")
+}
+
+// newSnapshot is the ID of the snapshot that is called new, or empty.
+func (f *fixture) newSnapshot() string {
+	f.Helper()
+	return f.succeed("ls", "--quiet", "--filter", "name=^new$", f.prefix+"db")
+}
+
 // created looks for the snapshot that was made.
 func (f *fixture) created(o outcome) {
+	f.Helper()
 	f.checkStates()
 	assert.Assert(f, slices.Contains(f.listed(), o.stdout), "%q is not listed", o.stdout)
 	named := f.succeed("inspect", "--format", "{{.ID}}", f.prefix+"db:new")
 	assert.Equal(f, named, o.stdout)
+}
+
+// running are the IDs of these containers, one a line. It is empty if one of them does not run.
+func (f *fixture) running(names ...string) string {
+	var ids []string
+	for _, name := range names {
+		id, runs := strings.CutPrefix(f.state(name), "running ")
+		if !runs {
+			return ""
+		}
+		ids = append(ids, id)
+	}
+	return strings.Join(ids, "\n")
+}
+
+// replaced is the ID of the container that has taken the place of db, or empty.
+func (f *fixture) replaced() string {
+	if f.isReplaced() {
+		return f.running("db")
+	}
+	return ""
+}
+
+// wentBack checks that another container is in the place of db, with what the snapshot old holds.
+func (f *fixture) wentBack(o outcome) {
+	f.Helper()
+	f.states["db"] = "running " + o.stdout
+	f.checkStates()
+	assert.Equal(f, f.captured(), f.contents[f.snapshots["old"]])
+}
+
+// copied checks the copies that a restore of old has made.
+func (f *fixture) copied(o outcome, names ...string) {
+	f.Helper()
+	ids := strings.Fields(o.stdout)
+	assert.Equal(f, len(ids), len(names), "%s", o)
+	for i, name := range names {
+		f.states[name] = "running " + ids[i]
+	}
+	f.checkStates()
+	for _, id := range ids {
+		found, err := docker.ContainerInspect(f.Context(), id)
+		assert.NilError(f, err)
+		assert.Equal(f, f.contentOf(found), f.contents[f.snapshots["old"]])
+	}
+	assert.Equal(f, f.captured(), f.before)
+}
+
+// oneGoesBack is what the volumes hold when only the first is what the snapshot old holds.
+func (f *fixture) oneGoesBack() string {
+	old, _, _ := strings.Cut(f.contents[f.snapshots["old"]], "/two\n")
+	_, kept, _ := strings.Cut(f.before, "/two\n")
+	return old + "/two\n" + kept
+}
+
+// gone are the IDs of these snapshots, one a line. It is empty if one of them is listed.
+func (f *fixture) gone(names ...string) string {
+	f.Helper()
+	var ids []string
+	listed := f.listed()
+	for _, name := range names {
+		if slices.Contains(listed, f.snapshots[name]) {
+			return ""
+		}
+		ids = append(ids, f.snapshots[name])
+	}
+	return strings.Join(ids, "\n")
+}
+
+// removed checks that these snapshots are gone, and expects it from then on.
+func (f *fixture) removed(names ...string) {
+	f.Helper()
+	f.checkStates()
+	assert.Assert(f, f.gone(names...) != "", "some of %s are still listed", names)
+	for _, name := range names {
+		delete(f.contents, f.snapshots[name])
+	}
 }

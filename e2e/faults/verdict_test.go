@@ -3,18 +3,12 @@
 package faults
 
 import (
-	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
 )
 
@@ -22,18 +16,23 @@ import (
 const patience = time.Minute
 
 // runCell makes a fixture, runs the command with its fault, and checks that everything holds. It returns the number of
-// requests.
-func runCell(t *testing.T, c cell) int {
+// requests, and whether the fault happened: a command may make fewer requests than when they were counted.
+func runCell(t *testing.T, c cell) (requests int, reached bool) {
 	t.Helper()
 	f := newFixture(t)
+	if c.fault.endsEngine() {
+		f.policy = container.RestartPolicyAlways // else they would not run again
+	}
 	c.scenario.prepare(f)
 	f.observeStates()
 	var args []string
 	for _, arg := range c.scenario.command {
 		args = append(args, strings.ReplaceAll(arg, "%s", f.prefix))
 	}
-	p, address := startProxy(t, socket, c.fault, c.at)
+	p, address := startProxy(t, socket, c)
+	p.strike = func() bool { return f.strike(c.fault, p) }
 	o := f.run(address, args...)
+	p.disarm()
 	p.pending.Wait()
 	requests, hit := p.seen()
 	defer func() {
@@ -41,55 +40,98 @@ func runCell(t *testing.T, c cell) int {
 			t.Logf("%s of %q\n%s: %s", c.fault, hit, args, o)
 		}
 	}()
+	f.judge(c, args, o)
+	return requests, hit != ""
+}
 
-	if o.status == 0 {
-		c.scenario.done(f, o)
-	} else {
+// judge checks that what a command has left agrees with what it said, and that it can be run again.
+func (f *fixture) judge(c cell, args []string, o outcome) {
+	f.Helper()
+	s := c.scenario
+	switch {
+	case o.isDone() && !c.fault.endsEngine():
+		s.done(f, o)
+	case !c.fault.isSudden():
 		f.checkStates()
+	case c.fault == faultKill: // the guard does it, and ends
+		f.await(func() bool { return len(f.clients(true)) == 0 && (f.hasStates() || f.isReplaced()) })
+		assert.Assert(f, f.isReplaced() || f.hasStates(), "not even the guard has put it right: %s", f.running("db"))
 	}
-	f.repair()
-	if o.status == 0 {
-		c.scenario.done(f, o)
+	f.repair(c)
+	if !o.isDone() && c.fault.isSudden() {
+		o.stdout = s.printed(f)
+	}
+	if o.isDone() || c.fault.isSudden() && o.stdout != "" {
+		s.done(f, o)
 		f.checkSnapshots()
-		return requests
+		return
 	}
 	f.checkStates()
-	assert.Equal(t, f.captured(), f.before)
-	if removed := f.snapshots[c.scenario.removes]; removed != "" && !slices.Contains(f.listed(), removed) {
-		delete(f.contents, removed)
+	assert.Equal(f, f.captured(), f.before)
+	if f.forgetRemoved(s) {
 		f.checkSnapshots()
-		return requests
+		return
 	}
 	f.checkSnapshots()
 
-	again := f.run("unix://"+socket, args...)
-	if again.status != 0 {
-		t.Errorf("run again, it fails: %s", again)
-		return requests
+	again := f.runPlain(args...)
+	if !again.isDone() {
+		f.Errorf("run again, it fails: %s", again)
+		return
 	}
-	c.scenario.done(f, again)
-	if c.scenario.removes != "" {
-		clear(f.checked)
+	s.done(f, again)
+	if len(s.removes) > 0 {
+		clear(f.checked) // what is left must not have been damaged
 	}
 	f.checkSnapshots()
-	return requests
+}
+
+// forgetRemoved no longer expects those snapshots that the failed command has removed although it did not come to its end. It
+// tells whether these are all that it was to remove.
+func (f *fixture) forgetRemoved(s scenario) (all bool) {
+	f.Helper()
+	listed := f.listed()
+	all = len(s.removes) > 0
+	for _, name := range s.removes {
+		if id := f.snapshots[name]; slices.Contains(listed, id) {
+			all = false
+		} else {
+			delete(f.contents, id)
+		}
+	}
+	return all
+}
+
+// hasStates tells whether every container is in its old state.
+func (f *fixture) hasStates() bool {
+	for name, state := range f.states {
+		if f.state(name) != state {
+			return false
+		}
+	}
+	return true
+}
+
+// isReplaced tells whether another container than the one that was there runs under its name.
+func (f *fixture) isReplaced() bool {
+	id := f.running("db")
+	return id != "" && id != f.containers["db"]
 }
 
 // checkStates waits until every container is in its old state.
 func (f *fixture) checkStates() {
 	f.Helper()
+	f.await(f.hasStates)
 	now := map[string]string{}
-	poll(func() bool {
-		for name := range f.states {
-			now[name] = f.state(name)
-		}
-		return maps.Equal(now, f.states)
-	})
+	for name := range f.states {
+		now[name] = f.state(name)
+	}
 	assert.DeepEqual(f, now, f.states)
 }
 
-// poll repeats a check until it holds, or for as long as our patience lasts.
-func poll(holds func() bool) bool {
+// await repeats a check until it holds, or for as long as our patience lasts.
+func (f *fixture) await(holds func() bool) bool {
+	f.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false
@@ -99,13 +141,13 @@ func poll(holds func() bool) bool {
 }
 
 // repair runs docker snapshot recover until nothing is left over.
-func (f *fixture) repair() {
+func (f *fixture) repair(c cell) {
 	f.Helper()
 	var o outcome
 	var left string
-	if !poll(func() bool {
-		o = f.run("unix://"+socket, "recover", f.prefix+"db")
-		left = f.leftovers(f.Context()).without(f)
+	if !f.await(func() bool {
+		o = f.runPlain("recover", f.prefix+"db")
+		left = f.leftovers(f.Context()).without(f, c)
 		return o.status == 0 && left == ""
 	}) {
 		f.Errorf("this is left over: %s\nrecover: %s", left, o)
@@ -118,86 +160,48 @@ func (f *fixture) listed() []string {
 	return strings.Fields(f.succeed("ls", "--quiet", f.prefix+"db"))
 }
 
-// checkSnapshots restores every listed snapshot, unless that was done, and compares. Those that the cell began with must be
-// there.
+// checkSnapshots verifies all listed snapshots, restores each of them, unless that was done, and compares. Those that the cell
+// began with must be there.
 func (f *fixture) checkSnapshots() {
 	f.Helper()
 	listed := f.listed()
 	for id := range f.contents {
 		assert.Assert(f, slices.Contains(listed, id), "snapshot %s is gone", id)
 	}
-	for i, id := range listed {
-		if f.checked[id] {
-			continue
-		}
+	unchecked := slices.DeleteFunc(listed, func(id string) bool { return f.checked[id] })
+	if len(unchecked) == 0 {
+		return
+	}
+	f.succeed(append([]string{"verify"}, unchecked...)...)
+	for _, id := range unchecked {
 		f.checked[id] = true
-		want, known := f.contents[id]
-		if !known {
-			want = f.before
-		}
-		name := fmt.Sprintf("%scheck-%d", f.prefix, i)
-		made := f.succeed("restore", "--no-start", "--name", name, id)
-		found, err := docker.ContainerInspect(f.Context(), made)
-		assert.NilError(f, err)
-		assert.Equal(f, f.contentOf(found), want, "snapshot %s", id)
-		f.checkCounts(found)
-		assert.NilError(f, docker.ContainerRemove(f.Context(), made, container.RemoveOptions{Force: true}))
-		for _, m := range found.Mounts {
-			assert.NilError(f, docker.VolumeRemove(f.Context(), m.Name, true))
-		}
+		f.checkSnapshot(id, f.contentOfSnapshot(id))
 	}
 }
 
-// leftovers is everything that there is of a cell. It has no networks.
-type leftovers struct {
-	containers []container.Summary
-	images     []image.Summary
-	volumes    []*volume.Volume
-}
-
-// leftovers finds everything of the cell.
-func (f *fixture) leftovers(ctx context.Context) (found leftovers) {
+// contentOfSnapshot is what a snapshot must hold. One that the command has taken holds what there was before it, unless it is of
+// the copy that was promoted, which holds what the snapshot old does.
+func (f *fixture) contentOfSnapshot(id string) string {
 	f.Helper()
-	containers, err := docker.ContainerList(ctx, container.ListOptions{All: true})
-	assert.NilError(f, err)
-	for _, c := range containers {
-		isWorker := slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return strings.HasPrefix(m.Name, f.prefix) })
-		isNamed := slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+f.prefix) })
-		if isWorker || isNamed {
-			found.containers = append(found.containers, c)
-		}
+	if want, known := f.contents[id]; known {
+		return want
 	}
-	found.images, err = docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "cua.snapshot.container.name="+f.prefix+"db"))})
-	assert.NilError(f, err)
-	volumes, err := docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", f.prefix))})
-	assert.NilError(f, err)
-	found.volumes = volumes.Volumes
-	return found
+	if f.containers["copy"] != "" && f.succeed("inspect", "--format", "{{.Trigger}}", id) != "pre_restore" {
+		return f.contents[f.snapshots["old"]]
+	}
+	return f.before
 }
 
-// without describes what belongs neither to the fixture nor to a listed snapshot.
-func (l leftovers) without(f *fixture) string {
+// checkSnapshot restores a snapshot as a copy, and compares what its volumes hold.
+func (f *fixture) checkSnapshot(id, want string) {
 	f.Helper()
-	var left []string
-	for _, c := range l.containers {
-		name := strings.TrimPrefix(c.Names[0], "/"+f.prefix)
-		if _, known := f.states[name]; !known {
-			left = append(left, "container "+c.Names[0]+" "+c.Status)
-		}
+	made := f.succeed("restore", "--no-start", "--name", f.prefix+"check-"+id, id)
+	found, err := docker.ContainerInspect(f.Context(), made)
+	assert.NilError(f, err)
+	assert.Equal(f, f.contentOf(found), want, "snapshot %s", id)
+	f.checkCounts(found)
+	assert.NilError(f, docker.ContainerRemove(f.Context(), made, container.RemoveOptions{Force: true}))
+	for _, m := range found.Mounts {
+		assert.NilError(f, docker.VolumeRemove(f.Context(), m.Name, true))
 	}
-	listed := f.listed()
-	for _, i := range l.images {
-		if !slices.Contains(listed, i.Labels["cua.snapshot.id"]) {
-			left = append(left, fmt.Sprintf("image %s %s", i.ID, i.RepoTags))
-		}
-	}
-	for _, v := range l.volumes {
-		isOurs := slices.ContainsFunc(l.containers, func(c container.Summary) bool {
-			return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Name == v.Name })
-		})
-		if !isOurs && v.Name != f.prefix+"store" {
-			left = append(left, "volume "+v.Name)
-		}
-	}
-	return strings.Join(left, ", ")
 }

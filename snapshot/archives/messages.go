@@ -6,6 +6,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
@@ -38,6 +39,8 @@ func Progress(p plan.Progress) volumebackup.Progress {
 // workerPhase says in words what a worker is doing. A phase that is in words already stays.
 func workerPhase(phase string) string {
 	switch protocol.Op(phase) {
+	case protocol.OpBegin:
+		return "counting files"
 	case protocol.OpPass:
 		return "reading volumes"
 	case protocol.OpPublish:
@@ -56,9 +59,9 @@ func describeWarning(w protocol.Warning) string {
 		return w.Message
 	}
 	if w.Path == "" {
-		return fmt.Sprintf("volume %s: %s", w.Volume, w.Message)
+		return fmt.Sprintf("%s: %s", labels.DescribeKey(w.Volume), w.Message)
 	}
-	return fmt.Sprintf("volume %s: %s: %s", w.Volume, w.Path, w.Message)
+	return fmt.Sprintf("%s: %s: %s", labels.DescribeKey(w.Volume), w.Path, w.Message)
 }
 
 // Problem turns what a worker says about the archive of a volume into a problem: it is damaged, or

@@ -18,6 +18,14 @@ type Service interface {
 	Workers
 	Attachments
 	Scales
+	Walker
+	Records
+}
+
+// Records are what a store knows of snapshots besides their archives.
+type Records interface {
+	Record(ctx context.Context, claim volumebackup.Claim, labels map[string]string) error
+	Lost(ctx context.Context, seen volumebackup.Seen) ([]volumebackup.Lost, error)
 }
 
 // Attachments reads the files that were stored with snapshots.
@@ -41,9 +49,14 @@ type Store interface {
 // Reader reads archives, and changes nothing.
 type Reader interface {
 	Entries(ctx context.Context, o volumebackup.ListOptions, visit func(volumebackup.Entry)) error
-	Extract(ctx context.Context, o volumebackup.ExtractOptions, out io.Writer, p volumebackup.Progress) error
+	OpenExtractor(ctx context.Context, purpose string, p volumebackup.Progress) (Extractor, error)
 	OpenComparer(ctx context.Context, o volumebackup.CompareOptions, p volumebackup.Progress) (Comparer, error)
 	Verify(ctx context.Context, o volumebackup.VerifyOptions, p volumebackup.Progress) (volumebackup.Verified, error)
+}
+
+// Walker reads root filesystems of containers, on the engine.
+type Walker interface {
+	WalkRoot(ctx context.Context, o volumebackup.WalkOptions, p volumebackup.Progress) (volumebackup.Walked, error)
 }
 
 // Scales tell what a store holds.
@@ -56,6 +69,7 @@ type Workers interface {
 	IsWorker(ctx context.Context, c container.Summary) (bool, error)
 	Images(ctx context.Context) ([]image.Summary, error)
 	Await(ctx context.Context, workerID string) error
+	LoadImage(ctx context.Context) error
 	OpenFreezer(ctx context.Context) (dockerop.Freezer, error)
 }
 
@@ -84,8 +98,15 @@ type Worker interface {
 // Comparer compares trees of files, like [volumebackup.Comparer].
 type Comparer interface {
 	Diff(ctx context.Context, old, now volumebackup.ComparedTree, visit func(volumebackup.FileChange)) error
-	Known(ctx context.Context, images []string) ([]string, error)
-	Learn(ctx context.Context, image string, keep bool, write func(io.Writer) error) error
+	Known(ctx context.Context, images []string) ([]volumebackup.KnownImage, error)
+	Learn(ctx context.Context, o volumebackup.LearnOptions, write func(io.Writer) error) error
+	Recall(ctx context.Context, walked string) ([]byte, error)
+	Close() error
+}
+
+// Extractor reads files of archives, like [volumebackup.Extractor].
+type Extractor interface {
+	Extract(ctx context.Context, o volumebackup.ExtractOptions, volume string, out io.Writer) (*volumebackup.Link, error)
 	Close() error
 }
 
@@ -133,6 +154,14 @@ func (a service) OpenWorker(ctx context.Context, o volumebackup.WorkerOptions, p
 
 func (a service) OpenComparer(ctx context.Context, o volumebackup.CompareOptions, p volumebackup.Progress) (Comparer, error) {
 	opened, err := a.Service.OpenComparer(ctx, o, p)
+	if err != nil {
+		return nil, err
+	}
+	return opened, nil
+}
+
+func (a service) OpenExtractor(ctx context.Context, purpose string, p volumebackup.Progress) (Extractor, error) {
+	opened, err := a.Service.OpenExtractor(ctx, purpose, p)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package archives
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 )
 
 // KnownStores are the volumes of stores that were looked up so far, by name.
@@ -100,27 +98,6 @@ func (a *Archives) MarkGone(ctx context.Context, list []catalog.Snapshot, stores
 	return nil
 }
 
-// Extract writes a part of an archived volume to out as a tar. path is relative to the root of the
-// volume; what it names is called name in the tar. It fails with [volumebackup.ErrNoEntry] if there is
-// nothing.
-func (a *Archives) Extract(ctx context.Context, s catalog.Snapshot, m labels.Mount, part Part, out io.Writer, p plan.Progress) error {
-	volumes, err := a.At(ctx, s)
-	if err != nil {
-		return err
-	}
-	o := volumebackup.ExtractOptions{Volume: m.Name}
-	o.Snapshot, o.Archive, o.Root, o.Destination = string(s.ID), m.Archive.Index, m.Archive.Root, protocol.Path(m.Destination)
-	o.Path, o.Name, o.Directory = protocol.Path(part.Path), protocol.Path(part.Name), part.Directory
-	return volumes.Extract(ctx, o, out, Progress(p))
-}
-
-// Part is a part of an archived volume.
-type Part struct {
-	Path      string // relative to the root of the volume, which is empty
-	Directory bool   // it has to be a directory: symlinks are followed
-	Name      string // what it is called where it comes
-}
-
 // Detail says how much is told of each entry.
 type Detail int
 
@@ -134,7 +111,7 @@ const (
 // snapshot does not hold the volume's content.
 func (a *Archives) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, detail Detail, visit func(volumebackup.Entry)) error {
 	if m.Archive == nil {
-		return fmt.Errorf("the content of volume %s is not in snapshot %s", m.Name, s.ID)
+		return fmt.Errorf("the content of %s is not in snapshot %s", labels.DescribeKey(m.Key()), s.ID)
 	}
 	volumes, err := a.At(ctx, s)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 type NotReadyError struct {
 	Container string
 	Copy      bool     // it was a copy, and has been removed
+	Promoted  bool     // it was to take the place of its original
 	Reason    string   // what it did, or did not do
 	Log       []string // the last lines of it
 }

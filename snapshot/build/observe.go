@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -21,9 +22,17 @@ func (b *Builder) ReservedVolumes() []string {
 }
 
 // Observe asks the engine, all at once, for everything that a restore of s as sp depends on.
-// volumes are the names of those that must exist. It makes nothing.
+// volumes are the keys of the volumes and directories that must exist. It makes nothing.
 func (b *Builder) Observe(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spec, volumes []string) (runconfig.Surroundings, error) {
 	var found runconfig.Surroundings
+	var names, paths []string
+	for _, key := range volumes {
+		if labels.IsPathKey(key) {
+			paths = append(paths, key)
+		} else {
+			names = append(names, key)
+		}
+	}
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
 		found.Key, err = b.catalog.KnownKey(ctx)
@@ -54,14 +63,14 @@ func (b *Builder) Observe(ctx context.Context, s catalog.Snapshot, sp *runconfig
 		return err
 	})
 	calls.Go(func() (err error) {
-		found.NoVolume, err = dockerop.Absent(ctx, volumes, func(ctx context.Context, name string) error {
+		found.NoVolume, err = dockerop.Absent(ctx, names, func(ctx context.Context, name string) error {
 			_, err := b.docker.VolumeInspect(ctx, name)
 			return err
 		})
 		return dockerop.Describe(err, "inspect volumes")
 	})
 	calls.Go(func() (err error) {
-		found.NoPath, err = dockerop.Absent(ctx, sp.RequiredPaths(), b.docker.CheckHostPath)
+		found.NoPath, err = dockerop.Absent(ctx, dockerop.Distinct(sp.RequiredPaths(), paths), b.docker.CheckHostPath)
 		return dockerop.Describe(err, "look for host paths")
 	})
 	return found, calls.Wait()
@@ -69,6 +78,9 @@ func (b *Builder) Observe(ctx context.Context, s catalog.Snapshot, sp *runconfig
 
 // ImageLabels returns the labels that a container made from the snapshot inherits.
 func (b *Builder) ImageLabels(ctx context.Context, s catalog.Snapshot) (map[string]string, error) {
+	if s.ImageID == "" { // it is lost, and no container is made from it
+		return nil, nil
+	}
 	found, err := b.docker.ImageInspect(ctx, s.ImageID)
 	if err != nil || found.Config == nil {
 		return nil, dockerop.Describe(err, "inspect image of snapshot "+string(s.ID))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/client"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
@@ -88,6 +89,28 @@ func (r *RestoredVolumes) Finish(ctx context.Context, isWhole bool, p plan.Progr
 	if err := r.Close(); err != nil {
 		p.Warn("remove", err.Error())
 	}
+}
+
+// Settle makes the operation count as over, so that nobody clears away what it has made. It waits for an engine that cannot be
+// reached.
+func (r *RestoredVolumes) Settle(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	ctx, cancel := dockerop.Cleanup(ctx)
+	defer cancel()
+	var said error
+	err := dockerop.Poll(ctx, func() (bool, error) {
+		said = r.Worker.Release(ctx)
+		if client.IsErrConnectionFailed(said) {
+			return false, nil
+		}
+		return true, said
+	})
+	if err != nil {
+		return fmt.Errorf("settle restore: %w", said)
+	}
+	return nil
 }
 
 // Close ends the worker.

@@ -96,7 +96,7 @@ func (cr *Capturer) Annotate(ctx context.Context, a Annotation, p plan.Progress)
 		if !errors.Is(err, catalog.ErrChanged) || attempt == annotateAttempts {
 			return now, err
 		}
-		word = s.Container.Name + ":" + string(s.ID) // a name may mean another one by now
+		word = s.Word() // a name may mean another one by now
 	}
 }
 
@@ -123,7 +123,18 @@ func (cr *Capturer) annotate(ctx context.Context, s catalog.Snapshot, a Annotati
 		return catalog.Snapshot{}, fmt.Errorf("annotate snapshot %s: %w", s.ID, err)
 	}
 	cr.dropFormer(ctx, s.ImageID, p)
+	cr.recordChange(ctx, now, p)
 	return now, nil
+}
+
+// recordChange tells the store what is known about a snapshot by now. The change is made, so a failure is only a
+// warning.
+func (cr *Capturer) recordChange(ctx context.Context, s catalog.Snapshot, p plan.Progress) {
+	ctx, cancel := dockerop.Cleanup(ctx)
+	defer cancel()
+	if err := cr.archives.Record(ctx, s); err != nil {
+		p.Warn("annotate", "the store still has what was known before: "+err.Error())
+	}
 }
 
 // annotated is the record of a snapshot with the changes. Only what was sealed on this engine is sealed

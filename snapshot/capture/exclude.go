@@ -10,10 +10,13 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// Exclude says what of the volumes is not captured. The zero value leaves that to the labels of the container.
+// Exclude says what of the volumes and bind mounts is not captured. The zero value leaves that to the labels of the
+// container; of bind mounts, it leaves out what .gitignore files say.
 type Exclude struct {
-	labels.Exclusions // of all volumes, besides what the labels say
-	// Of says it for each volume, by its key. Unless it is nil, nothing else counts.
+	labels.Exclusions // besides what the labels say
+	// NoGitignore says that .gitignore files do not count, not even those in bind mounts.
+	NoGitignore bool
+	// Of says it for each volume and bind mount, by its key. Unless it is nil, nothing else counts.
 	Of map[string]labels.Exclusions
 }
 
@@ -45,9 +48,7 @@ func (e Exclude) exclude(volumes []volumebackup.Volume, all labels.Exclusions) {
 	for i := range volumes {
 		v := &volumes[i]
 		if e.Of == nil {
-			if !all.IsEmpty() {
-				v.Excluded = &all
-			}
+			v.Excluded = e.ofOne(v.Key, all)
 			continue
 		}
 		if one, ok := e.Of[v.Key]; ok {
@@ -56,10 +57,21 @@ func (e Exclude) exclude(volumes []volumebackup.Volume, all labels.Exclusions) {
 	}
 }
 
+// ofOne returns what is excluded of the mount of a key: for a bind mount, .gitignore files count unless that is refused.
+func (e Exclude) ofOne(key string, all labels.Exclusions) *labels.Exclusions {
+	if labels.IsPathKey(key) && !e.NoGitignore {
+		all.Gitignore = true
+	}
+	if all.IsEmpty() {
+		return nil
+	}
+	return &all
+}
+
 // noteExclusions says what exclusions that the user asked for do not reach.
 func (e Exclude) noteExclusions(p plan.Progress) {
 	if len(e.Patterns)+len(e.Globs) > 0 || e.Gitignore {
-		p.Note("volumes", "exclusions cannot apply to the root filesystem: only what is in volumes can be left out")
+		p.Note("volumes", "exclusions cannot apply to the root filesystem: only what is in volumes and in included bind mounts can be left out")
 	}
 }
 

@@ -15,11 +15,12 @@ import (
 )
 
 // captureMounts records every mount of the container, and why those are skipped
-// whose content will not be in the snapshot. They are sorted by destination.
-func (cr *Capturer) captureMounts(ctx context.Context, c container.InspectResponse) ([]labels.Mount, error) {
+// whose content will not be in the snapshot. Of bind mounts it will be in it if their key is in included.
+// They are sorted by destination.
+func (cr *Capturer) captureMounts(ctx context.Context, c container.InspectResponse, included []string) ([]labels.Mount, error) {
 	var mounts []labels.Mount
 	for _, point := range c.Mounts {
-		m, err := cr.captureMount(ctx, c, point)
+		m, err := cr.captureMount(ctx, c, point, included)
 		if err != nil {
 			return nil, err
 		}
@@ -41,13 +42,16 @@ const (
 	skippedOther = "mounts of this type are not captured"
 )
 
-func (cr *Capturer) captureMount(ctx context.Context, c container.InspectResponse, point container.MountPoint) (labels.Mount, error) {
+func (cr *Capturer) captureMount(ctx context.Context, c container.InspectResponse, point container.MountPoint, included []string) (labels.Mount, error) {
 	m := labels.Mount{Type: string(point.Type), Name: point.Name, Destination: point.Destination, RW: point.RW}
 	switch point.Type {
 	case mount.TypeVolume:
 		return cr.captureVolume(ctx, c, m)
 	case mount.TypeBind:
-		m.Source, m.Skipped = point.Source, skippedBind
+		m.Source = point.Source
+		if !slices.Contains(included, m.Key()) {
+			m.Skipped = skippedBind
+		}
 	case mount.TypeTmpfs:
 		m.Skipped = skippedTmpfs
 	default:

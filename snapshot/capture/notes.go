@@ -8,13 +8,13 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// noteCaptured notes for each bind mount that its content is not in the snapshot.
+// noteCaptured notes for each bind mount whose content is not in the snapshot that it is not.
 func noteCaptured(mounts []labels.Mount, containerLabels map[string]string, p plan.Progress) {
 	if runconfig.KnowsBinds(containerLabels) {
 		return
 	}
 	for _, m := range mounts {
-		if m.Type == string(mount.TypeBind) {
+		if m.Type == string(mount.TypeBind) && m.Skipped != "" {
 			p.Note("inspect", runconfig.Bind{Source: m.Source, Destination: m.Destination}.Note()+", and not portable")
 		}
 	}

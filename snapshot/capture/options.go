@@ -27,6 +27,8 @@ type Options struct {
 	NoPause     bool  // the same as PauseNone
 	Pause       Pause // which containers to freeze; empty means all
 	Volumes     VolumeChoice
+	Binds       BindChoice
+	Limits      Limits
 	Exclude     Exclude
 	Hooks       hooks.Options // what the user asks for; the rest is the container's labels'
 	// IdempotencyKey is the caller's word for this request: of the same container it makes one snapshot, however often it
@@ -34,4 +36,7 @@ type Options struct {
 	IdempotencyKey string
 	Usage          *Usage       // take one only when this has reached a threshold; nil: always
 	Attachments    []Attachment // files of the caller that are stored along
+	As             *As          // record it as a snapshot of another container; nil: of its own
+	Full           bool         // read and hash all volumes, whatever the store says of files that seem to be unchanged
+	CheckFraction  *float64     // part of such files that is compared with the store, from 0 to 1; nil: as is usual
 }

@@ -43,6 +43,8 @@ type part struct {
 	refs     []string              // that the image has from the start
 	lost     bool                  // something that should be in it could not be kept
 	sweepDue bool                  // as in [Created]
+
+	contradicted bool // as in [Created]
 }
 
 // taking prepares a snapshot of each source.
@@ -65,6 +67,7 @@ func (cr *Capturer) taking(sources []Source, when Request, p plan.Progress) (*ta
 		}
 		record := from.record(when.IDs[i], from.options)
 		record.Created = when.created
+		from.options.As.describe(&record)
 		a.parts = append(a.parts, &part{taking: a, from: from, record: &record, hooks: around, excluded: excluded})
 	}
 	return a, nil
@@ -98,6 +101,9 @@ func (a *part) comment() string { return catalog.CommitComment(a.record.ID) }
 
 // seal completes the record, and returns the labels that say it.
 func (a *part) seal() (own map[string]string, err error) {
+	if as := a.from.options.As; as != nil {
+		a.record.Mounts = as.Place(a.record.Mounts)
+	}
 	if a.record.Seal, err = labels.Seal(*a.record, a.from.key); err == nil {
 		own, err = labels.Encode(*a.record)
 	}

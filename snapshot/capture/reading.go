@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -92,6 +93,7 @@ func (r *attempt) begin(ctx context.Context) (err error) {
 			continue
 		}
 		o := volumebackup.BackupOptions{Container: one.from.Container.ID, Snapshot: string(one.record.ID), Freezes: r.before.running, Hooks: one.hookCommands(), Volumes: one.volumes}
+		o.Full, o.CheckFraction, o.Automatic = one.from.options.Full, one.from.options.CheckFraction, one.record.Trigger != labels.TriggerManual
 		if r.lock != nil {
 			o.Container, o.Freezes = "", nil // the lock has them
 		}
@@ -224,12 +226,18 @@ func (a *part) store(ctx context.Context) error {
 		return nil
 	}
 	a.p.Status("store", "writing to the store")
+	own, err := labels.Encode(*a.record)
+	if err != nil {
+		return fmt.Errorf("describe container %s: %w", a.record.Container.Name, err)
+	}
 	a.stored = true
 	archives, err := a.backup.Publish(ctx, volumebackup.Origin{
 		Engine: a.from.engine.ID, ImageStore: a.from.engine.ImageStore, Container: a.record.Container.ID, ContainerName: a.record.Container.Name,
+		First: a.from.latest.Snapshot == nil, Labels: own,
 	})
 	for _, archive := range archives {
 		a.lost = a.lost || archive.Skipped > 0
+		a.contradicted = a.contradicted || archive.Contradicted > 0
 	}
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ type Source struct {
 	size      int64  // bytes in its writable layer
 	parent    labels.ID
 	Mounts    []labels.Mount
+	included  []string       // keys of the bind mounts that are captured
 	storage   storage.Map    // of the engine's volumes, if it mounts some
 	latest    catalog.Holder // of the tag latest
 	named     catalog.Holder // of the tag that the new snapshot's name becomes
@@ -83,7 +84,10 @@ func (cr *Capturer) observe(ctx context.Context, o Options, early dockerop.Early
 		if err != nil {
 			return fmt.Errorf("read configuration of container %s: %w", o.Container, err)
 		}
-		if !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 || len(o.Attachments) > 0 {
+		if s.included, err = o.Binds.keysOf(found); err != nil {
+			return err
+		}
+		if !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 || len(s.included)+len(o.Attachments) > 0 {
 			cr.volumes.Prepare(early.Ctx) //nolint:contextcheck // it goes on when this step is over
 		}
 		return cr.observeImages(callsCtx, &s, o)
@@ -108,6 +112,9 @@ func (cr *Capturer) writableSize(ctx context.Context, container string) (int64, 
 // its name.
 func (cr *Capturer) observeImages(ctx context.Context, s *Source, o Options) error {
 	name := dockerop.ContainerName(s.Container)
+	if o.As != nil {
+		name = o.As.Container.Name
+	}
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
 		s.image, err = cr.baseImage(ctx, s.Container.Image)
@@ -123,13 +130,15 @@ func (cr *Capturer) observeImages(ctx context.Context, s *Source, o Options) err
 		return err
 	})
 	calls.Go(func() (err error) {
-		s.Mounts, err = cr.captureMounts(ctx, s.Container)
+		s.Mounts, err = cr.captureMounts(ctx, s.Container, s.included)
 		return err
 	})
-	if len(dockerop.MountedVolumes(s.Container)) > 0 {
+	if len(dockerop.MountedVolumes(s.Container))+len(s.included) > 0 {
 		calls.Go(func() (err error) {
-			s.storage, err = storage.Observe(ctx, cr.docker)
-			return err
+			if s.storage, err = storage.Observe(ctx, cr.docker); err != nil {
+				return err
+			}
+			return checkStore(s.included, s.storage, cr.volumes.Store())
 		})
 	}
 	if o.Name != "" {
@@ -196,6 +205,9 @@ func (s Source) check() error {
 	}
 	return nil
 }
+
+// Record is what the labels of a snapshot say of the container.
+func (s Source) Record() labels.Record { return s.record("", Options{}) }
 
 // record is what the labels of this snapshot will say.
 func (s Source) record(id labels.ID, o Options) labels.Record {

@@ -47,7 +47,7 @@ func TestCaptureMountsKnowsAnonymousVolumesAndSubpaths(t *testing.T) {
 		{Type: mount.TypeTmpfs, Target: "/tmp"},
 	}})
 	docker.FindVolume("labelled").Labels = map[string]string{runconfig.LabelAnonymous: ""}
-	mounts, err := capturerOf(docker).captureMounts(t.Context(), c.Inspect(false))
+	mounts, err := capturerOf(docker).captureMounts(t.Context(), c.Inspect(false), nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(mounts), 4)
 	assert.Assert(t, mounts[0].Anonymous && mounts[0].Destination == "/anonymous")

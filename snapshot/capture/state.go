@@ -27,6 +27,9 @@ func (cr *Capturer) TakeState(ctx context.Context, o Options, when Request, p pl
 	if err != nil {
 		return Created{}, err
 	}
+	if when, err = cr.dateAfter(when, []catalog.Holder{from.latest}, p); err != nil {
+		return Created{}, err
+	}
 	record := from.stateRecord(when.IDs[0])
 	record.Created = when.created
 	one := &part{from: from, record: &record}

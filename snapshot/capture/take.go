@@ -26,6 +26,8 @@ type Created struct {
 	Incomplete bool          // something that should be in it could not be kept
 	Skipped    string        // why no snapshot was taken; empty: this is one
 	SweepDue   bool          // it is time to sweep; nobody has to wait for that
+	// Contradicted says that files did not hold what the store said of them: earlier snapshots may be damaged.
+	Contradicted bool
 }
 
 // Request is what the caller of [Capturer.Take] decides: the identities of the snapshots and, if they
@@ -44,7 +46,11 @@ type Request struct {
 // NewRequest is the request for snapshots of some containers that are taken now. Each has an ID of
 // its own, and all have the same time.
 func (cr *Capturer) NewRequest(containers int) (Request, error) {
-	r := Request{created: cr.now().UTC()}
+	return cr.requestAt(cr.now(), containers)
+}
+
+func (cr *Capturer) requestAt(created time.Time, containers int) (Request, error) {
+	r := Request{created: created.UTC()}
 	for range containers {
 		id, err := labels.NewID(r.created, cr.random)
 		if err != nil {
@@ -71,6 +77,11 @@ func (cr *Capturer) TakeWithin(ctx context.Context, when Request, o []Options, p
 // its volumes, is frozen from before the first is captured until after the last is. It makes all of
 // them or none, and returns them in the order of the sources.
 func (cr *Capturer) Take(ctx context.Context, sources []Source, when Request, p plan.Progress) (all []Created, err error) {
+	if when.Begin == nil { // else a journal has the IDs, and [Capturer.NewRequestFor] has seen to the time
+		if when, err = cr.dateAfter(when, latestOf(sources), p); err != nil {
+			return nil, err
+		}
+	}
 	a, err := cr.taking(sources, when, p)
 	if err != nil {
 		return nil, err
@@ -104,7 +115,7 @@ func (a *taking) publish(ctx context.Context, u *dockerop.Rollback) ([]Created, 
 		if err := a.engine.catalog.Publish(ctx, &s, one.from.latest, one.from.named, u); err != nil {
 			return nil, err
 		}
-		all[i] = Created{Snapshot: s, Frozen: a.frozen, Incomplete: one.lost, SweepDue: one.sweepDue}
+		all[i] = Created{Snapshot: s, Frozen: a.frozen, Incomplete: one.lost, SweepDue: one.sweepDue, Contradicted: one.contradicted}
 	}
 	return all, nil
 }
@@ -135,6 +146,9 @@ func (o Options) Check() error {
 			return fmt.Errorf("meta: %s has no value", key)
 		}
 	}
+	if err := o.Limits.check(); err != nil {
+		return err
+	}
 	if o.IdempotencyKey != "" {
 		if err := labels.CheckIdempotencyKey(o.IdempotencyKey); err != nil {
 			return err
@@ -159,6 +173,7 @@ func (a *taking) capture(ctx context.Context, u *dockerop.Rollback) error {
 		one.volumes = chooseVolumes(one.record.Mounts, one.from.options.Volumes)
 		one.from.options.Exclude.noteExclusions(a.p)
 		one.from.options.Exclude.exclude(one.volumes, one.excluded)
+		one.from.options.Limits.limit(one.volumes)
 	}
 	if err := a.checkOnce(ctx); err != nil { // without the lock that can miss one, but it need not wait
 		return err
@@ -224,9 +239,12 @@ func (a *part) commitWatched(ctx context.Context, u *dockerop.Rollback) (string,
 		u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, options.Reference) })
 	}
 	disturbed, stop := a.watchCommit(ctx, options)
-	defer stop()
+	defer func() { stop() }()
 	defer a.thawIfGivenUp(ctx, options)()
-	imageID, err := a.engine.docker.Commit(ctx, a.from.Container.ID, options)
+	imageID, err := a.engine.docker.CommitWatched(ctx, a.from.Container.ID, options, func() {
+		stop()
+		disturbed, stop = a.watchCommit(ctx, options)
+	})
 	if err != nil {
 		return "", fmt.Errorf("commit container %s: %w", name, err)
 	}

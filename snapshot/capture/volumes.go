@@ -42,7 +42,7 @@ func (c VolumeChoice) check(mounts []labels.Mount) error {
 	return nil
 }
 
-// chooseVolumes numbers the volumes to archive, each once, however often it is mounted. Mounts that
+// chooseVolumes numbers the volumes and bind mounts to archive, each once, however often it is mounted. Volumes that
 // are left out get the reason. Whatever else has no content to archive has its reason already.
 func chooseVolumes(mounts []labels.Mount, choice VolumeChoice) []volumebackup.Volume {
 	var chosen []volumebackup.Volume
@@ -52,7 +52,10 @@ func chooseVolumes(mounts []labels.Mount, choice VolumeChoice) []volumebackup.Vo
 		if key == "" || m.Skipped != "" {
 			continue
 		}
-		if m.Skipped = choice.leftOut(m.Name); m.Skipped != "" {
+		if m.Type == string(mount.TypeVolume) {
+			m.Skipped = choice.leftOut(m.Name)
+		}
+		if m.Skipped != "" {
 			continue
 		}
 		known := slices.ContainsFunc(chosen, func(v volumebackup.Volume) bool { return v.Key == key })

@@ -13,6 +13,7 @@ import (
 type NotFoundError struct {
 	Word   string
 	Reason string // the whole message, if more is known
+	Lost   bool   // there are snapshots that have lost their images
 }
 
 func (e *NotFoundError) Error() string {

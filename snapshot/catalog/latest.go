@@ -41,12 +41,19 @@ func (cat *Catalog) giveLatest(ctx context.Context, s Snapshot, except IDSet) (S
 	return holder, nil
 }
 
+// aheadMost is how far newer snapshots are looked for after one that is of a time yet to come.
+const aheadMost = 10 * time.Second
+
 // newerThan returns the newest snapshot of the same container, if it is newer than s and not in
 // except. It lists only snapshots made since: every image in a list costs milliseconds on a
 // containerd image store.
 func (cat *Catalog) newerThan(ctx context.Context, s Snapshot, except IDSet) (*Snapshot, error) {
 	var patterns []string
-	for _, pattern := range madeSince(s, cat.now()) {
+	until := cat.now()
+	if s.Created.After(until) { // a clock is wrong, and newer ones are dated after it
+		until = s.Created.Add(aheadMost)
+	}
+	for _, pattern := range madeSince(s, until) {
 		patterns = append(patterns, Tag{Repository(s.Container.Name), pattern}.String())
 	}
 	found, err := cat.Find(ctx, nil, patterns...)

@@ -40,22 +40,43 @@ const (
 // of a snapshot whose labels cannot be read. Images that only inherited our labels are no
 // snapshots.
 func (cat *Catalog) List(ctx context.Context, o ListOptions, p plan.Progress) ([]Snapshot, error) {
-	pattern := Namespace + "*"
+	found, _, err := cat.ListBeside(ctx, o, "", p)
+	return found, err
+}
+
+// ListBeside does the same, and tells with the same engine call whether there is an image in a repository that is not
+// one of snapshots, in [Namespace]. It tells that also if no snapshot is found.
+func (cat *Catalog) ListBeside(ctx context.Context, o ListOptions, repository string, p plan.Progress) (found []Snapshot, isThere bool, err error) {
+	patterns := []string{Namespace + "*"}
 	if o.Container != "" {
 		if !labels.IsContainerName(o.Container) {
-			return nil, fmt.Errorf("invalid container name %q", o.Container)
+			return nil, false, fmt.Errorf("invalid container name %q", o.Container)
 		}
 		if !IsContainerID(o.Container) {
-			pattern = Repository(o.Container)
+			patterns = []string{Repository(o.Container)}
+			if repository != "" {
+				patterns = append(patterns, repository)
+			}
 		}
 	}
-	all, err := cat.Find(ctx, p, pattern)
+	images, err := cat.ListImages(ctx, patterns...)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	isThere = slices.ContainsFunc(images, func(one image.Summary) bool {
+		return one.Labels[labels.KeyID] == "" && slices.ContainsFunc(one.RepoTags, func(ref string) bool { return strings.HasPrefix(ref, repository+":") })
+	})
+	all, unreadable := decodeAll(images)
+	warnUnreadable(unreadable, p)
 	if err := cat.checkListed(ctx, o.Container, all); err != nil {
-		return nil, err
+		return nil, isThere, err
 	}
+	found, err = o.Choose(all)
+	return found, isThere, err
+}
+
+// Choose returns those of a list that match, in the order that is asked for.
+func (o ListOptions) Choose(all []Snapshot) ([]Snapshot, error) {
 	found, err := o.Filter.Apply(all)
 	if err != nil {
 		return nil, err
@@ -113,13 +134,17 @@ func (o ListOptions) sort(list []Snapshot) {
 // first, with one engine call.
 func (cat *Catalog) Find(ctx context.Context, p plan.Progress, patterns ...string) ([]Snapshot, error) {
 	snapshots, unreadable, err := cat.FindAll(ctx, patterns...)
-	for _, u := range unreadable {
-		p.Warn("list", fmt.Sprintf("image %s is not listed because its labels cannot be read: %v", strings.Join(u.Refs, ", "), u.Err))
-	}
+	warnUnreadable(unreadable, p)
 	return snapshots, err
 }
 
-// Unreadable is an image with the ID tag of a snapshot whose labels cannot be read.
+func warnUnreadable(unreadable []Unreadable, p plan.Progress) {
+	for _, u := range unreadable {
+		p.Warn("list", fmt.Sprintf("image %s is not listed because its labels cannot be read: %v", strings.Join(u.Refs, ", "), u.Err))
+	}
+}
+
+// Unreadable is an image with the ID tag of a snapshot whose labels cannot be read, or are another one's.
 type Unreadable struct {
 	Refs []string
 	Err  error
@@ -131,10 +156,19 @@ func (cat *Catalog) FindAll(ctx context.Context, patterns ...string) (snapshots 
 	if err != nil {
 		return nil, nil, err
 	}
+	snapshots, unreadable = decodeAll(images)
+	return snapshots, unreadable, nil
+}
+
+// decodeAll returns the snapshots among images, newest first.
+func decodeAll(images []image.Summary) (snapshots []Snapshot, unreadable []Unreadable) {
 	names := map[string]string{}
 	former := map[string][]string{} // tags of images that are no snapshot, or not any more
 	for _, summary := range images {
 		s, err := decode(summary.ID, summary.RepoTags, summary.Labels)
+		if err == nil || errors.Is(err, labels.ErrAbsent) {
+			unreadable = append(unreadable, displaced(s, summary.RepoTags)...)
+		}
 		switch {
 		case err == nil:
 			snapshots = append(snapshots, s)
@@ -149,7 +183,7 @@ func (cat *Catalog) FindAll(ctx context.Context, patterns ...string) (snapshots 
 		snapshots[i].takeFormer(former, names[snapshots[i].ImageID])
 	}
 	slices.SortFunc(snapshots, newestFirst)
-	return snapshots, unreadable, nil
+	return snapshots, unreadable
 }
 
 // Count returns how many snapshots there are of the container of a name.

@@ -67,7 +67,7 @@ func (cat *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) 
 	case cerrdefs.IsNotFound(err), err == nil && !found.hasTag(word): // the beginning of an ID gives way
 		return *latest, nil
 	}
-	return Snapshot{}, ambiguous(word, append(matches(word, candidates), *latest))
+	return Snapshot{}, Ambiguous(word, append(matches(word, candidates), *latest))
 }
 
 // beginningWith returns the snapshots that have a tag which begins with word, newest first. The
@@ -129,7 +129,7 @@ func pick(word string, all []Snapshot) (Snapshot, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return Snapshot{}, ambiguous(word, found)
+		return Snapshot{}, Ambiguous(word, found)
 	}
 }
 
@@ -152,7 +152,8 @@ func matches(word string, all []Snapshot) []Snapshot {
 	return prefixed
 }
 
-func ambiguous(word string, found []Snapshot) error {
+// Ambiguous returns the error for a word that means each of the snapshots.
+func Ambiguous(word string, found []Snapshot) error {
 	candidates := make([]string, len(found))
 	for i, s := range found {
 		candidates[i] = s.word(string(s.ID))

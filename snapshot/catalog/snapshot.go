@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -19,7 +20,9 @@ type Snapshot struct {
 	ImageID string   // of the image that is the filesystem
 	Refs    []string // every tag of that image in the snapshot's repository, sorted
 	Layers  []string // digests of the image's layers, the lowest first; a list of snapshots does not have them
-	Gone    bool     // the store with its archives does not exist any more; only archives.MarkGone looks
+	// Base is, of a snapshot that has lost its image, what stands in for that: the image that its container ran from.
+	Base string
+	Gone bool // the store with its archives does not exist any more; only archives.MarkGone looks
 	// LostName is the name in its labels, if the image has that tag no more.
 	LostName string
 }
@@ -31,6 +34,9 @@ func (s Snapshot) Images() []string { return append([]string{s.ImageID}, s.Forme
 func (s Snapshot) Ref() string {
 	return Repository(s.Container.Name) + ":" + string(s.ID)
 }
+
+// Source returns the reference of the image that a container is made from.
+func (s Snapshot) Source() string { return cmp.Or(s.Base, s.Ref()) }
 
 // Project returns the Compose project that the container belonged to; empty: none.
 func (s Snapshot) Project() string { return s.ContainerLabels()[labelProject] }
@@ -104,6 +110,9 @@ func (s Snapshot) Root() string {
 	}
 	return root
 }
+
+// Word is a word that means this snapshot and no other, as [Catalog.Resolve] takes it.
+func (s Snapshot) Word() string { return s.word(string(s.ID)) }
 
 // word returns how people name the snapshot by one of its tags.
 func (s Snapshot) word(tag string) string { return s.Container.Name + ":" + tag }

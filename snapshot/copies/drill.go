@@ -3,7 +3,14 @@ package copies
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
@@ -29,6 +36,56 @@ func (cp *Copier) Drill(ctx context.Context, o DrillOptions, p plan.Progress) er
 		},
 	}, &o, p)
 	return withoutError(err, errRehearsed)
+}
+
+// rehearse makes of a restore one of which nothing stays, unless o is nil.
+func (r *restore) rehearse(o *DrillOptions) {
+	if o == nil {
+		return
+	}
+	r.rehearsal = o
+	r.together = true // the journal goes last, and takes all with it
+	r.spec.Config.Labels[labels.KeyDrill] = r.operation
+	for i := range r.volumes {
+		r.volumes[i].Create.Labels[labels.KeyDrill] = r.operation
+	}
+}
+
+// RemoveDrills removes the containers and volumes of drills whose client was killed, and returns the names of the
+// containers. Those of a drill that is under way have a worker.
+func (cp *Copier) RemoveDrills(ctx context.Context) (removed []string, err error) {
+	left, err := cp.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labels.KeyDrill))})
+	if err != nil {
+		return nil, dockerop.Describe(err, "list copies of drills")
+	}
+	volumes, err := cp.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labels.KeyDrill))})
+	if err != nil {
+		return nil, dockerop.Describe(err, "list volumes of drills")
+	}
+	if len(left)+len(volumes.Volumes) == 0 {
+		return nil, nil
+	}
+	underWay, err := cp.fillingOperations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range left {
+		isOwn, ownErr := cp.isLabelledItself(ctx, c, labels.KeyDrill)
+		if err = errors.Join(err, ownErr); !isOwn || underWay[c.Labels[labels.KeyDrill]] {
+			continue
+		}
+		if removeErr := cp.docker.RemoveContainer(ctx, c.ID); removeErr != nil {
+			err = errors.Join(err, fmt.Errorf("remove container %s: %w", dockerop.SummaryName(c), removeErr))
+			continue
+		}
+		removed = append(removed, dockerop.SummaryName(c))
+	}
+	for _, v := range volumes.Volumes {
+		if operation := v.Labels[labels.KeyDrill]; !underWay[operation] {
+			err = errors.Join(err, cp.removeOwnVolume(ctx, v.Name, operation))
+		}
+	}
+	return removed, err
 }
 
 // checkFilled calls the check of a drill.

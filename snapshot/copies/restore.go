@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-connections/nat"
 	"golang.org/x/sync/errgroup"
 
@@ -35,11 +34,8 @@ func (cp *Copier) Restore(ctx context.Context, o runconfig.RestoreOptions, p pla
 // restoreAll makes one copy or, for a fork, several. Nothing of a rehearsal stays.
 func (cp *Copier) restoreAll(ctx context.Context, o ForkOptions, rehearsal *DrillOptions, p plan.Progress) ([]build.Restored, error) {
 	watch := plan.StartWatch(cp.now)
-	s, err := cp.catalog.Resolve(ctx, o.Snapshot)
+	s, err := cp.find(ctx, o.RestoreOptions, p)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.CheckContainer(); err != nil {
 		return nil, err
 	}
 	volumes, err := cp.archives.At(ctx, s)
@@ -61,8 +57,8 @@ func (cp *Copier) restoreAll(ctx context.Context, o ForkOptions, rehearsal *Dril
 	results := make([]build.Restored, len(all))
 	for i, r := range all {
 		results[i] = build.Restored{Name: r.name, Snapshot: s, Plan: r.plan, Started: r.start}
-		all[i].files, all[i].rehearsal = files, rehearsal
-		all[i].together = all[i].together || rehearsal != nil // the journal goes last, and takes all with it
+		all[i].files = files
+		all[i].rehearse(rehearsal)
 	}
 	if o.DryRun {
 		err := cp.checkContent(ctx, all[0], p)
@@ -87,6 +83,24 @@ func (cp *Copier) restoreAll(ctx context.Context, o ForkOptions, rehearsal *Dril
 	}
 	setTimings(results, watch.Done())
 	return results, nil
+}
+
+// find finds the snapshot that is restored. One that has lost its image comes back on that which its container ran from.
+func (cp *Copier) find(ctx context.Context, o runconfig.RestoreOptions, p plan.Progress) (catalog.Snapshot, error) {
+	resolve := cp.catalog.Resolve
+	if o.Lost {
+		resolve = func(ctx context.Context, word string) (catalog.Snapshot, error) {
+			return cp.archives.FindLost(ctx, word, p)
+		}
+	}
+	s, err := resolve(ctx, o.Snapshot)
+	if err == nil {
+		err = s.CheckContainer()
+	}
+	if err != nil || !o.Lost {
+		return s, err
+	}
+	return cp.archives.OnBase(ctx, s, p)
 }
 
 // setTimings notes how long it took, which is known of all copies together.
@@ -144,7 +158,7 @@ func (r restore) mark(now time.Time) {
 
 // steps returns what applying the plan does, without the steps that make volumes.
 func (r restore) steps(s catalog.Snapshot, allEndpoints bool) plan.Plan {
-	steps := plan.Plan{{Op: plan.OpCreateContainer, Target: r.name, Reason: "from " + s.Ref()}}
+	steps := plan.Plan{{Op: plan.OpCreateContainer, Target: r.name, Reason: "from " + s.Source()}}
 	for i, name := range r.spec.NetworkNames() {
 		if i > 0 && !allEndpoints {
 			steps = append(steps, plan.Step{Op: plan.OpConnectNetwork, Target: name})
@@ -195,7 +209,7 @@ func (cp *Copier) applyRestore(ctx context.Context, all []restore, results []bui
 	defer func() { rollback.Unless(ctx, &err) }()
 	cp.ClearCopies(ctx, p)
 	volumes, err := cp.makeVolumes(ctx, all, &rollback, p)
-	defer func() { volumes.Finish(ctx, err == nil, p) }()
+	defer func() { volumes.Finish(ctx, err == nil && !all[0].together, p) }()
 	if err != nil {
 		return err
 	}
@@ -204,10 +218,8 @@ func (cp *Copier) applyRestore(ctx context.Context, all []restore, results []bui
 		replaced[i] = r.plan.Only(plan.OpReplacePort)
 	}
 	for {
-		made, err := cp.makeCopies(ctx, all, p)
+		made, err := cp.makeCopies(ctx, all, volumes, p)
 		if err == nil {
-			// Of a fork, only the journal of all copies says when it is over. A settled worker would keep
-			// the engine from removing anonymous volumes together with their containers.
 			made.volumes.Finish(ctx, !all[0].together, p)
 			for i := range all {
 				results[i].ContainerID = made.ids[i]
@@ -236,8 +248,8 @@ type madeCopies struct {
 
 // makeCopies creates the containers, fills their anonymous volumes, and starts them if that is
 // planned. To roll that back the worker ends first, because the engine keeps volumes that a worker
-// mounts.
-func (cp *Copier) makeCopies(ctx context.Context, all []restore, p plan.Progress) (made madeCopies, err error) {
+// mounts. named are the volumes that were made before.
+func (cp *Copier) makeCopies(ctx context.Context, all []restore, named *build.RestoredVolumes, p plan.Progress) (made madeCopies, err error) {
 	rollback := dockerop.Rollback{Progress: p}
 	defer func() { rollback.Unless(ctx, &err) }()
 	made.ids = make([]string, len(all))
@@ -267,7 +279,20 @@ func (cp *Copier) makeCopies(ctx context.Context, all []restore, p plan.Progress
 	if err == nil {
 		err = all[0].files.Place()
 	}
+	if err == nil && all[0].together {
+		err = settleTogether(ctx, made.volumes, named)
+	}
 	return made, err
+}
+
+// settleTogether makes a fork count as over. Only the journal of all copies says so: until then, whoever finds that worker
+// dead removes all of them, so this is the last thing that may fail. The worker of the anonymous volumes is gone by then: a
+// settled one would keep the engine from removing them together with their containers.
+func settleTogether(ctx context.Context, anonymous, named *build.RestoredVolumes) error {
+	if err := anonymous.Close(); err != nil {
+		return err
+	}
+	return named.Settle(ctx)
 }
 
 // eachCopy does something for several copies at once.
@@ -324,7 +349,7 @@ func (cp *Copier) finish(ctx context.Context, id string, r restore, p plan.Progr
 // start starts the copy and, if that is asked for, waits until it is up.
 func (cp *Copier) start(ctx context.Context, id string, r restore, p plan.Progress) error {
 	p.Status("start", "starting container "+r.name)
-	if err := cp.docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+	if err := cp.docker.Start(ctx, id); err != nil {
 		return fmt.Errorf("start container %s: %w", r.name, err)
 	}
 	err := cp.build.WaitReady(ctx, id, r.name, cp.now(), r.waiting, p)

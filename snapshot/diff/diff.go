@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/paths"
 )
 
 // Rootfs is what the root filesystem is called where volumes have their names.
@@ -23,14 +25,19 @@ const Rootfs = "rootfs"
 
 // Change is what happened to one entry of a volume, or of the root filesystem.
 type Change struct {
-	Volume      string // its name, or [Rootfs]
+	Volume      string // its name, or [Rootfs]; of a bind mount, the directory of the host
 	Destination string // where it is mounted; "/" for the root filesystem
 	volumebackup.FileChange
 }
 
+// InContainer is the path of what changed, as the container sees it.
+func (c Change) InContainer() string { return path.Join(c.Destination, string(c.Path)) }
+
 // Options say what is compared.
 type Options struct {
 	Old string // a snapshot
+	// Lost says that Old means one that has lost its image.
+	Lost bool
 	// New is a container as it is now, or a snapshot. Empty: the container that Old was taken of.
 	New string
 	// Reverse asks what has to happen to New to make Old of it.
@@ -39,6 +46,8 @@ type Options struct {
 	Volumes []string
 	// Afresh has every file of a container's volumes read, also if the store knows what they hold.
 	Afresh bool
+	// Paths are patterns, as for paths.New, of what is compared in a container. Empty: everything.
+	Paths []string
 	// Without are the names of volumes that are not compared.
 	Without []string
 	// Left says that the container that Old was taken of is gone, or not what this is about: no root filesystem is
@@ -78,6 +87,10 @@ func (e *OtherStoreError) Error() string {
 // Diff hands to visit each change that makes New of Old: those of the root filesystem first, then those of each volume,
 // sorted by path.
 func (d *Differ) Diff(ctx context.Context, o Options, p plan.Progress, visit func(Change)) error {
+	meant, err := paths.New(o.Paths)
+	if err != nil {
+		return err
+	}
 	p.Status("look up", "looking up what to compare")
 	before, after, err := d.sides(ctx, o)
 	if err != nil {
@@ -101,14 +114,20 @@ func (d *Differ) Diff(ctx context.Context, o Options, p plan.Progress, visit fun
 	if err != nil {
 		return err
 	}
-	err = d.compare(ctx, w, parts, o.Reverse, p, visit)
+	err = d.compare(ctx, volumes, w, parts, o.Reverse, p, func(c Change) {
+		if meant.Has(c.InContainer()) {
+			visit(c)
+		}
+	})
 	return errors.Join(err, w.Close())
 }
 
-func (d *Differ) compare(ctx context.Context, w archives.Comparer, parts []part, reverse bool, p plan.Progress, visit func(Change)) error {
+func (d *Differ) compare(
+	ctx context.Context, stored archives.Service, w archives.Comparer, parts []part, reverse bool, p plan.Progress, visit func(Change),
+) error {
 	for _, part := range parts {
 		if part.isRoot() {
-			if err := d.learn(ctx, w, part, p); err != nil {
+			if err := d.learn(ctx, stored, w, &part, p); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -29,21 +30,28 @@ type side struct {
 
 // content is what one side has at one place.
 type content struct {
-	isThere bool
-	name    string                   // of the volume
-	archive *volumebackup.ArchiveRef // of a snapshot
-	live    string                   // the volume of a container
-	image   string                   // key of a root filesystem
-	source  string                   // the image or the container that has this root filesystem
-	isImage bool
-	missing string // why it cannot be compared
+	isThere  bool
+	name     string                   // key of the volume, or of the bind mount
+	archive  *volumebackup.ArchiveRef // of a snapshot
+	live     string                   // key of what a container has there
+	optional bool                     // a bind mount whose content is not in the snapshot: it is compared with no other such one
+	image    string                   // key of a root filesystem
+	source   string                   // the image or the container that has this root filesystem
+	isImage  bool
+	// Of the root filesystem of a snapshot: the container that was captured, when, and all images that are the snapshot.
+	container string
+	taken     time.Time
+	images    []string
+	walk      *walkable // of that of a container: nil if it has to be exported
+	hidden    []string  // of that of a container: what a walk has not seen
+	missing   string    // why it cannot be compared
 	// excluded is what the archive does not have; of a container's volume, what is not looked at.
 	excluded *labels.Exclusions
 	afresh   bool // read a container's volume, also if the store knows what it holds
 }
 
 func (c content) tree() volumebackup.ComparedTree {
-	return volumebackup.ComparedTree{Archive: c.archive, Volume: c.live, Excluded: c.excluded, Afresh: c.afresh, Image: c.image}
+	return volumebackup.ComparedTree{Archive: c.archive, Volume: c.live, Excluded: c.excluded, Afresh: c.afresh, Image: c.image, Hidden: c.hidden}
 }
 
 // part is a place that both sides are compared at.
@@ -56,7 +64,7 @@ type part struct {
 
 // sides looks up what is compared.
 func (d *Differ) sides(ctx context.Context, o Options) (before, after side, err error) {
-	old, err := d.snapshotSide(ctx, o.Old)
+	old, err := d.snapshotSide(ctx, o.Old, o.Lost)
 	if err != nil {
 		return side{}, side{}, err
 	}
@@ -76,7 +84,7 @@ func (d *Differ) sides(ctx context.Context, o Options) (before, after side, err 
 	case o.New == "":
 		return side{}, side{}, &GoneError{Container: word}
 	}
-	now, err := d.snapshotSide(ctx, o.New)
+	now, err := d.snapshotSide(ctx, o.New, false)
 	return old, now, err
 }
 
@@ -85,8 +93,14 @@ type GoneError struct{ Container string }
 
 func (e *GoneError) Error() string { return fmt.Sprintf("there is no container %s", e.Container) }
 
-func (d *Differ) snapshotSide(ctx context.Context, word string) (side, error) {
-	s, err := d.catalog.Resolve(ctx, word)
+func (d *Differ) snapshotSide(ctx context.Context, word string, isLost bool) (side, error) {
+	resolve := d.catalog.Resolve
+	if isLost {
+		resolve = func(ctx context.Context, word string) (catalog.Snapshot, error) {
+			return d.archives.FindLost(ctx, word, nil)
+		}
+	}
+	s, err := resolve(ctx, word)
 	if err != nil {
 		return side{}, err
 	}
@@ -95,13 +109,15 @@ func (d *Differ) snapshotSide(ctx context.Context, word string) (side, error) {
 	}
 	all := map[string]content{}
 	for _, m := range s.Mounts {
-		c := content{isThere: true, name: m.Name}
+		c := content{isThere: true, name: m.Key()}
 		switch {
 		case m.Archive != nil:
 			c.archive = &volumebackup.ArchiveRef{Snapshot: string(s.ID), Archive: m.Archive.Index, Root: m.Archive.Root}
 			c.excluded = m.Archive.Excluded
 		case mount.Type(m.Type) == mount.TypeVolume:
 			c.missing = fmt.Sprintf("its content is not in snapshot %s", s.ID)
+		case mount.Type(m.Type) == mount.TypeBind:
+			c.missing, c.optional = fmt.Sprintf("its content is not in snapshot %s", s.ID), true
 		default:
 			continue
 		}
@@ -109,34 +125,49 @@ func (d *Differ) snapshotSide(ctx context.Context, word string) (side, error) {
 	}
 	return side{
 		name: string(s.ID), snapshot: &s, volumes: all,
-		root: content{isThere: true, image: imageKey(s.Layers), source: s.ImageID, isImage: true},
+		root: content{
+			isThere: true, image: imageKey(s.Layers), source: s.ImageID, isImage: true,
+			container: s.Container.ID, taken: s.Created, images: s.Images(),
+		},
 	}, nil
 }
 
 func containerSide(c container.InspectResponse) side {
 	all := map[string]content{}
 	for _, m := range c.Mounts {
-		if m.Type == mount.TypeVolume {
-			all[m.Destination] = content{isThere: true, name: m.Name, live: m.Name}
+		if key := dockerop.MountKey(m); key != "" {
+			all[m.Destination] = content{isThere: true, name: key, live: key, optional: labels.IsPathKey(key)}
 		}
 	}
-	return side{name: dockerop.ContainerName(c), volumes: all, root: content{isThere: true, image: imageKey([]string{c.ID}), source: c.ID}}
+	name := dockerop.ContainerName(c)
+	return side{name: name, volumes: all, root: content{
+		isThere: true, name: name, image: imageKey([]string{c.ID}), source: c.ID, walk: walkableOf(c),
+	}}
 }
 
 // leftSide is what is left of a container that is gone: its volumes.
 func (d *Differ) leftSide(ctx context.Context, old side) (side, error) {
 	left := side{name: "what is left of " + old.snapshot.Container.Name, volumes: map[string]content{}}
 	for destination, c := range old.volumes {
-		_, err := d.docker.VolumeInspect(ctx, c.name)
+		err := d.isLeft(ctx, c.name)
 		switch {
 		case cerrdefs.IsNotFound(err):
 		case err != nil:
-			return side{}, fmt.Errorf("inspect volume %s: %w", c.name, err)
+			return side{}, fmt.Errorf("inspect %s: %w", labels.DescribeKey(c.name), err)
 		default:
-			left.volumes[destination] = content{isThere: true, name: c.name, live: c.name}
+			left.volumes[destination] = content{isThere: true, name: c.name, live: c.name, optional: c.optional}
 		}
 	}
 	return left, nil
+}
+
+// isLeft fails with an errdefs not-found error if there is no such volume or directory.
+func (d *Differ) isLeft(ctx context.Context, key string) error {
+	if labels.IsPathKey(key) {
+		return d.docker.CheckHostPath(ctx, key)
+	}
+	_, err := d.docker.VolumeInspect(ctx, key)
+	return err
 }
 
 // imageKey is the key of what is known of a root filesystem: equal layers have equal keys.
@@ -151,6 +182,9 @@ func pair(before, after side, o Options, p plan.Progress) ([]part, error) {
 	maps.Copy(destinations, after.volumes)
 	for _, destination := range slices.Sorted(maps.Keys(destinations)) {
 		old, now := before.volumes[destination], after.volumes[destination]
+		if (old.optional || !old.isThere) && (now.optional || !now.isThere) {
+			continue // no snapshot holds anything of it
+		}
 		name := now.name
 		if !now.isThere {
 			name = old.name
@@ -168,7 +202,7 @@ func pair(before, after side, o Options, p plan.Progress) ([]part, error) {
 			continue
 		}
 		if missing := part.old.missing + part.now.missing; missing != "" {
-			p.Warn("compare", fmt.Sprintf("volume %s is not compared: %s", part.volume, missing))
+			p.Warn("compare", fmt.Sprintf("%s is not compared: %s", labels.DescribeKey(part.volume), missing))
 			continue
 		}
 		part.now.excluded, part.now.afresh = part.exclusions(), o.Afresh

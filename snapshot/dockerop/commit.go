@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -13,11 +16,45 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
-// Commit makes an untagged image of the container's filesystem and returns its ID.
+// commitTries is how often [Engine.Commit] tries before it gives up. In between it waits for up to commitPause, twice as long
+// each time, and commitPauseMost at most: eight seconds together.
+const (
+	commitTries     = 20
+	commitPause     = 20 * time.Millisecond
+	commitPauseMost = time.Second
+)
+
+// Commit makes an image of the container's filesystem and returns its ID. It is untagged unless the options have a reference.
 //
 // An engine does not stop a commit when its client goes away. So after a cancellation Commit waits
 // for the answer, for 20 seconds at most, and removes the image.
+//
+// Some engines with the containerd image store cannot commit two containers of one image at the same time (moby issue 44450):
+// the second commit fails with an internal error that says "already exists", and Commit tries again. How long it waits is
+// left to chance, so that many that began together do not meet again.
 func (e *Engine) Commit(ctx context.Context, id string, options container.CommitOptions) (string, error) {
+	return e.CommitWatched(ctx, id, options, func() {})
+}
+
+// CommitWatched does the same, and calls again before each other try: the engine has thawed the container in between, if it froze it.
+func (e *Engine) CommitWatched(ctx context.Context, id string, options container.CommitOptions, again func()) (string, error) {
+	pause := commitPause
+	for n := 1; ; n++ {
+		made, err := e.commitOnce(ctx, id, options)
+		if err == nil || n == commitTries || !strings.Contains(err.Error(), "already exists") {
+			return made, err
+		}
+		select {
+		case <-time.After(rand.N(pause)): //nolint:gosec // no secret
+		case <-ctx.Done():
+			return "", err
+		}
+		pause = min(2*pause, commitPauseMost) //nolint:mnd // as said above
+		again()
+	}
+}
+
+func (e *Engine) commitOnce(ctx context.Context, id string, options container.CommitOptions) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

@@ -33,6 +33,7 @@ type Containers interface {
 	ContainerLogs(ctx context.Context, id string, options container.LogsOptions) (io.ReadCloser, error)
 	ContainerExport(ctx context.Context, id string) (io.ReadCloser, error)
 	CopyFromContainer(ctx context.Context, id, path string) (io.ReadCloser, container.PathStat, error)
+	ContainerStatPath(ctx context.Context, id, path string) (container.PathStat, error)
 	ContainerRename(ctx context.Context, id, name string) error
 	ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error)
 	ContainerStatsOneShot(ctx context.Context, id string) (container.StatsResponseReader, error)

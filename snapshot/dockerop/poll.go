@@ -29,3 +29,23 @@ func pollEvery(ctx context.Context, pause time.Duration, done func() (bool, erro
 		}
 	}
 }
+
+// retry repeats a call for as long as its error passes by itself, until patience runs out. Then it returns that error, which
+// says more than that time is up.
+func retry(ctx context.Context, patience time.Duration, passes func(error) bool, call func(context.Context) error) error {
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var said error
+	err := Poll(within, func() (bool, error) {
+		err := call(within)
+		if err != nil && passes(err) {
+			said = err
+			return false, nil
+		}
+		return true, err
+	})
+	if err != nil && said != nil && within.Err() != nil && ctx.Err() == nil {
+		return said
+	}
+	return err
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -25,26 +26,38 @@ func (e *Engine) Stop(ctx context.Context, id string, paused bool, timeout *int)
 	return err
 }
 
-// SetRestartPolicy changes the restart policy of a container.
+// policyPatience is how long an engine may refuse a new restart policy because a container is ending.
+const policyPatience = 10 * time.Second
+
+// SetRestartPolicy changes the restart policy of a container. Engine 29 refuses that in the moment in which the container
+// ends, so it is tried again for a while.
 func (e *Engine) SetRestartPolicy(ctx context.Context, id string, policy container.RestartPolicy) error {
-	_, err := e.ContainerUpdate(ctx, id, container.UpdateConfig{RestartPolicy: policy})
+	err := retry(ctx, policyPatience, isEnding, func(context.Context) error {
+		_, err := e.ContainerUpdate(ctx, id, container.UpdateConfig{RestartPolicy: policy})
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("set restart policy of container %s: %w", id[:ShortID], err)
 	}
 	return nil
 }
 
+func isEnding(err error) bool {
+	return strings.Contains(err.Error(), "cannot update a stopped container")
+}
+
+// Start starts a container. It returns a [StaleTaskError] if the engine keeps a process of an earlier run.
+func (e *Engine) Start(ctx context.Context, id string) error {
+	return asStaleTask(e.ContainerStart(ctx, id, container.StartOptions{}), id)
+}
+
 // StartAgain starts a container that ran before. After a crash an engine may fail with "already
-// exists", because something of the earlier run is left. It clears that away, so StartAgain tries
-// until 20 seconds.
+// exists", because something of the earlier run is left. Most often it clears that away, so StartAgain
+// tries until 20 seconds, and then returns what the engine said last.
 func (e *Engine) StartAgain(ctx context.Context, id string) error {
-	ctx, cancel := Cleanup(ctx)
-	defer cancel()
-	return Poll(ctx, func() (bool, error) {
-		err := e.ContainerStart(ctx, id, container.StartOptions{})
-		if err != nil && strings.Contains(err.Error(), "already exists") {
-			return false, nil
-		}
-		return err == nil, err
-	})
+	return retry(context.WithoutCancel(ctx), cleanupTimeout, isLeft, func(ctx context.Context) error { return e.Start(ctx, id) })
+}
+
+func isLeft(err error) bool {
+	return strings.Contains(err.Error(), "already exists") || isStaleTask(err)
 }

@@ -8,6 +8,8 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
 // RemoveVolumes removes the volumes that a restore made and now rolls back. It keeps those that
@@ -21,6 +23,23 @@ func (e *Engine) RemoveVolumes(ctx context.Context, names []string) error {
 		}
 	}
 	return failed
+}
+
+// MountKey returns the key of what is mounted, as [labels.Mount.Key] has it.
+func MountKey(m container.MountPoint) string {
+	return labels.Mount{Type: string(m.Type), Name: m.Name, Source: m.Source}.Key()
+}
+
+// MountedKeys returns the keys of what a container mounts and what could be archived: its
+// volumes and its bind mounts.
+func MountedKeys(c container.InspectResponse) []string {
+	var keys []string
+	for _, m := range c.Mounts {
+		if key := MountKey(m); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return Distinct(keys)
 }
 
 // MountedVolumes returns the names of the volumes that a container mounts, sorted.

@@ -226,6 +226,13 @@ func (f *Docker) ContainerCommit(ctx context.Context, id string, options contain
 		if pauses {
 			f.SetPaused(c, true)
 		}
+		if f.BusyCommits > 0 {
+			f.BusyCommits--
+			if pauses {
+				f.SetPaused(c, false)
+			}
+			return fmt.Errorf("failed to export layer: snapshot %q: already exists: %w", parentView, cerrdefs.ErrInternal)
+		}
 		if f.InCommit != nil {
 			first := f.InCommit
 			f.InCommit = nil
@@ -248,6 +255,9 @@ func (f *Docker) ContainerCommit(ctx context.Context, id string, options contain
 	}
 	return made, err
 }
+
+// parentView is what an engine with the containerd image store makes of an image while it commits a container of it.
+const parentView = "sha256:8b811a30cb94c227fb2ae61a2a1ec1e93381dbef06f9ea6b5c06df4f27651fed-parent-view"
 
 // imageOf is what a commit of a container makes.
 func (f *Docker) imageOf(c *FakeContainer, options container.CommitOptions) (*FakeImage, error) {
@@ -356,21 +366,6 @@ func (f *Docker) ContainerExport(ctx context.Context, id string) (files io.ReadC
 	})
 	return files, err
 }
-
-// CopyFromContainer returns the container's files, if the path is [FakePath].
-func (f *Docker) CopyFromContainer(ctx context.Context, id, path string) (files io.ReadCloser, stat container.PathStat, err error) {
-	err = f.withContainer(ctx, "CopyFromContainer", id, func(c *FakeContainer) error {
-		if path != FakePath {
-			return fmt.Errorf("could not find the file %s in container %s: %w", path, c.Name, cerrdefs.ErrNotFound)
-		}
-		files = io.NopCloser(strings.NewReader(c.Files))
-		return nil
-	})
-	return files, stat, err
-}
-
-// FakePath is the only path in a container's root filesystem.
-const FakePath = "/files"
 
 // mergeConfig completes given with what is below it: the image of a create call, or the container
 // of a commit.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,12 +38,14 @@ type Docker struct {
 	Volumes      []*FakeVolume
 	Networks     map[string]string // IDs by name
 	HostPaths    map[string]bool   // paths that exist on the host
+	Directories  map[string]string // what directories of the host hold, by path: texts that stand for their files
 	HostPorts    map[string]bool   // ports that programs other than containers hold
 	StartError   error             // every start fails with it
 	FutureHost   map[string]any    // fields of HostConfig that this engine reports and we do not know
 	listeners    []chan eventtypes.Message
 	streams      []chan<- error       // for the ends of their connections
 	InCommit     func()               // called once, while a container is committed
+	BusyCommits  int                  // so many commits fail, as if the engine were at work on another one of the same image
 	OnStart      func(*FakeContainer) // called when a container has started; nil: it goes on running
 	Clock        time.Time
 	serial       int
@@ -73,7 +76,7 @@ func New() *Docker {
 		},
 		Networks:  map[string]string{},
 		Records:   map[string]string{},
-		HostPaths: map[string]bool{"/": true, "/dev/null": true, "/etc": true},
+		HostPaths: map[string]bool{"/": true, "/dev/null": true, "/etc": true}, Directories: map[string]string{},
 		HostPorts: map[string]bool{},
 		Clock:     time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC),
 	}
@@ -101,10 +104,16 @@ func (f *Docker) Tick() time.Time {
 }
 
 // Counter is a source of randomness that is the same in every run.
-type Counter struct{ Last byte }
+type Counter struct {
+	Last byte
+
+	mu sync.Mutex
+}
 
 // Read fills b with the next number.
 func (c *Counter) Read(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	clear(b)
 	c.Last++
 	b[len(b)-1] = c.Last
@@ -161,6 +170,9 @@ func (f *Docker) World() string {
 			continue // it stays once it is made
 		}
 		lines = append(lines, strings.TrimSpace("volume "+v.Name+" "+v.Content))
+	}
+	for _, path := range slices.Sorted(maps.Keys(f.Directories)) {
+		lines = append(lines, "directory "+path+" "+f.Directories[path])
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -3,6 +3,8 @@ package enginetest
 import (
 	"context"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,11 +36,28 @@ func EachFault(t *testing.T, scene func(*testing.T) *Docker, operate func(contex
 	Faults(t, []FaultKind{FaultRefuse, FaultLoseAnswer, FaultCancelBefore, FaultCancelAfter}, scene, operate, check)
 }
 
+// strideVariable says that only every n-th call is to go wrong.
+const strideVariable = "DOCKER_SNAPSHOT_TEST_STRIDE"
+
+// stride is how many calls there are from one that goes wrong to the next.
+func stride(t *testing.T) int {
+	t.Helper()
+	value := os.Getenv(strideVariable)
+	if value == "" {
+		return 1
+	}
+	n, err := strconv.Atoi(value)
+	assert.NilError(t, err)
+	assert.Assert(t, n > 0, "%s=%d", strideVariable, n)
+	return n
+}
+
 // Faults does what [EachFault] does, with only these kinds of faults.
 func Faults(t *testing.T, kinds []FaultKind, scene func(*testing.T) *Docker, operate func(context.Context, *Docker) error, check func(*testing.T, Outcome)) {
 	t.Helper()
-	for _, kind := range kinds {
-		for n := 1; ; n++ {
+	step := stride(t)
+	for i, kind := range kinds {
+		for n := 1 + i%step; ; n += step {
 			docker := scene(t)
 			docker.ForgetCalls()
 			ctx, cancel := context.WithCancel(t.Context())

@@ -21,6 +21,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
@@ -102,6 +103,33 @@ func (f *Docker) mountVolumes(c *FakeContainer) {
 			add("", destination, true, true)
 		}
 	}
+}
+
+// contentOf returns what a volume, or a directory of the host, holds. key is as [labels.Mount.Key] has it.
+func (f *Docker) contentOf(key string) string {
+	if labels.IsPathKey(key) {
+		return f.Directories[key]
+	}
+	return f.FindVolume(key).Content
+}
+
+// setContent changes that.
+func (f *Docker) setContent(key, content string) {
+	if labels.IsPathKey(key) {
+		f.Directories[key] = content
+		return
+	}
+	f.FindVolume(key).Content = content
+}
+
+// areThere fails as an engine does if one of the directories that are to be mounted is not there.
+func (f *Docker) areThere(keys []string) error {
+	for _, key := range keys {
+		if labels.IsPathKey(key) && !f.HostPaths[key] {
+			return fmt.Errorf("invalid mount config for type \"bind\": bind source path does not exist: %s: %w", key, cerrdefs.ErrInvalidArgument)
+		}
+	}
+	return nil
 }
 
 // FindVolume returns the volume of that name, or nil.

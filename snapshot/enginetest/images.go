@@ -272,6 +272,9 @@ func (f *Docker) ImageLoad(ctx context.Context, content io.Reader, _ ...client.I
 		var described struct {
 			Architecture string           `json:"architecture"`
 			Config       container.Config `json:"config"`
+			History      []struct {
+				Comment string `json:"comment"`
+			} `json:"history"`
 		}
 		if err := json.Unmarshal(members[saved[0].Config], &described); err != nil {
 			return err
@@ -284,6 +287,9 @@ func (f *Docker) ImageLoad(ctx context.Context, content io.Reader, _ ...client.I
 		if img == nil {
 			img = f.AddImage("", &described.Config)
 			img.ID, img.Layers, img.Arch = id, nil, described.Architecture
+			if n := len(described.History); n > 0 {
+				img.Comment = described.History[n-1].Comment
+			}
 		}
 		for _, tag := range saved[0].RepoTags {
 			img.Tags = append(img.Tags, familiar(tag))

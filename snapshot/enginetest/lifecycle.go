@@ -193,3 +193,6 @@ func (f *Docker) ContainerUpdate(ctx context.Context, id string, config containe
 	})
 	return container.UpdateResponse{}, err
 }
+
+// Restarted makes the container one that has ended, and was started again at a moment.
+func (c *FakeContainer) Restarted(at time.Time) { c.finished, c.started = at, at }

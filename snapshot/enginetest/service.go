@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -33,14 +32,23 @@ type FakeVolumes struct {
 	Read     map[string][]volumebackup.Volume // what was asked to be archived, by snapshot ID
 	Applied  map[string]volumebackup.Target   // what was asked to be restored last, by volume
 	SweepDue bool
-	Freed    int64                            // what a removal says that it has freed
-	Rotten   error                            // Secure fails with it
-	Damages  map[string][]volumebackup.Damage // what Verify finds, by snapshot ID
-	Origins  map[string]volumebackup.Origin
-	Homes    map[string]string     // which store has the archives of a snapshot, or the journal of a worker, by ID
-	Home     volumebackup.StoreRef // the store of this service
-	before   func()                // called before a worker is made; may be nil
-	Waiting  func(holder string)   // called when somebody waits for the worker holder; nil: waiting fails
+	// Asked is what a backup that was published was begun with, by snapshot ID; Contradicted, what each publishes.
+	Asked        map[string]volumebackup.BackupOptions
+	Contradicted int64
+
+	Freed   int64                            // what a removal says that it has freed
+	Rotten  error                            // Secure fails with it
+	Damages map[string][]volumebackup.Damage // what Verify finds, by snapshot ID
+	Origins map[string]volumebackup.Origin
+	Homes   map[string]string     // which store has the archives of a snapshot, or the journal of a worker, by ID
+	Missed  map[string]time.Time  // when the image of a snapshot was first missed, by ID
+	Home    volumebackup.StoreRef // the store of this service
+	// RootEntries is how many entries each root filesystem has that a comparer was told of.
+	RootEntries  int64
+	WalkedMounts []string            // where a walk finds something mounted
+	WalkedRoots  map[string]bool     // the keys of the lists that walks have left
+	before       func()              // called before a worker is made; may be nil
+	Waiting      func(holder string) // called when somebody waits for the worker holder; nil: waiting fails
 }
 
 // WorkerImage is the image of every worker.
@@ -49,7 +57,7 @@ const WorkerImage = "cua-snapshot/worker:0123456789ab"
 // withVolumes has volumes archived. The image of workers is there, as after the first one.
 func (f *Docker) withVolumes() {
 	f.AddImage(WorkerImage, &container.Config{Cmd: []string{"worker"}})
-	f.Service = &FakeVolumes{docker: f, Archives: map[string][]string{}, Damages: map[string][]volumebackup.Damage{}, Attached: map[string]map[string]string{}, Origins: map[string]volumebackup.Origin{}, Read: map[string][]volumebackup.Volume{}, Applied: map[string]volumebackup.Target{}, Homes: map[string]string{}, Home: volumebackup.StoreRef{Name: volumebackup.DefaultStore}}
+	f.Service = &FakeVolumes{docker: f, Archives: map[string][]string{}, Damages: map[string][]volumebackup.Damage{}, Attached: map[string]map[string]string{}, Asked: map[string]volumebackup.BackupOptions{}, Origins: map[string]volumebackup.Origin{}, Read: map[string][]volumebackup.Volume{}, Applied: map[string]volumebackup.Target{}, WalkedRoots: map[string]bool{}, Homes: map[string]string{}, Missed: map[string]time.Time{}, Home: volumebackup.StoreRef{Name: volumebackup.DefaultStore}}
 }
 
 // After returns the same service for a client. do is called once, before that makes its first
@@ -98,6 +106,9 @@ func (v *FakeVolumes) launch(ctx context.Context, name string, journal map[strin
 	if err := v.locked(v.open); err != nil {
 		return nil, err
 	}
+	if err := v.locked(func() error { return v.docker.areThere(volumes) }); err != nil {
+		return nil, err
+	}
 	for {
 		var made, holder *FakeContainer
 		err := v.docker.do(ctx, "launch "+name, func() error {
@@ -138,7 +149,11 @@ func (v *FakeVolumes) Worker(name string, journal map[string]string, volumes []s
 	c.Config = &container.Config{Image: WorkerImage, Labels: volumebackup.JournalLabels("v1")}
 	maps.Copy(c.Config.Labels, journal)
 	for i, volume := range volumes {
-		c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeVolume, Name: volume, Destination: fmt.Sprint("/mnt/", i), RW: !readOnly})
+		point := container.MountPoint{Type: mount.TypeVolume, Name: volume, Destination: fmt.Sprint("/mnt/", i), RW: !readOnly}
+		if labels.IsPathKey(volume) {
+			point.Type, point.Name, point.Source = mount.TypeBind, "", volume
+		}
+		c.Mounts = append(c.Mounts, point)
 	}
 	c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeVolume, Name: v.Home.Name, Destination: "/store", RW: true})
 	f.Containers = append(f.Containers, c)
@@ -279,64 +294,6 @@ func (v *FakeVolumes) OpenWorker(ctx context.Context, o volumebackup.WorkerOptio
 	return w, nil
 }
 
-// Remove refuses a claim by another container than the one whose archives they are.
-func (v *FakeVolumes) Remove(ctx context.Context, o volumebackup.RemoveOptions) (removed volumebackup.Removed, err error) {
-	err = v.docker.do(ctx, "remove archives", func() error {
-		if isThere := v.open() == nil; !isThere {
-			return nil // its archives are gone as well
-		}
-		if o.Seen != nil {
-			v.docker.Seen = append(v.docker.Seen, *o.Seen)
-		}
-		for _, claim := range o.Claims {
-			id := claim.Snapshot
-			switch origin, ok := v.Origins[id]; {
-			case !ok || v.Homes[id] != v.Home.Name:
-			case origin.Container != claim.Container || origin.ContainerName != claim.ContainerName:
-				removed.Foreign = append(removed.Foreign, id)
-			default:
-				delete(v.Archives, id)
-				delete(v.Attached, id)
-				delete(v.Origins, id)
-				removed.Removed, removed.Freed = append(removed.Removed, id), v.Freed
-			}
-		}
-		return nil
-	})
-	return removed, err
-}
-
-// Usage tells that each archive takes a byte for each letter of its content, and shares that with
-// archives of the same content.
-func (v *FakeVolumes) Usage(ctx context.Context) (held volumebackup.Usage, err error) {
-	err = v.docker.do(ctx, "usage", func() error {
-		sets := map[string]int{} // by content
-		for _, id := range slices.Sorted(maps.Keys(v.Archives)) {
-			if v.Homes[id] != v.Home.Name {
-				continue
-			}
-			n := len(held.Snapshots)
-			held.Snapshots = append(held.Snapshots, protocol.SnapshotUsage{Snapshot: id})
-			for _, content := range v.Archives[id] {
-				rest := -1
-				if before, shared := sets[content]; shared {
-					rest = before
-					held.Sets[before].Bytes = 0
-				}
-				sets[content] = len(held.Sets)
-				held.Sets = append(held.Sets, protocol.HolderSet{Rest: rest, Snapshot: n, Bytes: int64(len(content))})
-			}
-		}
-		return nil
-	})
-	return held, err
-}
-
-// Entries fails if the archive does not exist, and visits nothing.
-func (v *FakeVolumes) Entries(_ context.Context, o volumebackup.ListOptions, _ func(volumebackup.Entry)) error {
-	return v.locked(func() error { return v.holds(o.Snapshot, o.Archive) })
-}
-
 // OpenComparer starts a worker that compares: whole contents, as if each were one file.
 func (v *FakeVolumes) OpenComparer(ctx context.Context, o volumebackup.CompareOptions, _ volumebackup.Progress) (archives.Comparer, error) {
 	journal := map[string]string{volumebackup.LabelPurpose: o.Purpose, labels.Prefix + "worker.frozen": "null"}
@@ -347,77 +304,12 @@ func (v *FakeVolumes) OpenComparer(ctx context.Context, o volumebackup.CompareOp
 	return &fakeComparer{fakeWorker: w}, nil
 }
 
-// Attachments writes each attachment in two pieces.
-func (v *FakeVolumes) Attachments(ctx context.Context, snapshot string, names []string, each func(name string, read func(out io.Writer) error) error) error {
-	for _, name := range names {
-		if err := each(name, func(out io.Writer) error { return v.readAttachment(ctx, snapshot, name, out) }); err != nil {
-			return err
+// LoadImage makes the image of workers again.
+func (v *FakeVolumes) LoadImage(ctx context.Context) error {
+	return v.docker.do(ctx, "load image", func() error {
+		if v.docker.FindImage(WorkerImage) == nil {
+			v.docker.AddImage(WorkerImage, &container.Config{Cmd: []string{"worker"}})
 		}
-	}
-	return nil
-}
-
-func (v *FakeVolumes) readAttachment(ctx context.Context, snapshot, name string, out io.Writer) error {
-	var content string
-	err := v.docker.do(ctx, "attachment "+name, func() error {
-		if err := v.open(); err != nil {
-			return err
-		}
-		found, ok := v.Attached[snapshot][name]
-		if !ok || v.Homes[snapshot] != v.Home.Name {
-			return fmt.Errorf("attachment %s of %s: %w", name, snapshot, protocol.NotFound)
-		}
-		content = found
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, piece := range []string{content[:len(content)/2], content[len(content)/2:]} {
-		if _, err := io.WriteString(out, piece); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Verify finds the archives that are not there, and the damages that the fake was told of.
-func (v *FakeVolumes) Verify(ctx context.Context, o volumebackup.VerifyOptions, _ volumebackup.Progress) (found volumebackup.Verified, err error) {
-	err = v.docker.do(ctx, "verify archives", func() error {
-		if err := v.open(); err != nil {
-			return err
-		}
-		for _, asked := range o.Snapshots {
-			for n := range asked.Roots {
-				if v.holds(asked.Snapshot, n) != nil {
-					found.Damages = append(found.Damages, volumebackup.Damage{Snapshot: asked.Snapshot, Archive: n, Message: "an archive is missing", Missing: true})
-				}
-			}
-			found.Damages = append(found.Damages, v.Damages[asked.Snapshot]...)
-		}
-		return nil
-	})
-	return found, err
-}
-
-// CheckJournal compares text with the journal that the store holds for a worker.
-func (v *FakeVolumes) CheckJournal(ctx context.Context, worker, text string) error {
-	return v.docker.do(ctx, "check journal", func() error {
-		recorded, ok := v.docker.Records[worker]
-		switch {
-		case !ok || v.Homes[worker] != v.Home.Name:
-			return fmt.Errorf("no record of %s: %w", worker, protocol.NotFound)
-		case recorded != text:
-			return fmt.Errorf("the record of %s is of another: %w", worker, protocol.Damaged)
-		}
-		return nil
-	})
-}
-
-// ForgetJournal removes the journal that the store holds for a worker.
-func (v *FakeVolumes) ForgetJournal(ctx context.Context, worker string) error {
-	return v.docker.do(ctx, "forget journal", func() error {
-		delete(v.docker.Records, worker)
 		return nil
 	})
 }

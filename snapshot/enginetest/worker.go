@@ -79,7 +79,7 @@ func (w *fakeWorker) Apply(ctx context.Context, targets []volumebackup.Target) (
 		}
 		for _, state := range []string{"half of " + content, content} {
 			err := w.request(ctx, "apply "+t.Volume, func() error {
-				w.service.docker.FindVolume(t.Volume).Content = state
+				w.service.docker.setContent(t.Volume, state)
 				return nil
 			})
 			if err != nil {
@@ -179,7 +179,7 @@ func (b *FakeBackup) Pass(ctx context.Context, _ volumebackup.Mode) (archives []
 		b.read = nil
 		b.worker.service.Read[b.o.Snapshot] = b.o.Volumes
 		for _, v := range b.o.Volumes {
-			content := b.worker.service.docker.FindVolume(v.Key).Content
+			content := b.worker.service.docker.contentOf(v.Key)
 			b.read = append(b.read, content)
 			a := volumebackup.Archive{
 				Key: v.Key, Number: v.Number, Root: fmt.Sprintf("%x", sha256.Sum256([]byte(content))), Entries: 2, Bytes: int64(len(content)),
@@ -196,7 +196,12 @@ func (b *FakeBackup) Pass(ctx context.Context, _ volumebackup.Mode) (archives []
 
 // Publish stores what the last pass has read.
 func (b *FakeBackup) Publish(ctx context.Context, o volumebackup.Origin) ([]volumebackup.Archive, error) {
-	return nil, b.worker.request(ctx, "publish", func() error {
+	published := make([]volumebackup.Archive, len(b.o.Volumes))
+	for i := range published {
+		published[i].Contradicted = b.worker.service.Contradicted
+	}
+	return published, b.worker.request(ctx, "publish", func() error {
+		b.worker.service.Asked[b.o.Snapshot] = b.o
 		b.worker.service.Archives[b.o.Snapshot] = slices.Clone(b.read)
 		b.worker.service.Attached[b.o.Snapshot] = b.attached
 		b.worker.service.Origins[b.o.Snapshot] = o

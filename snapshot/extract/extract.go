@@ -6,17 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-
-	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/untar"
 )
 
@@ -34,44 +30,23 @@ func New(docker *dockerop.Engine, snapshots *catalog.Catalog, stored *archives.A
 
 // Tar writes what a source names to out, as a tar. It reads as it writes: if it fails, what was written is not to be
 // trusted.
-func (x *Extractor) Tar(ctx context.Context, source Source, out io.Writer, p plan.Progress) error {
-	found, err := source.find()
-	if err != nil {
+func (x *Extractor) Tar(ctx context.Context, source Source, out io.Writer, p plan.Progress) (err error) {
+	if err := source.Snapshot.CheckContainer(); err != nil {
 		return err
 	}
-	for _, m := range found.below {
-		p.Warn("copy", fmt.Sprintf("%s is not copied along: it is mounted at %s", mountName(m), m.Destination))
+	w := &walk{Extractor: x, source: source.withDestination(), out: out, progress: p}
+	if w.at, w.name, err = w.source.start(); err != nil {
+		return err
+	}
+	if w.isDirectory, w.isContent = isDirectory(source.Path); w.isContent {
+		w.name = "."
 	}
 	p.Status("copy", "copying files")
-	if found.mount == nil {
-		return x.fromRoot(ctx, source, found.path, out, p)
+	err = w.run(ctx)
+	if w.parts != nil {
+		err = errors.Join(err, w.parts.Close())
 	}
-	err = x.archives.Extract(ctx, source.Snapshot, *found.mount, found.part, out, p)
-	if errors.Is(err, volumebackup.ErrNoEntry) {
-		return &NoPathError{Snapshot: source.Snapshot.ID, Volume: mountName(*found.mount), Path: source.Path}
-	}
-	if err != nil {
-		return fmt.Errorf("copy %s from volume %s of snapshot %s: %w", source.Path, mountName(*found.mount), source.Snapshot.ID, err)
-	}
-	return nil
-}
-
-// fromRoot has the engine read the root filesystem, through a container that never starts.
-func (x *Extractor) fromRoot(ctx context.Context, source Source, path string, out io.Writer, p plan.Progress) error {
-	return x.catalog.WithScratch(ctx, "cp", source.Snapshot.ImageID, func(scratch string) error {
-		files, _, err := x.docker.CopyFromContainer(ctx, scratch, path)
-		if cerrdefs.IsNotFound(err) {
-			return &NoPathError{Snapshot: source.Snapshot.ID, Path: source.Path}
-		}
-		if err == nil {
-			defer files.Close()
-			_, err = io.Copy(out, p.Counting("copy", "copying files", files))
-		}
-		if err != nil {
-			return fmt.Errorf("copy %s from snapshot %s: %w", source.Path, source.Snapshot.ID, err)
-		}
-		return nil
-	})
+	return err
 }
 
 // Unpack copies what a source names to a directory, a file or a new name of this machine.

@@ -9,7 +9,6 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
@@ -19,8 +18,11 @@ type Source struct {
 	// Volume is the name of a volume, or where it is mounted. Path begins at its root then. Empty: Path begins at the root of
 	// the container, and leads into the volumes that are mounted below.
 	Volume string
-	// Path is absolute. With a slash at its end it is a directory, with "/." what is in that.
+	// Path is absolute. With a slash at its end it is a directory, with "/." what is in that. Symlinks on its way lead
+	// where they lead in the container.
 	Path string
+	// Follow says that a symlink at the end of Path is followed, too.
+	Follow bool
 }
 
 // NoPathError says that a snapshot has no file of a name. It is an errdefs not-found error.
@@ -34,7 +36,7 @@ func (e *NoPathError) Error() string {
 	if e.Volume == "" {
 		return fmt.Sprintf("there is no %q in the root filesystem of snapshot %s", e.Path, e.Snapshot)
 	}
-	return fmt.Sprintf("there is no %q in volume %s of snapshot %s", e.Path, e.Volume, e.Snapshot)
+	return fmt.Sprintf("there is no %q in %s of snapshot %s", e.Path, labels.DescribeKey(e.Volume), e.Snapshot)
 }
 
 // Unwrap gives the error its class.
@@ -70,48 +72,21 @@ func mountOf(s catalog.Snapshot, word string) (labels.Mount, bool) {
 	return s.Mounts[at], true
 }
 
-// found is where the files are that a source names.
-type found struct {
-	mount *labels.Mount // nil: in the root filesystem
-	part  archives.Part // of the mount
-	path  string        // for the engine
-	place string        // in the container
-	below []labels.Mount
-}
-
-// find looks up where the files are.
-func (s Source) find() (found, error) {
-	if err := s.Snapshot.CheckContainer(); err != nil {
-		return found{}, err
+// start is where the path of a source begins, and what it is called where it comes.
+func (s Source) start() (at position, name string, err error) {
+	place := path.Join("/", s.Path)
+	if s.Volume == "" {
+		return position{rest: components(place)}, path.Base(place), nil
 	}
-	s = s.withDestination()
-	place, isDirectory, isContent := parsePath(s.Path)
-	var f found
-	if s.Volume != "" {
-		m, known := mountOf(s.Snapshot, s.Volume)
-		if !known {
-			return found{}, &NoPathError{Snapshot: s.Snapshot.ID, Volume: s.Volume, Path: s.Path}
-		}
-		f.mount, place = &m, path.Join(m.Destination, place)
-	} else {
-		f.mount = s.mountAbove(place)
+	m, known := mountOf(s.Snapshot, s.Volume)
+	if !known {
+		return position{}, "", &NoPathError{Snapshot: s.Snapshot.ID, Volume: s.Volume, Path: s.Path}
 	}
-	f.place, f.below = place, s.mountsBelow(place)
-	if f.mount == nil {
-		f.path = place + ending(place, isDirectory, isContent)
-		return f, nil
+	at = position{mount: &m, rest: components(place)}
+	if s.Volume != m.Name {
+		at = into(&m, components(place))
 	}
-	if f.mount.Archive == nil {
-		return found{}, &NotHeldError{Snapshot: s.Snapshot.ID, Destination: f.mount.Destination, Reason: f.mount.Skipped}
-	}
-	f.part = archives.Part{
-		Path:      strings.TrimPrefix(strings.TrimPrefix(place, strings.TrimSuffix(f.mount.Destination, "/")), "/"),
-		Directory: isDirectory, Name: path.Base(place),
-	}
-	if isContent {
-		f.part.Name = "."
-	}
-	return f, nil
+	return at, path.Base(path.Join(m.Destination, place)), nil
 }
 
 // withDestination takes "DESTINATION:/path" apart, if something is mounted there.
@@ -128,11 +103,10 @@ func (s Source) withDestination() Source {
 	return s
 }
 
-// parsePath makes a path clean, and says what its ending means.
-func parsePath(given string) (place string, isDirectory, isContent bool) {
+// isDirectory tells whether a path has to be a directory, and whether what is in that is meant.
+func isDirectory(given string) (isDirectory, isContent bool) {
 	isContent = strings.HasSuffix(given, "/.")
-	isDirectory = isContent || strings.HasSuffix(given, "/")
-	return path.Join("/", given), isDirectory, isContent
+	return isContent || strings.HasSuffix(given, "/"), isContent
 }
 
 // ending is how the engine is told what a path means.
@@ -148,20 +122,9 @@ func ending(place string, isDirectory, isContent bool) string {
 	return ""
 }
 
-// mountAbove is the innermost mount that holds a path.
-func (s Source) mountAbove(place string) *labels.Mount {
-	var inner *labels.Mount
-	for i, m := range s.Snapshot.Mounts {
-		if (place == m.Destination || isBelow(place, m.Destination)) && (inner == nil || len(m.Destination) > len(inner.Destination)) {
-			inner = &s.Snapshot.Mounts[i]
-		}
-	}
-	return inner
-}
-
 // mountsBelow are those whose content a container would see below a path.
-func (s Source) mountsBelow(place string) []labels.Mount {
-	return slices.DeleteFunc(slices.Clone(s.Snapshot.Mounts), func(m labels.Mount) bool { return !isBelow(m.Destination, place) })
+func mountsBelow(s catalog.Snapshot, place string) []labels.Mount {
+	return slices.DeleteFunc(slices.Clone(s.Mounts), func(m labels.Mount) bool { return !isBelow(m.Destination, place) })
 }
 
 func isBelow(place, directory string) bool {

@@ -139,7 +139,7 @@ type Changed struct {
 // Changes compares the volumes of a snapshot with those of the snapshot that it came after, directly or by a restore. A
 // volume whose content has the same root is equal. It returns false if there is nothing to compare with.
 func (h History) Changes(i int) ([]Changed, bool) {
-	s, before := h[i].Snapshot, h.snapshotBefore(i)
+	s, before := h[i].Snapshot, h.Before(i)
 	if s == nil || before == nil {
 		return nil, false
 	}
@@ -148,7 +148,7 @@ func (h History) Changes(i int) ([]Changed, bool) {
 		if m.Archive == nil {
 			continue
 		}
-		word := cmp.Or(m.Name, m.Destination)
+		word := m.Word()
 		old, known := had[m.Destination]
 		if known && old.Root == m.Archive.Root || slices.ContainsFunc(found, func(c Changed) bool { return c.Volume == word }) {
 			continue
@@ -158,8 +158,8 @@ func (h History) Changes(i int) ([]Changed, bool) {
 	return found, true
 }
 
-// snapshotBefore returns the snapshot whose state node i began with.
-func (h History) snapshotBefore(i int) *catalog.Snapshot {
+// Before returns the snapshot whose state node i began with, or nil.
+func (h History) Before(i int) *catalog.Snapshot {
 	for i = h[i].Follows; i != Nothing; i = h[i].Follows {
 		if h[i].Snapshot != nil {
 			return h[i].Snapshot

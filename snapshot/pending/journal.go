@@ -9,6 +9,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -20,13 +21,14 @@ const LabelJournal = labels.Prefix + "worker.replace"
 type Journal struct {
 	Members []Member `json:"members"`           // in the order in which their old containers are started
 	Worker  string   `json:"worker,omitempty"`  // name of the worker that writes the volumes
-	Volumes []string `json:"volumes,omitempty"` // volumes that are written and existed
+	Volumes []string `json:"volumes,omitempty"` // keys of the volumes that are written and existed, and of bind mounts that are written
 	Found   []string `json:"found,omitempty"`   // those of Volumes that did not exist, but whose storage did
 	Made    []string `json:"made,omitempty"`    // volumes that did not exist
 	Holds   []string `json:"holds,omitempty"`   // all volumes that the old containers mount
 	Others  []Other  `json:"others,omitempty"`  // containers that are stopped meanwhile
 	Keeps   bool     `json:"keeps,omitempty"`   // the old containers stay: only volumes are restored
 	Live    bool     `json:"live,omitempty"`    // those that are kept are only frozen meanwhile
+	Copy    *Copy    `json:"copy,omitempty"`    // takes the place of the only member, and its snapshot is the member's
 }
 
 // Member is one of the containers that are restored.
@@ -58,6 +60,27 @@ type Other struct {
 	Endpoints dockerop.Endpoints `json:"endpoints,omitempty"`
 }
 
+// Copy is a copy that takes the place of the container that is restored. It is frozen until that is settled. Then it goes,
+// or runs on.
+type Copy struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Of      labels.ID `json:"of"`                // the snapshot that it was made of
+	Running bool      `json:"running,omitempty"` // it was running
+	Paused  bool      `json:"paused,omitempty"`  // its user had paused it
+	Volumes []string  `json:"volumes,omitempty"` // those that were made for it, and go with it
+}
+
+// isOneOf tells whether one of words is the name or the ID of the copy.
+func (c *Copy) isOneOf(words []string) bool {
+	return c != nil && slices.ContainsFunc(words, func(word string) bool {
+		return word == c.Name || len(word) >= dockerop.ShortID && strings.HasPrefix(c.ID, word)
+	})
+}
+
+// Is tells whether a container is the copy. There may be none.
+func (c *Copy) Is(id string) bool { return c != nil && c.ID == id }
+
 // AsideName returns the name of the old container while another has its own.
 func AsideName(name, id string) string { return fmt.Sprintf("%s-replaced-%s", name, id[:6]) }
 
@@ -76,6 +99,9 @@ func (j Journal) Locks() []string {
 	for i, m := range j.Members {
 		ids[i] = m.Lock()
 	}
+	if j.Copy != nil {
+		ids = append(ids, j.Copy.ID)
+	}
 	return ids
 }
 
@@ -91,9 +117,10 @@ func (m Member) Lock() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(m.Name)))
 }
 
-// IsAbout tells whether the operation replaces a container with one of these names or IDs.
+// IsAbout tells whether the operation replaces a container with one of these names or IDs, or puts it in the place of
+// another.
 func (j Journal) IsAbout(words []string) bool {
-	return slices.ContainsFunc(j.Members, func(m Member) bool { return m.isOneOf(words) })
+	return j.Copy.isOneOf(words) || slices.ContainsFunc(j.Members, func(m Member) bool { return m.isOneOf(words) })
 }
 
 func (m Member) isOneOf(words []string) bool {
@@ -119,7 +146,12 @@ func (j Journal) Snapshots() []string {
 
 // isOn tells whether the operation writes one of these volumes.
 func (j Journal) isOn(volumes []string) bool {
-	return slices.ContainsFunc(slices.Concat(j.Volumes, j.Made), func(name string) bool { return slices.Contains(volumes, name) })
+	return slices.ContainsFunc(slices.Concat(j.Volumes, j.Made), func(key string) bool { return isAmong(key, volumes) })
+}
+
+// isAmong tells whether a key is one of keys, or a directory that is in one of them, or holds one.
+func isAmong(key string, keys []string) bool {
+	return slices.ContainsFunc(keys, func(other string) bool { return key == other || storage.SamePath(key, other) })
 }
 
 // IsOneOf tells whether one of words is the name or ID of the container.

@@ -57,24 +57,34 @@ func TestJournalComesBackAsItWasWritten(t *testing.T) {
 func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
 	id := strings.Repeat("ef", 32)
 	for name, spoil := range map[string]func(*Journal){
-		"a stranger as worker":             func(j *Journal) { j.Worker = "precious" },
-		"a worker of another lock":         func(j *Journal) { j.Worker = volumebackup.LockName(id) + "-0000ff" },
-		"a worker of another operation":    func(j *Journal) { j.Worker = volumebackup.LockName(j.Members[0].Old) + "-abcdef" },
-		"a name as ID":                     func(j *Journal) { j.Members[0].Old = "precious" },
-		"the beginning of an ID":           func(j *Journal) { j.Members[0].Old = j.Members[0].Old[:12] },
-		"another name aside":               func(j *Journal) { j.Members[0].Aside = "precious" },
-		"no name":                          func(j *Journal) { j.Members[0].Name = "" },
-		"a path as name":                   func(j *Journal) { j.Members[0].Name = "../x" },
-		"a long name":                      func(j *Journal) { j.Members[0].Name = strings.Repeat("x", maxJournalName+1) },
-		"no snapshot":                      func(j *Journal) { j.Members[0].Snapshot = "" },
-		"a name as safety snapshot":        func(j *Journal) { j.Members[0].Safety = "latest" },
-		"a policy that is none":            func(j *Journal) { j.Members[0].Policy = "sometimes" },
-		"no member":                        func(j *Journal) { j.Members = nil },
-		"a member twice":                   func(j *Journal) { j.Members[1] = j.Members[0] },
-		"two members of a name":            func(j *Journal) { j.Members[1].Name = "web" },
-		"a second member as another":       func(j *Journal) { j.Others[0].ID = j.Members[1].Old },
-		"a negative timeout":               func(j *Journal) { j.Members[0].Timeout = -1 },
-		"a path as volume":                 func(j *Journal) { j.Volumes = []string{"/etc", "nfs"} },
+		"a stranger as worker":           func(j *Journal) { j.Worker = "precious" },
+		"a worker of another lock":       func(j *Journal) { j.Worker = volumebackup.LockName(id) + "-0000ff" },
+		"a worker of another operation":  func(j *Journal) { j.Worker = volumebackup.LockName(j.Members[0].Old) + "-abcdef" },
+		"a name as ID":                   func(j *Journal) { j.Members[0].Old = "precious" },
+		"the beginning of an ID":         func(j *Journal) { j.Members[0].Old = j.Members[0].Old[:12] },
+		"another name aside":             func(j *Journal) { j.Members[0].Aside = "precious" },
+		"no name":                        func(j *Journal) { j.Members[0].Name = "" },
+		"a path as name":                 func(j *Journal) { j.Members[0].Name = "../x" },
+		"a long name":                    func(j *Journal) { j.Members[0].Name = strings.Repeat("x", maxJournalName+1) },
+		"no snapshot":                    func(j *Journal) { j.Members[0].Snapshot = "" },
+		"a name as safety snapshot":      func(j *Journal) { j.Members[0].Safety = "latest" },
+		"a policy that is none":          func(j *Journal) { j.Members[0].Policy = "sometimes" },
+		"no member":                      func(j *Journal) { j.Members = nil },
+		"a member twice":                 func(j *Journal) { j.Members[1] = j.Members[0] },
+		"two members of a name":          func(j *Journal) { j.Members[1].Name = "web" },
+		"a second member as another":     func(j *Journal) { j.Others[0].ID = j.Members[1].Old },
+		"a negative timeout":             func(j *Journal) { j.Members[0].Timeout = -1 },
+		"a path in a volume's place":     func(j *Journal) { j.Volumes = []string{"./etc", "nfs"} },
+		"the host's root":                func(j *Journal) { j.Volumes = append(j.Volumes, "/") },
+		"a path that leads up":           func(j *Journal) { j.Volumes = append(j.Volumes, "/srv/../etc") },
+		"a path that is not clean":       func(j *Journal) { j.Volumes = append(j.Volumes, "/srv/") },
+		"a path with control characters": func(j *Journal) { j.Volumes = append(j.Volumes, "/srv/\x1b[2J") },
+		"a long path":                    func(j *Journal) { j.Volumes = append(j.Volumes, "/"+strings.Repeat("x", 4096)) },
+		"a path that is made":            func(j *Journal) { j.Made = append(j.Made, "/srv/work") },
+		"a path that is held":            func(j *Journal) { j.Holds = append(j.Holds, "/srv/work") },
+		"a path that was found": func(j *Journal) {
+			j.Volumes, j.Found = append(j.Volumes, "/srv/work"), append(j.Found, "/srv/work")
+		},
 		"a volume without a name":          func(j *Journal) { j.Made = []string{""} },
 		"a volume with control characters": func(j *Journal) { j.Holds = []string{"a\x1b[2J"} },
 		"a volume that was there as made":  func(j *Journal) { j.Made = []string{"data"} },
@@ -113,6 +123,16 @@ func TestAJournalThatNoRestoreCanHaveWrittenIsRefused(t *testing.T) {
 	}
 }
 
+func TestAJournalMayWriteABindMount(t *testing.T) {
+	j := soundJournal()
+	j.Volumes = append(j.Volumes, "/srv/work")
+	read, err := ReadJournal(journalLabels(journalText(j)))
+	assert.NilError(t, err)
+	for word, want := range map[string]bool{"/srv/work": true, "/srv/work/deep": true, "/srv": true, "/srv/works": false, "/etc": false, "data": true} {
+		assert.Equal(t, read.isOn([]string{word}), want, word)
+	}
+}
+
 // keepingJournal returns a journal of containers that are kept.
 func keepingJournal() Journal {
 	j := soundJournal()
@@ -144,6 +164,40 @@ func TestAJournalOfContainersThatAreKept(t *testing.T) {
 	}
 }
 
+// promotingJournal returns a journal of a copy that takes the place of a container.
+func promotingJournal() Journal {
+	j := soundJournal()
+	j.Members = j.Members[:1]
+	j.Copy = &Copy{ID: strings.Repeat("ef", 32), Name: "web-copy", Of: j.Members[0].Snapshot, Running: true, Volumes: []string{"data-copy"}}
+	j.Worker = j.WorkerName(j.Members[0].Safety)
+	return j
+}
+
+func TestAJournalOfACopyThatTakesAPlace(t *testing.T) {
+	read, err := ReadJournal(journalLabels(journalText(promotingJournal())))
+	assert.NilError(t, err)
+	assert.Equal(t, len(read.Locks()), 2)
+	assert.Assert(t, read.IsAbout([]string{"web-copy"}) && read.IsAbout([]string{read.Copy.ID[:12]}) && !read.IsAbout([]string{"web-c"}))
+	for name, spoil := range map[string]func(*Journal){
+		"a name as ID":            func(j *Journal) { j.Copy.ID = "precious" },
+		"a path as name":          func(j *Journal) { j.Copy.Name = "../x" },
+		"the old container":       func(j *Journal) { j.Copy.ID = j.Members[0].Old },
+		"another that is stopped": func(j *Journal) { j.Copy.ID = j.Others[0].ID },
+		"no snapshot":             func(j *Journal) { j.Copy.Of = "" },
+		"paused and not running":  func(j *Journal) { j.Copy.Running, j.Copy.Paused = false, true },
+		"a path as volume":        func(j *Journal) { j.Copy.Volumes = []string{"/etc"} },
+		"a volume that is held":   func(j *Journal) { j.Copy.Volumes = []string{"data"} },
+		"two members":             func(j *Journal) { j.Members = soundJournal().Members },
+		"a member that is kept":   func(j *Journal) { j.Keeps, j.Found, j.Made = true, nil, nil },
+	} {
+		j := promotingJournal()
+		spoil(&j)
+		j.Worker = j.WorkerName(j.Members[0].Safety)
+		_, err := ReadJournal(journalLabels(journalText(j)))
+		assert.ErrorContains(t, err, "read journal", name)
+	}
+}
+
 func TestAJournalOfAnotherVersionIsRefused(t *testing.T) {
 	for name, version := range map[string]map[string]string{
 		"later": {"cua.snapshot.worker.journal": "3"}, "none": {},
@@ -169,6 +223,9 @@ func TestAJournalOnAnotherWorkerIsRefused(t *testing.T) {
 func FuzzReadJournal(f *testing.F) {
 	f.Add(journalText(soundJournal()))
 	f.Add(journalText(keepingJournal()))
+	withPath := soundJournal()
+	withPath.Volumes = append(withPath.Volumes, "/srv/work")
+	f.Add(journalText(withPath))
 	f.Add(journalText(Journal{Members: []Member{{Name: "gone", Snapshot: "20260131-120000-000001"}}}))
 	f.Add(`{"members":[{"name":"web","old":"x"}],"worker":"precious","volumes":["data"]}`)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -88,7 +88,7 @@ func (j Journal) Check() error {
 	if len(j.Holds) > 0 && !slices.ContainsFunc(j.Members, func(m Member) bool { return m.Old != "" }) {
 		return errors.New("it describes containers that were gone")
 	}
-	return errors.Join(j.checkVolumes(), j.checkOthers(), j.checkKept())
+	return errors.Join(j.checkVolumes(), j.checkOthers(), j.checkKept(), j.checkCopy())
 }
 
 // checkKept refuses what no journal can say of containers that are kept.
@@ -106,6 +106,29 @@ func (j Journal) checkKept() error {
 	}
 	if len(j.Volumes) == 0 || len(j.Made)+len(j.Found) > 0 {
 		return errors.New("it keeps containers, and makes volumes or writes none")
+	}
+	return nil
+}
+
+// checkCopy refuses what no journal can say of a copy that takes a container's place.
+func (j Journal) checkCopy() error {
+	c := j.Copy
+	if c == nil {
+		return nil
+	}
+	if len(j.Members) != 1 || j.Keeps || !isFullID(c.ID) || !isName(c.Name) || c.Paused && !c.Running || len(c.Volumes) > maxJournalItems {
+		return fmt.Errorf("copy %.200q, %.200q", c.ID, c.Name)
+	}
+	if j.Replaces(c.ID) || slices.ContainsFunc(j.Others, func(o Other) bool { return o.ID == c.ID }) {
+		return fmt.Errorf("copy %.200q has two parts to play", c.Name)
+	}
+	if _, err := labels.ParseID(string(c.Of)); err != nil {
+		return err
+	}
+	for _, name := range c.Volumes {
+		if !isVolumeName(name) || slices.Contains(slices.Concat(j.Volumes, j.Made, j.Holds), name) {
+			return fmt.Errorf("volume %.200q of the copy", name)
+		}
 	}
 	return nil
 }
@@ -159,10 +182,15 @@ func (j Journal) checkVolumes() error {
 		if len(list) > maxJournalItems {
 			return fmt.Errorf("%d volumes", len(list))
 		}
-		for _, name := range list {
-			if !isVolumeName(name) {
-				return fmt.Errorf("volume %.200q", name)
-			}
+	}
+	for _, key := range j.Volumes {
+		if !isVolumeName(key) && !labels.IsArchivablePath(key) {
+			return fmt.Errorf("volume or path %.200q", key)
+		}
+	}
+	for _, name := range slices.Concat(j.Found, j.Made, j.Holds) { // the engine makes, removes and keeps only volumes
+		if !isVolumeName(name) {
+			return fmt.Errorf("volume %.200q", name)
 		}
 	}
 	for _, name := range j.Made {

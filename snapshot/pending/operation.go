@@ -55,7 +55,7 @@ func (f *Finder) Rivals(ctx context.Context, own []string, about Scope, p plan.P
 		_, isJournal := w.Labels[LabelJournal]
 		// A worker that mounts a volume read-write belongs to a restore in place. It does not count:
 		// without a journal it does nothing yet, and it may itself be waiting for this lock.
-		reads := slices.ContainsFunc(w.Mounts, func(m container.MountPoint) bool { return !m.RW && slices.Contains(about.Volumes, m.Name) })
+		reads := slices.ContainsFunc(w.Mounts, func(m container.MountPoint) bool { return !m.RW && isAmong(dockerop.MountKey(m), about.Volumes) })
 		if w.Alive && !isJournal && reads {
 			readers = append(readers, w)
 		}

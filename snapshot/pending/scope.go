@@ -13,21 +13,22 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// VolumesOf returns the names of captured volumes, sorted.
+// VolumesOf returns the keys of captured volumes, and of the bind mounts whose content is captured, sorted.
 func VolumesOf(mounts []labels.Mount) []string {
-	var names []string
+	var keys []string
 	for _, m := range mounts {
-		if m.Type == string(mount.TypeVolume) && m.Name != "" {
-			names = append(names, m.Name)
+		key := m.Key()
+		if key != "" && (m.Type == string(mount.TypeVolume) || m.Skipped == "") {
+			keys = append(keys, key)
 		}
 	}
-	return dockerop.Distinct(names)
+	return dockerop.Distinct(keys)
 }
 
 // Scope is the containers and volumes that an operation concerns.
 type Scope struct {
 	Words   []string // names and IDs of its containers; "" means any container
-	Volumes []string // volumes that it reads or writes
+	Volumes []string // keys of the volumes and bind mounts that it reads or writes
 }
 
 // Of returns the scope with the names of container c added.

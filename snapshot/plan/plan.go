@@ -20,6 +20,7 @@ const (
 	OpLeaveOut        Op = "leave out"
 	OpStopContainer   Op = "stop container"
 	OpRestoreVolume   Op = "restore volume"
+	OpRestoreBind     Op = "restore bind mount" // the target is the directory of the host
 	OpRemoveContainer Op = "remove container"
 	OpCreateSnapshot  Op = "create snapshot"
 	OpStartContainer  Op = "start container"

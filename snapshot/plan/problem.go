@@ -12,32 +12,38 @@ type ProblemKind string
 
 // The kinds of problems. All are found before anything is made.
 const (
-	ProblemNameTaken    ProblemKind = "name-taken"     // Subject: container name
-	ProblemNoNetwork    ProblemKind = "no-network"     // Subject: network name
-	ProblemNoBindSource ProblemKind = "no-bind-source" // Subject: path on the engine's host
-	ProblemNoDevice     ProblemKind = "no-device"      // Subject: path on the engine's host
-	ProblemNoRuntime    ProblemKind = "no-runtime"     // Subject: runtime name
-	ProblemNoContainer  ProblemKind = "no-container"   // Subject: container whose namespace, link or volumes are asked for
-	ProblemNoVolume     ProblemKind = "no-volume"      // Subject: volume that is gone
-	ProblemPortTaken    ProblemKind = "port-taken"     // Subject: host port
-	ProblemVolumeInUse  ProblemKind = "volume-in-use"  // Subject: volume
-	ProblemDependent    ProblemKind = "dependent"      // Subject: container that uses a namespace of this one
-	ProblemNeedsRunning ProblemKind = "needs-running"  // Subject: container that uses a namespace of this one, which has to stop
-	ProblemStopRemoves  ProblemKind = "stop-removes"   // Subject: container that is to be kept, and that the engine removes when it stops
-	ProblemNotMounted   ProblemKind = "not-mounted"    // Subject: volume that alone is to go back, and that the container does not mount
-	ProblemNoOriginal   ProblemKind = "no-original"    // Subject: container that is to be kept, and that is gone
-	ProblemAddressTaken ProblemKind = "address-taken"  // Subject: fixed address
-	ProblemUnsaved      ProblemKind = "unsaved"        // Subject: volume that a safety snapshot would not hold
-	ProblemOneShot      ProblemKind = "one-shot"       // Subject: container that the engine removes when it stops
-	ProblemOtherOneShot ProblemKind = "other-one-shot" // Subject: container that would have to be stopped, and that the engine then removes
-	ProblemArchive      ProblemKind = "archive"        // Subject: volume whose archive is damaged
-	ProblemNoArchive    ProblemKind = "no-archive"     // Subject: volume whose archive the store does not hold
-	ProblemNoSpace      ProblemKind = "no-space"       // Subject: volume that has no room for what it held
-	ProblemNotHeld      ProblemKind = "not-held"       // Subject: volume that the user named and the snapshot does not hold
-	ProblemRenamed      ProblemKind = "renamed"        // Subject: present name of the captured container
-	ProblemDead         ProblemKind = "dead"           // Subject: container that the engine could not remove completely
-	ProblemContents     ProblemKind = "contents"       // Subject: volume of which two snapshots that are restored together hold different contents
-	ProblemHostAccess   ProblemKind = "host-access"    // Subject: the access that is asked for
+	ProblemNameTaken    ProblemKind = "name-taken"        // Subject: container name
+	ProblemNoNetwork    ProblemKind = "no-network"        // Subject: network name
+	ProblemNoBindSource ProblemKind = "no-bind-source"    // Subject: path on the engine's host
+	ProblemNoDevice     ProblemKind = "no-device"         // Subject: path on the engine's host
+	ProblemNoRuntime    ProblemKind = "no-runtime"        // Subject: runtime name
+	ProblemNoContainer  ProblemKind = "no-container"      // Subject: container whose namespace, link or volumes are asked for
+	ProblemNoVolume     ProblemKind = "no-volume"         // Subject: volume that is gone
+	ProblemPortTaken    ProblemKind = "port-taken"        // Subject: host port
+	ProblemVolumeInUse  ProblemKind = "volume-in-use"     // Subject: volume
+	ProblemDependent    ProblemKind = "dependent"         // Subject: container that uses a namespace of this one
+	ProblemNeedsRunning ProblemKind = "needs-running"     // Subject: container that uses a namespace of this one, which has to stop
+	ProblemStopRemoves  ProblemKind = "stop-removes"      // Subject: container that is to be kept, and that the engine removes when it stops
+	ProblemNotMounted   ProblemKind = "not-mounted"       // Subject: volume that alone is to go back, and that the container does not mount
+	ProblemLostOneShot  ProblemKind = "lost-stop-removes" // as ProblemStopRemoves, of a snapshot that has lost its image
+	ProblemLostUnused   ProblemKind = "lost-not-mounted"  // as ProblemNotMounted, of a snapshot that has lost its image
+	ProblemLostNoTarget ProblemKind = "lost-no-original"  // as ProblemNoOriginal, of a snapshot that has lost its image
+	ProblemNoOriginal   ProblemKind = "no-original"       // Subject: container that is to be kept, and that is gone
+	ProblemAddressTaken ProblemKind = "address-taken"     // Subject: fixed address
+	ProblemUnsaved      ProblemKind = "unsaved"           // Subject: volume that a safety snapshot would not hold
+	ProblemOneShot      ProblemKind = "one-shot"          // Subject: container that the engine removes when it stops
+	ProblemOtherOneShot ProblemKind = "other-one-shot"    // Subject: container that would have to be stopped, and that the engine then removes
+	ProblemArchive      ProblemKind = "archive"           // Subject: volume whose archive is damaged
+	ProblemNoArchive    ProblemKind = "no-archive"        // Subject: volume whose archive the store does not hold
+	ProblemNoSpace      ProblemKind = "no-space"          // Subject: volume that has no room for what it held
+	ProblemNotHeld      ProblemKind = "not-held"          // Subject: volume that the user named and the snapshot does not hold
+	ProblemRenamed      ProblemKind = "renamed"           // Subject: present name of the captured container
+	ProblemDead         ProblemKind = "dead"              // Subject: container that the engine could not remove completely
+	ProblemContents     ProblemKind = "contents"          // Subject: volume of which two snapshots that are restored together hold different contents
+	ProblemCopyState    ProblemKind = "copy-state"        // Subject: copy that cannot stand still
+	ProblemCopyMount    ProblemKind = "copy-mount"        // Subject: destination where a copy has a volume, and what it replaces has none
+	ProblemCopyPort     ProblemKind = "copy-port"         // Subject: copy that holds a port of what it replaces
+	ProblemHostAccess   ProblemKind = "host-access"       // Subject: the access that is asked for
 )
 
 // Problem is one reason why a restore cannot be done as asked.

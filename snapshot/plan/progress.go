@@ -29,6 +29,8 @@ type Topic string
 const (
 	TopicReadOnlyBind Topic = "read-only-bind" // a bind mount that a copy may only read
 	TopicOriginalGone Topic = "original-gone"  // the container that a copy is of is gone
+	TopicLost         Topic = "lost"           // Subject: one of several snapshots that have lost their images
+	TopicCleaned      Topic = "cleaned"        // somebody has removed images of this program, which may be snapshots
 	TopicUnfinished   Topic = "unfinished"     // Subject: a container whose restore in place has left something to do
 )
 

@@ -120,9 +120,13 @@ func (rm *Remover) decide(ctx context.Context, o PruneOptions, p plan.Progress) 
 	if err != nil {
 		return decided{}, err
 	}
+	now, err := rm.earliest(ctx)
+	if err != nil {
+		return decided{}, err
+	}
 	d := decided{snapshots: all, situation: retention.Situation{
 		Snapshots: describe(all, chosen, containers), Lines: policies(o.Options, all, containers, p), UnfinishedRuns: unfinished,
-		Options: o.Options, Now: rm.now(),
+		Options: o.Options, Now: now,
 	}}
 	if o.measures || !o.ExpiredOnly && mayExceed(d.situation) {
 		p.Status("prune", "measuring what they occupy")

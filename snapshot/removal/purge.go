@@ -169,13 +169,13 @@ func (rm *Remover) looseTags(ctx context.Context, snapshots []catalog.Snapshot) 
 
 // purgeableVolumes returns the stores that we made, and the volume with the engine's key.
 func (rm *Remover) purgeableVolumes(ctx context.Context) ([]Purgeable, error) {
-	stores, err := rm.storeVolumes(ctx)
+	stores, err := rm.archives.StoreNames(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Purgeable
-	for _, v := range stores {
-		all = append(all, Purgeable{Kind: PurgeStore, Name: v.Name})
+	for _, name := range stores {
+		all = append(all, Purgeable{Kind: PurgeStore, Name: name})
 	}
 	key, err := rm.docker.VolumeInspect(ctx, catalog.KeyVolume)
 	if cerrdefs.IsNotFound(err) || err == nil && key.Labels[catalog.LabelKey] == "" {

@@ -59,6 +59,7 @@ func (rm *Remover) Remove(ctx context.Context, words []string, o Options, p plan
 	if gone := all.left(); len(gone) > 0 {
 		rm.freeRemoved(context.WithoutCancel(ctx), gone, early, p)
 	}
+	rm.removeLost(ctx, all, o, p)
 	results := make([]Removal, len(all))
 	for i, r := range all {
 		results[i] = *r

@@ -1,6 +1,7 @@
 package removal
 
 import (
+	"context"
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
@@ -36,4 +37,14 @@ type Rooms struct {
 // New returns a remover for an engine.
 func New(r Rooms) *Remover {
 	return &Remover{docker: r.Docker, catalog: r.Catalog, archives: r.Archives, pending: r.Pending, scale: r.Scale, volumes: r.Volumes, now: r.Now}
+}
+
+// earliest returns the time on this machine or on the engine's, whichever is earlier: if one of their clocks is ahead, nothing
+// expires for that.
+func (rm *Remover) earliest(ctx context.Context) (time.Time, error) {
+	there, err := rm.docker.Time(ctx)
+	if here := rm.now(); err != nil || here.Before(there) {
+		return here, err
+	}
+	return there, nil
 }

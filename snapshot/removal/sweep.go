@@ -3,6 +3,9 @@ package removal
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,23 +35,11 @@ func (rm *Remover) Sweep(ctx context.Context, p plan.Progress) {
 
 // SweepStores does for all stores on the engine what [Remover.Sweep] does for one.
 func (rm *Remover) SweepStores(ctx context.Context, p plan.Progress) {
-	stores := []archives.Service{rm.volumes}
-	known, err := rm.storeVolumes(ctx)
+	stores, err := rm.archives.Stores(ctx)
 	if err != nil {
 		p.Warn("sweep", "only looking for archives without an image in store "+rm.volumes.Store()+": "+err.Error())
 	}
-	for _, v := range known {
-		if v.Name != rm.volumes.Store() {
-			stores = append(stores, rm.volumes.At(volumebackup.StoreRef{Name: v.Name}))
-		}
-	}
 	rm.sweepAt(ctx, stores, p)
-}
-
-// storeVolumes returns the stores that this program has made.
-func (rm *Remover) storeVolumes(ctx context.Context) ([]*volume.Volume, error) {
-	list, err := rm.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labels.KeyStoreID))})
-	return list.Volumes, dockerop.Describe(err, "list stores")
 }
 
 func (rm *Remover) sweepAt(ctx context.Context, stores []archives.Service, p plan.Progress) {
@@ -57,12 +48,19 @@ func (rm *Remover) sweepAt(ctx context.Context, stores []archives.Service, p pla
 		p.Warn("sweep", "leftovers of interrupted commands were not removed: "+err.Error())
 		return
 	}
+	var missed []string
 	seen, err := rm.archives.Seen(ctx, &engine)
+	var there []string
+	if err == nil {
+		there, err = rm.archives.VolumeNames(ctx)
+	}
 	for _, store := range stores {
 		if err != nil || ctx.Err() != nil {
 			break
 		}
-		_, err = store.Remove(ctx, volumebackup.RemoveOptions{Seen: seen, Now: true})
+		var removed volumebackup.Removed
+		removed, err = store.Remove(ctx, volumebackup.RemoveOptions{Seen: seen, Volumes: there, Now: true})
+		missed = append(missed, removed.Missed...)
 		if cerrdefs.IsConflict(err) { // the store is in use: leave it to the next sweep
 			err = nil
 		}
@@ -70,7 +68,42 @@ func (rm *Remover) sweepAt(ctx context.Context, stores []archives.Service, p pla
 	if err != nil && ctx.Err() == nil {
 		p.Warn("sweep", "could not look for archives without an image: "+err.Error())
 	}
+	rm.tellLost(ctx, missed, p)
 	rm.SweepOrphans(ctx, engine, p)
+}
+
+// tellLost warns of snapshots whose images are missed for the first time. It looks once more: one may have been about
+// to get its tag, or about to be removed on purpose.
+func (rm *Remover) tellLost(ctx context.Context, missed []string, p plan.Progress) {
+	if len(missed) == 0 || p == nil {
+		return
+	}
+	all, err := rm.archives.Lost(ctx, p)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.Warn("sweep", "snapshots have lost their images, but could not be listed: "+err.Error())
+		}
+		return
+	}
+	all = slices.DeleteFunc(all, func(l archives.Lost) bool { return !slices.Contains(missed, string(l.ID)) })
+	if len(all) == 0 {
+		return
+	}
+	containers := map[string]int{}
+	until := all[0].Until
+	for _, l := range all {
+		containers[l.Container.Name]++
+		if l.Until.Before(until) {
+			until = l.Until
+		}
+	}
+	var of []string
+	for _, name := range slices.Sorted(maps.Keys(containers)) {
+		of = append(of, fmt.Sprintf("%s (%d)", name, containers[name]))
+	}
+	p.Send(plan.Event{Level: plan.LevelWarning, Phase: "sweep", Topic: plan.TopicLost, Subject: string(all[0].ID), Text: fmt.Sprintf(
+		"the images of snapshots were removed, by docker system prune -a perhaps: %s; what their volumes held is kept until %s",
+		strings.Join(of, ", "), until.Format("2006-01-02 15:04 MST"))})
 }
 
 // SweepOrphans removes what a killed client has left and nobody will finish, once it is [orphanAge]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 )
@@ -51,7 +52,7 @@ type InUseError struct {
 }
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("volume %s is in use by container %s", e.Volume, e.User)
+	return fmt.Sprintf("%s is in use by container %s", labels.DescribeKey(e.Volume), e.User)
 }
 
 // NotStartedError means that a restore in place is over, done or rolled back, but that a

@@ -104,7 +104,7 @@ func (rp *Replacer) startOthers(ctx context.Context, others []pending.Other, p p
 var errGone = errors.New("the container was removed")
 
 func (rp *Replacer) startOther(ctx context.Context, o pending.Other) error {
-	err := rp.docker.ContainerStart(ctx, o.ID, container.StartOptions{})
+	err := rp.docker.Start(ctx, o.ID)
 	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) { // it is paused, or about to be removed, or gone
 		c, inspectErr := rp.docker.InspectIfThere(ctx, o.ID)
 		switch {

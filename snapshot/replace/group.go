@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/volume"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -25,10 +26,10 @@ type group struct {
 }
 
 // findAll finds out for each of the options which container it is about.
-func (rp *Replacer) findAll(ctx context.Context, all []Options, how shared) (*group, error) {
+func (rp *Replacer) findAll(ctx context.Context, all []Options, how shared, p plan.Progress) (*group, error) {
 	g := &group{shared: how}
 	for _, o := range all {
-		m, err := rp.find(ctx, o)
+		m, err := rp.find(ctx, o, p)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +127,7 @@ func (g *group) shareVolumes() {
 			case first == nil || first.Archive == nil && v.Archive != nil:
 				owner[name], owns[name] = v, m
 			case v.Archive != nil && v.Archive.Root != first.Archive.Root:
-				m.problem(plan.ProblemContents, name, fmt.Sprintf("snapshots %s and %s hold different contents of volume %s", owns[name].Snapshot.ID, m.Snapshot.ID, name))
+				m.problem(plan.ProblemContents, name, fmt.Sprintf("snapshots %s and %s hold different contents of %s", owns[name].Snapshot.ID, m.Snapshot.ID, labels.DescribeKey(name)))
 			}
 		}
 	}
@@ -189,6 +190,17 @@ func (g *group) current(word string) string {
 	return word
 }
 
+// mountedKeys are the keys of all volumes and bind mounts of the old containers.
+func (g *group) mountedKeys() []string {
+	var keys []string
+	for _, m := range g.members {
+		if m.Old != nil {
+			keys = dockerop.Distinct(keys, dockerop.MountedKeys(*m.Old))
+		}
+	}
+	return keys
+}
+
 // mounted are the volumes that the old containers mount.
 func (g *group) mounted() []string {
 	var names []string
@@ -240,7 +252,7 @@ func (g *group) findHolders(m *member, containers []container.Summary) {
 func (g *group) usersOf(containers []container.Summary, volumes []string) []container.Summary {
 	return slices.DeleteFunc(slices.Clone(containers), func(c container.Summary) bool {
 		runs := c.State == container.StateRunning || c.State == container.StateRestarting || c.State == container.StatePaused
-		return !runs || len(g.storage.UsesOf(c, volumes)) == 0
+		return !runs || g.isCopy(c.ID) || len(g.storage.UsesOf(c, volumes)) == 0
 	})
 }
 
@@ -250,7 +262,7 @@ func (g *group) inUse(containers []container.Summary, volumes []string) []plan.P
 	for _, c := range g.usersOf(containers, volumes) {
 		used := g.storage.UsesOf(c, volumes)[0]
 		problems = append(problems, plan.Problem{
-			Kind: plan.ProblemVolumeInUse, Subject: used, Text: fmt.Sprintf("volume %s is in use by container %s", used, dockerop.SummaryName(c)),
+			Kind: plan.ProblemVolumeInUse, Subject: used, Text: fmt.Sprintf("%s is in use by container %s", labels.DescribeKey(used), dockerop.SummaryName(c)),
 		})
 	}
 	return problems

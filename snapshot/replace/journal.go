@@ -9,6 +9,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -16,7 +17,7 @@ import (
 // newJournal describes the state before the restore. ids are those of the safety snapshots, one for
 // each member.
 func newJournal(g *group, ids []labels.ID) pending.Journal {
-	j := pending.Journal{Others: g.others, Holds: g.mounted(), Keeps: g.keeps, Live: g.live}
+	j := pending.Journal{Others: g.others, Holds: g.mounted(), Keeps: g.keeps, Live: g.live, Copy: g.journalCopy()}
 	for i, m := range g.members {
 		entry := m.entry()
 		if !g.noSafety {
@@ -62,9 +63,10 @@ func (m *member) entry() pending.Member {
 }
 
 // lockOptions describes the lock of a restore in place, without its journal. The lock mounts the
-// volumes, so that the engine keeps those of a container that it removes on stop (--rm).
+// volumes, so that the engine keeps those of a container that it removes on stop (--rm). It removes no directory of the
+// host.
 func lockOptions(j pending.Journal) volumebackup.LockOptions {
-	present := slices.DeleteFunc(dockerop.Distinct(j.Holds, j.Volumes), func(name string) bool { return slices.Contains(j.Found, name) })
+	present := slices.DeleteFunc(dockerop.Distinct(j.Holds, j.Volumes), func(key string) bool { return slices.Contains(j.Found, key) || labels.IsPathKey(key) })
 	return volumebackup.LockOptions{
 		Containers: j.Locks(), Purpose: "restore " + strings.Join(j.Snapshots(), " ") + " in place", Volumes: present,
 	}
@@ -72,13 +74,13 @@ func lockOptions(j pending.Journal) volumebackup.LockOptions {
 
 // lockWithJournal takes the locks of a restore in place with the journal on the last, and records the
 // journal in the store. If it returns a lock together with an error, that lock is held.
-func (rp *Replacer) lockWithJournal(ctx context.Context, j pending.Journal, o volumebackup.LockOptions) (archives.Lock, error) {
+func (rp *Replacer) lockWithJournal(ctx context.Context, j pending.Journal, o volumebackup.LockOptions, p plan.Progress) (archives.Lock, error) {
 	text, err := j.Encode()
 	if err != nil {
 		return nil, err
 	}
 	o.Journal = map[string]string{pending.LabelJournal: text}
-	lock, err := rp.volumes.TakeLock(ctx, o, nil)
+	lock, err := rp.volumes.TakeLock(ctx, o, archives.Progress(p))
 	if err != nil {
 		return nil, err
 	}

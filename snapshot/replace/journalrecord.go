@@ -98,6 +98,8 @@ func (rp *Replacer) discardUnrecorded(ctx context.Context, r pending.Operation) 
 
 // discardRecorded removes a dead worker, and the record of its journal.
 func (rp *Replacer) discardRecorded(ctx context.Context, worker string) error {
+	ctx, cancel := dockerop.Cleanup(ctx)
+	defer cancel()
 	if err := rp.docker.Discard(ctx, worker); err != nil {
 		return err
 	}

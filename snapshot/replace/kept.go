@@ -7,6 +7,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -25,17 +26,24 @@ import (
 
 // findKeptProblems finds what stands against writing volumes of a container that stays.
 func (m *member) findKeptProblems(g *group, around runconfig.Surroundings, reserved []string) {
+	kinds := keptProblems{noOriginal: plan.ProblemNoOriginal, stopRemoves: plan.ProblemStopRemoves, notMounted: plan.ProblemNotMounted}
+	if m.options.Lost { // the root filesystem cannot be put back as well
+		kinds = keptProblems{noOriginal: plan.ProblemLostNoTarget, stopRemoves: plan.ProblemLostOneShot, notMounted: plan.ProblemLostUnused}
+	}
 	if m.Old == nil {
-		m.problem(plan.ProblemNoOriginal, m.Name, fmt.Sprintf("container %s is gone, so it cannot be kept while only volumes go back", m.Name))
+		m.problem(kinds.noOriginal, m.Name, fmt.Sprintf("container %s is gone, so it cannot be kept while only volumes go back", m.Name))
 		return
 	}
 	if runconfig.IsOneShot(*m.Old) && !g.live {
-		m.problem(plan.ProblemStopRemoves, m.Name, fmt.Sprintf("container %s is removed when it stops (--rm)", m.Name))
+		m.problem(kinds.stopRemoves, m.Name, fmt.Sprintf("container %s is removed when it stops (--rm)", m.Name))
 	}
 	for _, v := range m.Volumes {
-		if v.Archive != nil && !slices.Contains(dockerop.MountedVolumes(*m.Old), v.Create.Name) {
-			m.problem(plan.ProblemNotMounted, v.Create.Name, fmt.Sprintf("container %s does not mount volume %s", m.Name, v.Create.Name))
+		if v.Archive != nil && !slices.Contains(dockerop.MountedKeys(*m.Old), v.Create.Name) {
+			m.problem(kinds.notMounted, v.Create.Name, fmt.Sprintf("container %s does not mount %s", m.Name, labels.DescribeKey(v.Create.Name)))
 		}
+	}
+	if m.options.Lost && len(m.chosenMounts()) == 0 {
+		m.problem(plan.ProblemLostUnused, m.Name, fmt.Sprintf("container %s writes to no volume that snapshot %s holds", m.Name, m.Snapshot.ID))
 	}
 	g.findHolders(m, around.Containers)
 	m.peerProblems(g, around)
@@ -43,6 +51,9 @@ func (m *member) findKeptProblems(g *group, around runconfig.Surroundings, reser
 		m.problems = append(m.problems, around.ForeignProblemsInPlace(&runconfig.Spec{}, m.chosenMounts(), m.Old, m.options.RestoreOptions, reserved...)...)
 	}
 }
+
+// keptProblems are the kinds of problems with a container that stays.
+type keptProblems struct{ noOriginal, stopRemoves, notMounted plan.ProblemKind }
 
 // chosenMounts are the volumes that go back.
 func (m *member) chosenMounts() []runconfig.PlacedVolume {
@@ -102,7 +113,7 @@ func (rp *Replacer) startKeptLater(ctx context.Context, m pending.Member, kept, 
 	if !m.Starts || kept.State.Running || dockerop.TimeOf(kept.State.StartedAt).After(dockerop.TimeOf(dead.Created)) {
 		return nil
 	}
-	return dockerop.Describe(rp.docker.ContainerStart(ctx, m.Old, container.StartOptions{}), "start container "+m.Name)
+	return dockerop.Describe(rp.docker.Start(ctx, m.Old), "start container "+m.Name)
 }
 
 // hasMixedVolumes finds out whether the volumes of containers that are kept may hold anything but what they held.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/docker/docker/api/types/container"
-
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -101,7 +99,7 @@ func (t *transaction) startAll(ctx context.Context, members []*member) error {
 			continue
 		}
 		t.p.Status("start", "starting container "+m.Name)
-		if err := t.engine.docker.ContainerStart(ctx, m.newID, container.StartOptions{}); err != nil {
+		if err := t.engine.docker.Start(ctx, m.newID); err != nil {
 			return errors.Join(peersErr, fmt.Errorf("start container %s: %w", m.Name, err))
 		} // a peer that did not start, though this one did, is tried again at the end
 	}
@@ -117,6 +115,9 @@ func (t *transaction) waitAll(ctx context.Context, members []*member) error {
 			continue
 		}
 		if err := t.engine.build.WaitReady(ctx, m.newID, m.Name, began, m.options.Waiting, t.p); err != nil {
+			if down, ok := errors.AsType[*build.NotReadyError](err); ok {
+				down.Promoted = m.promoted != nil
+			}
 			return err
 		}
 	}

@@ -34,6 +34,7 @@ type member struct {
 	notes    plan.Plan       // what differs from the snapshot
 	problems []plan.Problem  // why it cannot be done
 	files    *archives.Files // the attachments; nil: nobody asked for them
+	promoted *promotion      // the copy of which Snapshot is taken; nil: it is there
 
 	safety  *catalog.Snapshot // once it is taken
 	newID   string
@@ -41,8 +42,17 @@ type member struct {
 }
 
 // find resolves a snapshot, and finds the container that it is restored to.
-func (rp *Replacer) find(ctx context.Context, o Options) (*member, error) {
-	s, err := rp.catalog.Resolve(ctx, o.Snapshot)
+func (rp *Replacer) find(ctx context.Context, o Options, p plan.Progress) (*member, error) {
+	if o.Copy != "" {
+		return rp.findPromoted(ctx, o)
+	}
+	resolve := rp.catalog.Resolve
+	if o.Lost {
+		resolve = func(ctx context.Context, word string) (catalog.Snapshot, error) {
+			return rp.archives.FindLost(ctx, word, p)
+		}
+	}
+	s, err := resolve(ctx, o.Snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +116,7 @@ func (rp *Replacer) observe(ctx context.Context, m *member, p plan.Progress) err
 	if m.around, err = rp.build.Observe(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), m.places())); err != nil {
 		return err
 	}
-	if m.foreign = s.IsForeign(m.around.Info.ID, m.around.Key); m.foreign {
+	if m.foreign = m.promoted == nil && s.IsForeign(m.around.Info.ID, m.around.Key); m.foreign {
 		sp.ForgetForeign(o.Labels)
 	}
 	sp.BlankInherited(m.around.Inherited)
@@ -130,10 +140,14 @@ func (rp *Replacer) observeKept(ctx context.Context, m *member) (err error) {
 // renamed finds out whether the captured container was renamed and another one has its name
 // now. Then the user has to say which of the two is meant.
 func (rp *Replacer) renamed(ctx context.Context, m *member) error {
-	if m.options.Name != "" || m.Old == nil || m.Old.ID == m.Snapshot.Container.ID {
+	id := m.Snapshot.Container.ID
+	if m.promoted != nil {
+		id = m.promoted.of.ID
+	}
+	if m.options.Name != "" || m.Old == nil || m.Old.ID == id {
 		return nil
 	}
-	captured, err := rp.docker.InspectIfThere(ctx, m.Snapshot.Container.ID)
+	captured, err := rp.docker.InspectIfThere(ctx, id)
 	if err != nil || captured == nil {
 		return err
 	}
@@ -164,7 +178,7 @@ func (m *member) placeVolumes() {
 	}
 	for i := range m.mounts {
 		v := &m.mounts[i]
-		v.Exists = !m.around.NoVolume[v.Create.Name]
+		v.Exists = !m.around.NoVolume[v.Create.Name] && !m.around.NoPath[v.Create.Name]
 		delete(m.around.NoVolume, v.Create.Name) // it will be made
 	}
 	if !m.options.keeps() {
@@ -173,6 +187,7 @@ func (m *member) placeVolumes() {
 	m.dead()
 	named := append(slices.Clone(m.options.ReadOnly), m.chosen...)
 	m.unknownVolumes(named)
+	m.missingBinds()
 	for i := range m.mounts {
 		m.mounts[i].Keep(named)
 	}
@@ -192,10 +207,13 @@ func (m *member) findProblems(g *group, reserved []string) {
 	}
 	m.problems = append(m.problems, around.Problems(m.Spec, m.Name)...)
 	if m.Start {
-		m.problems = append(m.problems, m.Spec.PortProblems(around)...)
+		others := around
+		others.Containers = slices.DeleteFunc(slices.Clone(around.Containers), func(c container.Summary) bool { return g.isCopy(c.ID) })
+		m.problems = append(m.problems, m.Spec.PortProblems(others)...)
 		m.problems = append(m.problems, m.Spec.AddressProblems(around)...)
 	}
 	g.findHolders(m, around.Containers)
+	m.copyConflicts(g, around)
 	m.peerProblems(g, around)
 	m.unsaved(g)
 	if o.SkipMissing {
@@ -241,13 +259,13 @@ func (m *member) unsaved(g *group) {
 		return
 	}
 	for _, volume := range m.notMounted(g) {
-		m.problem(plan.ProblemUnsaved, volume, fmt.Sprintf("volume %s is not mounted by container %s now, so the safety snapshot would not hold what is in it", volume, name))
+		m.problem(plan.ProblemUnsaved, volume, fmt.Sprintf("%s is not mounted by container %s now, so the safety snapshot would not hold what is in it", labels.DescribeKey(volume), name))
 	}
 }
 
-// notMounted are the volumes that have content to lose, and that no old container mounts.
+// notMounted are the keys of volumes and bind mounts that have content to lose, and that no old container mounts.
 func (m *member) notMounted(g *group) []string {
-	mounted := g.mounted()
+	mounted := g.mountedKeys()
 	var names []string
 	for _, v := range m.Volumes {
 		if (v.Exists || v.Elsewhere) && v.Archive != nil && !slices.Contains(mounted, v.Create.Name) {
@@ -262,7 +280,11 @@ func (m *member) kept() plan.Plan {
 	var steps plan.Plan
 	for _, v := range m.Volumes {
 		if v.Kept != "" && v.Kept != notChosen {
-			steps = append(steps, plan.Step{Op: plan.OpLeaveOut, Target: v.Create.Name, Reason: v.Kept + "; the volume is kept as it is"})
+			kept := "; the volume is kept as it is"
+			if labels.IsPathKey(v.Create.Name) {
+				kept = "; the directory is kept as it is"
+			}
+			steps = append(steps, plan.Step{Op: plan.OpLeaveOut, Target: v.Create.Name, Reason: v.Kept + kept})
 		}
 	}
 	return steps

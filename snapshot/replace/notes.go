@@ -7,8 +7,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
-// noteBinds reports the bind mounts of a container that is restored in place: their content is
-// not restored.
+// noteBinds reports the bind mounts of a container that is restored in place whose content is
+// not restored, because the snapshot does not hold it.
 func (m *member) noteBinds(p plan.Progress) {
 	if m.options.keeps() || !m.foreign && runconfig.KnowsBinds(m.Spec.Config.Labels) {
 		return
@@ -21,10 +21,20 @@ func (m *member) noteBinds(p plan.Progress) {
 		}
 	}
 	for _, b := range binds {
+		if runconfig.HoldsBind(m.Snapshot.Mounts, b.Destination) {
+			continue // it goes back, or the plan says that it stays
+		}
 		note := b.Note() + " and stays as it is"
 		if m.foreign {
 			note += runconfig.NoteElsewhere
 		}
 		p.Note("check", note)
+	}
+}
+
+// noteLost says what does not go back of a snapshot that has lost its image.
+func (m *member) noteLost(p plan.Progress) {
+	if m.options.Lost {
+		p.Note("check", "the root filesystem that snapshot "+string(m.Snapshot.ID)+" held is gone with its image: container "+m.Name+" keeps the one that it has, and only its volumes go back")
 	}
 }

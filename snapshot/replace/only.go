@@ -10,6 +10,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // notChosen is why a volume stays as it is that was not among those that were asked for.
@@ -31,13 +32,16 @@ func (e *UnknownPartError) Unwrap() error { return cerrdefs.ErrInvalidArgument }
 // chooseParts finds out which volumes the words of [Options.Only] name. One that names nothing of any member is an
 // error.
 func (g *group) chooseParts() error {
-	parts := []string{Rootfs}
+	var parts []string
 	for _, m := range g.members {
+		if !m.options.Lost {
+			parts = append(parts, Rootfs)
+		}
 		parts = append(parts, m.volumeParts()...)
 	}
 	for _, m := range g.members {
 		for _, word := range m.options.Only {
-			known := word == Rootfs
+			known := word == Rootfs && !m.options.Lost
 			for _, other := range g.members {
 				known = known || len(other.named(word)) > 0
 			}
@@ -88,13 +92,28 @@ func (m *member) whatGoesBack() string {
 	if len(m.options.Only) == 0 {
 		return string(m.Snapshot.ID)
 	}
-	return strings.Join(m.options.Only, ", ") + " of " + string(m.Snapshot.ID)
+	what := strings.Join(m.options.Only, ", ")
+	if len(m.options.Paths) > 0 {
+		what = strings.Join(m.options.Paths, ", ") + " in " + what
+	}
+	return what + " of " + string(m.Snapshot.ID)
+}
+
+// choiceIn says which entries of a volume go back; nil: all.
+func (m *member) choiceIn(v runconfig.PlacedVolume) *volumebackup.Choice {
+	if len(m.options.Paths) == 0 {
+		return nil
+	}
+	return &volumebackup.Choice{Patterns: m.options.Paths, At: m.destinations(v)}
 }
 
 // leaveUnchosen leaves the volumes as they are that were not asked for. One that is gone is made again with the
 // container, which needs it.
 func (m *member) leaveUnchosen() {
 	if len(m.options.Only) == 0 {
+		if m.options.Lost {
+			m.leaveUnmounted()
+		}
 		return
 	}
 	isChosen := func(v runconfig.PlacedVolume) bool { return slices.Contains(m.chosen, v.Create.Name) }
@@ -104,6 +123,20 @@ func (m *member) leaveUnchosen() {
 	for i := range m.mounts {
 		if v := &m.mounts[i]; !isChosen(*v) && (v.Exists || v.Elsewhere) {
 			v.Archive, v.Kept = nil, notChosen
+		}
+	}
+}
+
+// leaveUnmounted leaves the volumes as they are that a container which is kept does not mount.
+func (m *member) leaveUnmounted() {
+	if m.Old == nil {
+		return // that is a problem anyway
+	}
+	mounted := dockerop.MountedVolumes(*m.Old)
+	m.mounts = slices.DeleteFunc(m.mounts, func(v runconfig.PlacedVolume) bool { return !v.Exists && !slices.Contains(mounted, v.Create.Name) })
+	for i := range m.mounts {
+		if v := &m.mounts[i]; v.Archive != nil && !slices.Contains(mounted, v.Create.Name) {
+			v.Archive, v.Kept = nil, "container "+m.Name+" does not mount it"
 		}
 	}
 }

@@ -12,9 +12,11 @@ import (
 // Options says how to restore a snapshot in place.
 type Options struct {
 	runconfig.RestoreOptions
+	Copy        string   // promote this copy, instead of restoring a snapshot: its state takes the place of what it was made of
 	ReadOnly    []string // volumes to restore although the container mounts them read-only
 	Live        bool     // with volumes alone: the container is only frozen while they are written
 	Only        []string // what goes back: volumes, by name or destination, and [Rootfs]; empty: everything
+	Paths       []string // of the volumes in Only, what goes back: patterns as for paths.New; empty: everything
 	NoSafety    bool     // take no snapshot first: a failure cannot put volumes back
 	StopOthers  bool     // stop other containers that hold the volumes, and start them again
 	StopTimeout *int     // seconds; nil: the container's own
@@ -23,8 +25,9 @@ type Options struct {
 // Rootfs is the word for the root filesystem, and the configuration, in [Options.Only].
 const Rootfs = "rootfs"
 
-// keeps tells whether the container itself stays: only volumes go back.
-func (o Options) keeps() bool { return len(o.Only) > 0 && !slices.Contains(o.Only, Rootfs) }
+// keeps tells whether the container itself stays: only volumes go back. A snapshot that has lost its image has nothing
+// else.
+func (o Options) keeps() bool { return o.Lost || len(o.Only) > 0 && !slices.Contains(o.Only, Rootfs) }
 
 // shared are the options that concern all containers of a restore in place.
 type shared struct{ dryRun, noSafety, stopOthers, keeps, live bool }
@@ -41,6 +44,12 @@ func sharedBy(all []Options) (shared, error) {
 		if of(o) != of(all[0]) {
 			return shared{}, errors.New("containers that are restored together are restored in the same way")
 		}
+	}
+	if slices.ContainsFunc(all, func(o Options) bool { return len(o.Paths) > 0 && !o.keeps() }) {
+		return shared{}, errors.New("paths can only be chosen in volumes that go back alone")
+	}
+	if len(all) > 1 && slices.ContainsFunc(all, func(o Options) bool { return o.Copy != "" }) {
+		return shared{}, errors.New("a copy is promoted alone")
 	}
 	how := of(all[0])
 	if how.live && (!how.keeps || how.noSafety) {
@@ -59,6 +68,7 @@ type Result struct {
 	Others  []string                 // names of the containers that are stopped meanwhile
 	Saves   bool                     // a snapshot is taken first
 	Safety  *catalog.Snapshot        // that snapshot; nil: none was taken
+	Copy    string                   // name of the copy that takes the place; empty: a snapshot is restored
 	Volumes []VolumeChange           // what changed in each
 	Config  []runconfig.ConfigChange // what of the configuration changed
 }

@@ -18,7 +18,7 @@ func TestPreviewTellsOfTheConfiguration(t *testing.T) {
 	config := docker.FindContainer("web").Config
 	config.Env = append(config.Env, "DEBUG=1")
 	rp := replacerOf(docker)
-	g, err := rp.findAll(t.Context(), []Options{{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}}, shared{})
+	g, err := rp.findAll(t.Context(), []Options{{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}}, shared{}, nil)
 	assert.NilError(t, err)
 	assert.NilError(t, rp.plan(t.Context(), g, nil))
 	changes := g.result(g.members[0]).Config

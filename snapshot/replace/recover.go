@@ -9,6 +9,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -35,7 +36,7 @@ func (rp *Replacer) Recover(ctx context.Context, r pending.Operation, p plan.Pro
 		return rp.finishSettled(ctx, r, p)
 	}
 	// The journal stays with the dead worker until everything is settled.
-	lock, err := rp.volumes.TakeLock(ctx, lockOptions(r.Journal), nil)
+	lock, err := rp.volumes.TakeLock(ctx, lockOptions(r.Journal), archives.Progress(p))
 	if err != nil {
 		return nil, err
 	}
@@ -47,16 +48,16 @@ func (rp *Replacer) Recover(ctx context.Context, r pending.Operation, p plan.Pro
 	if text == "" { // its journal says the same as the one that is there
 		return nil, errors.Join(err, lock.Close())
 	}
-	after, cancel := dockerop.Cleanup(ctx)
-	defer cancel()
 	if err == nil { // else something is left to do
-		err = rp.discardRecorded(after, r.Worker.ID)
+		err = rp.discardRecorded(ctx, r.Worker.ID)
 	}
 	return &Recovery{Container: r.Journal.Name(), Text: text}, errors.Join(err, lock.Close())
 }
 
-// markSettled marks the journal of a dead worker as settled.
+// markSettled marks the journal of a dead worker as settled. What came before may have taken as long as the volumes are large.
 func (rp *Replacer) markSettled(ctx context.Context, worker string) error {
+	ctx, cancel := dockerop.Cleanup(ctx)
+	defer cancel()
 	err := rp.docker.ContainerRename(ctx, worker, volumebackup.SettledName(worker))
 	return dockerop.Describe(err, "rename worker")
 }
@@ -66,9 +67,7 @@ func (rp *Replacer) finishSettled(ctx context.Context, r pending.Operation, p pl
 	if err := rp.finishReplace(ctx, r.Journal, p); err != nil {
 		return nil, err
 	}
-	after, cancel := dockerop.Cleanup(ctx)
-	defer cancel()
-	if err := rp.discardRecorded(after, r.Worker.ID); err != nil {
+	if err := rp.discardRecorded(ctx, r.Worker.ID); err != nil {
 		return nil, err
 	}
 	return &Recovery{Container: r.Journal.Name(), Text: "the rest of the restore of " + strings.Join(r.Journal.Snapshots(), " and ") + " was done"}, nil
@@ -81,20 +80,19 @@ func (rp *Replacer) concludeReplace(ctx context.Context, j pending.Journal, dead
 	if err != nil {
 		return "", err
 	}
-	after, cancel := dockerop.Cleanup(ctx)
-	defer cancel()
 	if made == nil {
 		text, err := rp.rollBackLater(j, p).runAfterStop(ctx)
 		if text == "" {
 			return "", err
 		}
-		return text, errors.Join(err, rp.markSettled(after, dead.ID))
+		return text, errors.Join(err, rp.markSettled(ctx, dead.ID))
 	}
-	notStarted := rp.startNew(after, j, made, dead)
-	if err := rp.markSettled(after, dead.ID); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	notStarted := rp.startNew(ctx, j, made, dead)
+	if err := rp.markSettled(ctx, dead.ID); err != nil {
 		return "", err
 	}
-	return describeCompleted(j, made), errors.Join(notStarted, rp.finishReplace(after, j, p))
+	return describeCompleted(j, made), errors.Join(notStarted, rp.finishReplace(ctx, j, p))
 }
 
 // describeCompleted says that the new containers stay.
@@ -122,7 +120,7 @@ func (rp *Replacer) startNew(ctx context.Context, j pending.Journal, made []cont
 			continue
 		}
 		if m.Starts && dockerop.TimeOf(made[i].State.StartedAt).IsZero() {
-			failed = errors.Join(failed, dockerop.Describe(rp.docker.ContainerStart(ctx, made[i].ID, container.StartOptions{}), "start container "+m.Name))
+			failed = errors.Join(failed, dockerop.Describe(rp.docker.Start(ctx, made[i].ID), "start container "+m.Name))
 		}
 	}
 	if failed != nil {

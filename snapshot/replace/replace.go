@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
@@ -32,7 +33,7 @@ func (rp *Replacer) Replace(ctx context.Context, all []Options, p plan.Progress)
 
 func (rp *Replacer) tryReplace(ctx context.Context, all []Options, how shared, watch *plan.Stopwatch, tried Leftovers, p plan.Progress) ([]Result, error) {
 	// Inspect before listing journals, or an operation that starts in between would be missed.
-	g, err := rp.findAll(ctx, all, how)
+	g, err := rp.findAll(ctx, all, how, p)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +51,7 @@ func (rp *Replacer) tryReplace(ctx context.Context, all []Options, how shared, w
 	if len(problems) == 0 {
 		for _, m := range g.members {
 			m.noteBinds(p)
+			m.noteLost(p)
 		}
 	}
 	if rp, err = rp.atStoreOf(ctx, g); err != nil {
@@ -80,7 +82,7 @@ func (rp *Replacer) atStoreOf(ctx context.Context, g *group) (*Replacer, error) 
 	var from *member
 	var store archives.Service
 	for _, m := range g.members {
-		if len(m.written()) == 0 {
+		if len(m.written()) == 0 || m.isPlanned() {
 			continue
 		}
 		volumes, err := rp.archives.At(ctx, m.Snapshot)
@@ -115,6 +117,10 @@ func (g *group) scope() pending.Scope {
 		about.Volumes = dockerop.Distinct(about.Volumes, pending.VolumesOf(m.Snapshot.Mounts))
 		if m.Old != nil {
 			about = about.Of(*m.Old)
+		}
+		if m.promoted != nil {
+			about = about.Of(m.promoted.container)
+			about.Volumes = dockerop.Distinct(about.Volumes, dockerop.MountedVolumes(m.promoted.container))
 		}
 	}
 	about.Volumes = dockerop.Distinct(about.Volumes, g.mounted())
@@ -154,10 +160,19 @@ func (g *group) steps(m *member) plan.Plan {
 	if m.saves(g) {
 		steps = append(steps, plan.Step{Op: plan.OpCreateSnapshot, Target: m.Name, Reason: "to go back to"})
 	}
+	if m.promoted != nil {
+		name := dockerop.ContainerName(m.promoted.container)
+		if m.promoted.container.State.Running && !m.promoted.container.State.Paused {
+			steps = append(steps, plan.Step{Op: plan.OpFreezeContainer, Target: name})
+		}
+		steps = append(steps, plan.Step{Op: plan.OpCreateSnapshot, Target: name, Reason: "it becomes " + m.Name})
+	}
 	for _, v := range m.Volumes {
 		switch {
 		case !v.Exists:
 			steps = append(steps, v.Step())
+		case v.Archive != nil && labels.IsPathKey(v.Create.Name):
+			steps = append(steps, plan.Step{Op: plan.OpRestoreBind, Target: v.Create.Name})
 		case v.Archive != nil:
 			steps = append(steps, plan.Step{Op: plan.OpRestoreVolume, Target: v.Create.Name})
 		}
@@ -176,6 +191,9 @@ func (g *group) steps(m *member) plan.Plan {
 	}
 	if m.Old != nil && !g.keeps {
 		steps = append(steps, plan.Step{Op: plan.OpRemoveContainer, Target: dockerop.ContainerName(*m.Old), Reason: "replaced: " + m.Old.ID[:dockerop.ShortID]})
+	}
+	if m.promoted != nil {
+		steps = append(steps, plan.Step{Op: plan.OpRemoveContainer, Target: dockerop.ContainerName(m.promoted.container), Reason: "the copy, with its volumes"})
 	}
 	return steps
 }

@@ -68,6 +68,9 @@ func (b *rollback) runAfterStop(ctx context.Context) (string, error) {
 func (b *rollback) run(ctx context.Context) (string, error) {
 	ctx = context.WithoutCancel(ctx)
 	text, err := b.putBack(ctx)
+	if thawErr := b.engine.thawCopy(ctx, b.journal.Copy); thawErr != nil {
+		b.notStarted = errors.Join(b.notStarted, thawErr)
+	}
 	switch {
 	case err == nil && b.notStarted == nil:
 		return text, nil
@@ -241,7 +244,7 @@ func (rp *Replacer) finishReplace(ctx context.Context, j pending.Journal, p plan
 	for _, m := range slices.Backward(j.Members) {
 		err = errors.Join(err, rp.removeReplaced(ctx, j, m, p))
 	}
-	return err
+	return errors.Join(err, rp.finishCopy(ctx, j))
 }
 
 // removeReplaced removes an old container, unless it is back under its name.
@@ -400,7 +403,7 @@ func (b *rollback) checkFree(ctx context.Context) error {
 	}
 	var failed error
 	for _, c := range users {
-		if b.journal.Replaces(c.ID) || slices.ContainsFunc(b.journal.Others, func(o pending.Other) bool { return o.ID == c.ID }) {
+		if b.journal.Replaces(c.ID) || b.journal.Copy.Is(c.ID) || slices.ContainsFunc(b.journal.Others, func(o pending.Other) bool { return o.ID == c.ID }) {
 			continue
 		}
 		for _, name := range storage.UsesOf(c, b.journal.Volumes) {

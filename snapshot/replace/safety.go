@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
@@ -15,6 +16,14 @@ import (
 // volumes is read before the stop, but the snapshots hold what is there after it, so that
 // nothing is lost that was written in between.
 func (t *transaction) stopSafely(ctx context.Context) error {
+	if t.promoted() != nil {
+		return t.takeCopy(ctx)
+	}
+	return t.saveAndStop(ctx)
+}
+
+// saveAndStop does it for the containers that are replaced.
+func (t *transaction) saveAndStop(ctx context.Context) error {
 	quiesce := func(ctx context.Context) error {
 		t.watch.Lap("safety")
 		defer t.watch.Lap("stop")
@@ -42,7 +51,7 @@ func (t *transaction) stopSafely(ctx context.Context) error {
 func (t *transaction) lendWorker() func(context.Context, volumebackup.BackupOptions, volumebackup.Progress) (archives.Backup, error) {
 	lent := false
 	return func(ctx context.Context, o volumebackup.BackupOptions, p volumebackup.Progress) (archives.Backup, error) {
-		if lent || t.worker == nil {
+		if lent || t.worker == nil || t.isCopy(o.Container) { // the transaction's worker does not mount what the copy does
 			o.Container, o.Freezes = "", nil // the transaction's lock has them
 			return t.engine.volumes.Begin(ctx, o, p)
 		}
@@ -87,18 +96,24 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 func (t *transaction) saveOptions(ctx context.Context, m *member) (capture.Options, error) {
 	o := capture.Options{
 		Trigger: labels.TriggerPreRestore, Description: "before restoring " + m.whatGoesBack(), Restores: m.Snapshot.ID,
-		Exclude: t.exclusions(),
+		Exclude: t.exclusions(), Binds: capture.BindChoice{Keys: t.writtenBinds()}, Limits: capture.Limits{None: true},
 	}
 	if m.Old != nil {
 		o.Container = m.Old.ID
 		return o, nil
 	}
-	standIn, err := t.engine.docker.CreateContainer(ctx, &m.Spec.Config, m.Spec.StandIn(t.gone()), nil, m.Name)
+	config := m.Spec.Config
+	if m.promoted != nil { // its snapshot is not there yet
+		config.Image = m.promoted.container.Image
+	}
+	standIn, err := t.engine.docker.CreateContainer(ctx, &config, m.Spec.StandIn(t.gone()), nil, m.Name)
 	if err != nil {
 		return o, fmt.Errorf("create a container for the volumes that are left: %w", err)
 	}
 	t.standIns = append(t.standIns, standIn.ID)
-	o.Container, o.Volumes.Only = standIn.ID, m.notMounted(t.group)
+	o.Container = standIn.ID
+	o.Volumes.Only = slices.DeleteFunc(m.notMounted(t.group), labels.IsPathKey)
+	o.Volumes.None = len(o.Volumes.Only) == 0
 	return o, nil
 }
 

@@ -9,6 +9,9 @@ func (g *group) checkSelf(mounts []byte) error {
 			return &dockerop.SelfError{Container: dockerop.ContainerName(*m.Old), Stop: true}
 		}
 	}
+	if pr := g.promoted(); pr != nil && dockerop.RunsIn(mounts, pr.container.ID) {
+		return &dockerop.SelfError{Container: dockerop.ContainerName(pr.container), Stop: true}
+	}
 	for _, o := range g.others {
 		if dockerop.RunsIn(mounts, o.ID) {
 			return &dockerop.SelfError{Container: o.Name, Stop: true}

@@ -126,6 +126,9 @@ func (b *rollback) removeSafeties(ctx context.Context, members []*remains) error
 		if r.Safety != "" && (r.old != nil || r.Old == "") {
 			ids = append(ids, string(r.Safety))
 		}
+		if b.journal.Copy != nil && !r.stays {
+			ids = append(ids, string(r.Snapshot)) // of the copy, which is there
+		}
 	}
 	if len(ids) == 0 {
 		return nil

@@ -128,6 +128,9 @@ func (g *group) result(m *member) Result {
 		Restored: build.Restored{ContainerID: m.newID, Name: m.Name, Snapshot: m.Snapshot, Started: m.Start, Plan: g.steps(m)},
 		Safety:   m.safety, Volumes: m.changes,
 	}
+	if m.promoted != nil {
+		r.Copy = dockerop.ContainerName(m.promoted.container)
+	}
 	if m.Old != nil {
 		r.Old, r.Stops, r.Freezes = dockerop.ContainerName(*m.Old), m.Old.State.Running && !g.live, m.isFrozen()
 		if !g.keeps {
@@ -160,7 +163,10 @@ func (t *transaction) replace(ctx context.Context) error {
 	case t.keeps:
 		return t.startKept(ctx)
 	}
-	return t.standUp(ctx)
+	if err := t.standUp(ctx); err != nil {
+		return err
+	}
+	return t.checkCopy(ctx)
 }
 
 func (t *transaction) restoreVolumes(ctx context.Context) error {
@@ -233,7 +239,9 @@ func (t *transaction) commit(ctx context.Context) error {
 		_, _ = t.engine.docker.Thaw(ctx, t.frozen())
 	}
 	t.p.Status("remove", "removing what was replaced")
-	if err := t.engine.finishReplace(ctx, t.journal, t.p); err != nil {
+	err := t.engine.finishReplace(ctx, t.journal, t.p)
+	t.watch.Lap("remove")
+	if err != nil {
 		t.leavePending(ctx)
 		_, isDown := errors.AsType[*NotStartedError](err)
 		t.lost = t.lost || isDown // what is only not removed yet is a warning
@@ -278,7 +286,7 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	case t.lock == nil: // so no volumes were made
 		return failure
 	case t.stage == prepared:
-		err := t.engine.docker.RemoveVolumes(ctx, t.made)
+		err := errors.Join(t.engine.docker.RemoveVolumes(ctx, t.made), t.thawSaved(ctx))
 		if err != nil {
 			t.leavePending(ctx)
 		} else {
@@ -315,6 +323,15 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	return errors.Join(failure, errors.New(undone), err)
 }
 
+// thawSaved lets containers run again that were frozen for the safety snapshots, and that could not be thawed then.
+func (t *transaction) thawSaved(ctx context.Context) error {
+	if !t.savesFirst() {
+		return nil
+	}
+	_, err := t.engine.docker.Thaw(context.WithoutCancel(ctx), t.running())
+	return err
+}
+
 // rollback is the rollback of this transaction, from where it has come to.
 func (t *transaction) rollback() *rollback {
 	b := &rollback{engine: t.engine, journal: t.journal, p: t.p, when: atOnce, made: t.made, data: dataSafe}
@@ -334,7 +351,7 @@ func (t *transaction) regain(ctx context.Context) (settled bool, err error) {
 	if !errors.Is(t.lock.Held(ctx), volumebackup.ErrLost) {
 		return false, nil
 	}
-	lock, err := t.engine.lockWithJournal(ctx, t.journal, lockOptions(t.journal))
+	lock, err := t.engine.lockWithJournal(ctx, t.journal, lockOptions(t.journal), t.p)
 	if err != nil && lock != nil {
 		err = errors.Join(err, lock.Close())
 	}

@@ -25,6 +25,9 @@ func (t *transaction) check(ctx context.Context) error {
 			return pending.ErrMoved
 		}
 	}
+	if err := t.checkCopy(ctx); err != nil {
+		return err
+	}
 	problems, err := t.checkArchives(ctx, t.targets())
 	if err == nil && len(problems) > 0 {
 		err = &plan.ProblemsError{Problems: problems}
@@ -39,6 +42,7 @@ func (t *transaction) waitForRivals(ctx context.Context) error {
 	e, j := t.engine, t.journal
 	about := t.scope()
 	about.Volumes = t.storage.Aliases(dockerop.Distinct(j.Volumes, j.Made))
+	about.Volumes = dockerop.Distinct(about.Volumes, t.storage.Paths(about.Volumes)) // others may read them as bind mounts
 	lock, own := volumebackup.LockName(j.Lock()), []string{j.Worker}
 	for _, id := range j.Locks() {
 		own = append(own, volumebackup.LockName(id))
@@ -84,12 +88,15 @@ func (t *transaction) checkArchives(ctx context.Context, targets []volumebackup.
 func (g *group) targets() []volumebackup.Target {
 	var targets []volumebackup.Target
 	for _, m := range g.members {
+		if m.isPlanned() {
+			continue
+		}
 		for _, v := range m.Volumes {
 			if v.Archive != nil {
 				own := (v.Create.Driver == "" || v.Create.Driver == "local") && len(v.Create.DriverOpts) == 0
 				targets = append(targets, volumebackup.Target{
 					Snapshot: string(m.Snapshot.ID), Archive: v.Archive.Index, Root: v.Archive.Root, Volume: v.Create.Name,
-					Excluded: v.Archive.Excluded, Local: own,
+					Excluded: v.Archive.Excluded, Chosen: m.choiceIn(v), Local: own,
 				})
 			}
 		}

@@ -19,7 +19,11 @@ import (
 // open takes the locks with the journal: from here on the next command recovers after a crash. It
 // starts the worker at the same time.
 func (t *transaction) open(ctx context.Context) (err error) {
-	if t.when, err = t.engine.capture.NewRequest(len(t.members)); err != nil {
+	names := make([]string, len(t.members))
+	for i, m := range t.members {
+		names[i] = m.Name
+	}
+	if t.when, err = t.engine.capture.NewRequestFor(ctx, names, t.p); err != nil {
 		return err
 	}
 	t.journal = newJournal(t.group, t.when.IDs)
@@ -51,7 +55,7 @@ func (t *transaction) takeLock(ctx context.Context) (err error) {
 		options.Freezes = t.running()
 	}
 	options.MakeStore = len(t.targets()) == 0
-	t.lock, err = t.engine.lockWithJournal(ctx, t.journal, options)
+	t.lock, err = t.engine.lockWithJournal(ctx, t.journal, options, t.p)
 	return err
 }
 

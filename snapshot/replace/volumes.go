@@ -51,9 +51,38 @@ func (m *member) unknownVolumes(named []string) {
 			return v.Archive != nil && (v.Create.Name == name || v.Original == name)
 		})
 		if !held {
-			m.problem(plan.ProblemNotHeld, name, fmt.Sprintf("snapshot %s does not hold the content of a volume %s", m.Snapshot.ID, name))
+			m.problem(plan.ProblemNotHeld, name, fmt.Sprintf("snapshot %s does not hold the content of %s", m.Snapshot.ID, labels.DescribeKey(name)))
 		}
 	}
+}
+
+// missingBinds finds directories of the host that are to get their content back, and are gone. If what is missing may be
+// left out, they are.
+func (m *member) missingBinds() {
+	configured := m.Spec.Binds()
+	m.mounts = slices.DeleteFunc(m.mounts, func(v runconfig.PlacedVolume) bool {
+		key := v.Create.Name
+		if !labels.IsPathKey(key) || v.Exists {
+			return false
+		}
+		// Of what the configuration mounts, this is told anyway, and left out with it.
+		isTold := !m.options.keeps() && slices.ContainsFunc(configured, func(b runconfig.Bind) bool { return b.Source == key })
+		if !isTold && (m.options.keeps() || !m.options.SkipMissing) {
+			m.problem(plan.ProblemNoBindSource, key, fmt.Sprintf("the source of bind mount %s, which the snapshot holds the content of, does not exist on the engine's host", key))
+		}
+		return true
+	})
+}
+
+// writtenBinds are the directories of the host whose content will be changed.
+func (g *group) writtenBinds() []string {
+	paths := []string{}
+	for _, key := range g.written() {
+		if labels.IsPathKey(key) {
+			paths = append(paths, key)
+		}
+	}
+	return paths
 }
 
 // written are the volumes whose content will be changed.

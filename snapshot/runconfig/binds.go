@@ -26,6 +26,7 @@ type Bind struct {
 	Source, Destination string
 	readOnly            bool
 	createsSource       bool // the engine makes a missing source
+	held                bool // the snapshot holds its content, and the copy does not get that
 }
 
 // Binds returns the bind mounts of HostConfig.Binds and of HostConfig.Mounts.
@@ -51,16 +52,17 @@ func (sp *Spec) Binds() []Bind {
 // what the copy's name has after the original's. It returns the volumes to make, the steps that
 // make them, and a note for each bind mount.
 func (sp *Spec) PlanMounts(s catalog.Snapshot, o RestoreOptions, suffix string) (volumes []NewVolume, steps plan.Plan, bindNotes []plan.Event) {
-	bindNotes = sp.limitBinds(o.Binds)
-	volumes, steps = sp.planVolumes(s, o.Volumes, suffix)
+	volumes, steps = sp.planVolumes(s, o.Volumes, suffix) // the rest of the bind mounts are limited
+	bindNotes = sp.limitBinds(o.Binds, s.Mounts)
 	return volumes, steps, bindNotes
 }
 
 // limitBinds gives a copy the bind mounts that it may have, with all their other options. It
 // returns a note for each.
-func (sp *Spec) limitBinds(choice CopyBinds) []plan.Event {
+func (sp *Spec) limitBinds(choice CopyBinds, captured []labels.Mount) []plan.Event {
 	var notes []plan.Event
 	for _, b := range sp.Binds() {
+		b.held = HoldsBind(captured, b.Destination)
 		switch {
 		case choice == BindsNone:
 			notes = append(notes, b.event("; the copy does not have it", ""))
@@ -114,7 +116,11 @@ func (b Bind) event(inCopy string, topic plan.Topic) plan.Event {
 
 // Note says what every user has to know of a bind mount.
 func (b Bind) Note() string {
-	return "bind mount " + b.Source + " on " + b.Destination + ": its content is not in the snapshot"
+	text := "bind mount " + b.Source + " on " + b.Destination + ": its content "
+	if b.held {
+		return text + "is what the host has now, not what the snapshot holds"
+	}
+	return text + "is not in the snapshot"
 }
 
 // KnowsBinds tells by a container's labels whether its owner knows of its bind mounts, and needs no

@@ -15,7 +15,7 @@ import (
 // must take none of the original's traffic, so it has no aliases, no fixed addresses or MAC, and no
 // labels of Compose. ForCopy returns what the user has to know.
 func (sp *Spec) ForCopy(s catalog.Snapshot) plan.Plan {
-	sp.Config.Image = s.Ref()
+	sp.Config.Image = s.Source()
 	sp.Host.ContainerIDFile = ""
 	sp.copyHostname(s.Container.ID)
 	sp.copyLabels(s)

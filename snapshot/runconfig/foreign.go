@@ -128,6 +128,12 @@ func (s Surroundings) ForeignProblemsInPlace(sp *Spec, volumes []PlacedVolume, o
 	}
 	var asked []Access
 	for _, v := range volumes {
+		if labels.IsPathKey(v.Create.Name) {
+			if v.Archive != nil { // else it is only mounted, and asked for like that
+				asked = append(asked, Access{AccessBind, v.Create.Name})
+			}
+			continue
+		}
 		if v.Exists {
 			asked = append(asked, j.volume(v.Create.Name)...)
 			continue

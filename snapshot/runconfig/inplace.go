@@ -18,7 +18,7 @@ import (
 // aliases, addresses and the labels of Compose stay. old is nil if the container is gone. InPlace
 // returns what the user has to know.
 func (sp *Spec) InPlace(s catalog.Snapshot, old *container.InspectResponse) plan.Plan {
-	sp.Config.Image = s.Ref()
+	sp.Config.Image = s.Source()
 	sp.mounts = s.Mounts
 	sp.Host.ContainerIDFile = ""
 	if len(s.Container.ID) >= dockerop.ShortID && sp.Config.Hostname == s.Container.ID[:dockerop.ShortID] {
@@ -37,10 +37,11 @@ func (sp *Spec) InPlace(s catalog.Snapshot, old *container.InspectResponse) plan
 	return notes
 }
 
-// PlacedVolume is a captured volume, and the volume that it is restored into.
+// PlacedVolume is a captured volume, and the volume that it is restored into; or a bind mount whose content was captured,
+// which goes back to where it was. Its name is then its key, a path of the host.
 type PlacedVolume struct {
 	NewVolume
-	Exists    bool   // the volume is there, so its content is replaced
+	Exists    bool   // the volume or directory is there, so its content is replaced
 	readOnly  bool   // the container mounts it read-only
 	Kept      string // why its content stays; empty: it is restored
 	Elsewhere bool   // it refers to storage that may have content although the volume is gone
@@ -51,14 +52,14 @@ type PlacedVolume struct {
 func (sp *Spec) PlaceVolumes(s catalog.Snapshot, old *container.InspectResponse) []PlacedVolume {
 	var placed []PlacedVolume
 	for _, m := range s.Mounts {
-		if m.Type != string(mount.TypeVolume) || m.Name == "" {
+		if !hasContent(m) {
 			continue
 		}
-		v := NewVolume{Original: m.Name, Create: recreateVolume(m), Archive: m.Archive}
-		v.Create.Name = placeOf(m, s, old)
-		empty := v.Archive != nil && v.Archive.Entries <= 1
-		if m.Anonymous || empty || v.Create.Name != m.Name {
-			sp.mountVolume(m, v)
+		v := NewVolume{Original: m.Key(), Create: recreateVolume(m), Archive: m.Archive}
+		if m.Name == "" {
+			v.Create.Name = m.Key() // the configuration mounts it already
+		} else {
+			sp.placeVolume(m, &v, placeOf(m, s, old))
 		}
 		at := slices.IndexFunc(placed, func(other PlacedVolume) bool { return other.Create.Name == v.Create.Name })
 		if at >= 0 {
@@ -68,6 +69,15 @@ func (sp *Spec) PlaceVolumes(s catalog.Snapshot, old *container.InspectResponse)
 		placed = append(placed, PlacedVolume{NewVolume: v, readOnly: !m.RW, Elsewhere: pointsElsewhere(m) && m.Options["type"] != "tmpfs"})
 	}
 	return placed
+}
+
+// placeVolume has a captured volume restored into the one of that name, and makes the configuration mount that.
+func (sp *Spec) placeVolume(m labels.Mount, v *NewVolume, name string) {
+	v.Create.Name = name
+	empty := v.Archive != nil && v.Archive.Entries <= 1
+	if m.Anonymous || empty || name != m.Name {
+		sp.mountVolume(m, *v)
+	}
 }
 
 // placeOf returns the name of the volume that m is restored into. That is m's own name, with two

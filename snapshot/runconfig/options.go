@@ -22,6 +22,7 @@ const (
 // RestoreOptions says which snapshot to restore, and what to change.
 type RestoreOptions struct {
 	Snapshot        string // a reference in any form that [catalog.Catalog.Resolve] takes
+	Lost            bool   // Snapshot means one that has lost its image
 	Name            string // of the new container; empty: <container>-<6 hex>
 	Start           Start
 	Publish         nat.PortMap       // replaces the bindings of the container ports it names

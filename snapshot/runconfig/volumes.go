@@ -27,7 +27,7 @@ const (
 
 // NewVolume is a volume that a restore makes.
 type NewVolume struct {
-	Original    string // name of the captured volume
+	Original    string // key of the captured volume or bind mount
 	Create      volume.CreateOptions
 	Archive     *labels.Archive // nil: it stays empty
 	Destination string          // of an anonymous volume: where the container mounts it; else empty
@@ -44,28 +44,33 @@ func (sp *Spec) planVolumes(s catalog.Snapshot, choice CopyVolumes, suffix strin
 	}
 	var made []NewVolume
 	var plan plan.Plan
-	at := map[string]int{} // in made, by the original's name
+	at := map[string]int{} // in made, by the original's key
 	for _, m := range s.Mounts {
-		if m.Type != string(mount.TypeVolume) || m.Name == "" {
+		if !hasContent(m) {
 			continue
 		}
-		if _, known := at[m.Name]; !known {
+		key := m.Key()
+		if _, known := at[key]; !known {
 			v := copyVolume(s, m, suffix)
+			v.nameApart(made)
 			if choice == VolumesNone {
 				v.Archive = nil
 			}
 			if sp.BecomesAnonymous(m, s.Mounts) {
 				v.Destination = m.Destination
 			}
-			at[m.Name] = len(made)
+			at[key] = len(made)
 			made = append(made, v)
 			plan = append(plan, v.Step())
 		}
-		if made[at[m.Name]].IsAnonymous() {
+		switch v := made[at[key]]; {
+		case v.IsAnonymous():
 			sp.MountAnonymous(m)
-			continue
+		case m.Name == "":
+			sp.mountInstead(m, v)
+		default:
+			sp.mountVolume(m, v)
 		}
-		sp.mountVolume(m, made[at[m.Name]])
 	}
 	return made, plan
 }
@@ -86,6 +91,9 @@ func (v NewVolume) Step() plan.Step {
 // name the copy's name has only the first 12, which docker shows.
 func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string) NewVolume {
 	base := m.Name
+	if base == "" {
+		base = volumeBase(m.Destination)
+	}
 	if m.Anonymous && len(base) > dockerop.ShortID {
 		base = base[:dockerop.ShortID]
 	}
@@ -101,7 +109,7 @@ func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string) NewVolume {
 	if pointsElsewhere(m) {
 		create.Driver, create.DriverOpts = "local", nil
 	}
-	return NewVolume{Original: m.Name, Create: create, Archive: m.Archive}
+	return NewVolume{Original: m.Key(), Create: create, Archive: m.Archive}
 }
 
 // recreateVolume describes a captured volume, so that it can be made again if it is gone.
@@ -117,6 +125,14 @@ func pointsElsewhere(m labels.Mount) bool {
 		return true
 	}
 	return m.Options["device"] != "" || m.Options["type"] != ""
+}
+
+// MountCaptured has the engine leave a volume empty that was captured empty, and that the configuration mounts where m
+// was.
+func (sp *Spec) MountCaptured(m labels.Mount, v NewVolume) {
+	if v.Archive != nil && v.Archive.Entries <= 1 && !v.IsAnonymous() {
+		sp.mountVolume(m, v)
+	}
 }
 
 // mountVolume makes the configuration mount v where m was: instead of the original's name or, if it

@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
@@ -25,6 +26,9 @@ import (
 // Paths are compared as they were given; symbolic links are not followed. A container that mounts
 // the host's root or the engine's own directories sees every volume, but does not count as a user
 // of them.
+//
+// A volume is named by its name, and a directory of the host that containers mount by its path, as
+// [labels.Mount.Key] does.
 type Map map[string][]place // by volume name
 
 // place is where content is.
@@ -94,6 +98,42 @@ func devicePlace(options map[string]string) (place, bool) {
 	return place{on: "device", path: device, chosen: true}, path.IsAbs(device)
 }
 
+// of returns where the content of a volume is, or of a directory of the host.
+func (s Map) of(key string) []place {
+	if labels.IsPathKey(key) {
+		return []place{{path: path.Clean(key), chosen: true}}
+	}
+	return s[key]
+}
+
+// Overlap tells whether two keys may lead to the same storage.
+func (s Map) Overlap(a, b string) bool { return a == b || overlap(s.of(a), s.of(b)) }
+
+// SamePath tells of two keys that are paths whether one is the other, or within it.
+func SamePath(a, b string) bool {
+	return labels.IsPathKey(a) && labels.IsPathKey(b) && Map{}.Overlap(a, b)
+}
+
+// Paths returns the directories of the host that hold the content of these volumes, sorted.
+func (s Map) Paths(keys []string) []string {
+	var paths []string
+	for _, key := range keys {
+		for _, p := range s.of(key) {
+			if p.on == "" {
+				paths = append(paths, p.path)
+			}
+		}
+	}
+	return dockerop.Distinct(paths)
+}
+
+// Contains tells whether a volume's content is in a directory of the host, or is that directory.
+func (s Map) Contains(directory, volume string) bool {
+	return slices.ContainsFunc(s[volume], func(p place) bool {
+		return p.on == "" && (p.path == directory || strings.HasPrefix(p.path, directory+"/"))
+	})
+}
+
 // overlaps tells whether one place is within the other. A place that the engine chose does not
 // count as within another: it lies in directories that monitoring programs mount to look after the
 // host.
@@ -117,7 +157,7 @@ func overlap(a, b []place) bool {
 func (s Map) Aliases(volumes []string) []string {
 	names := slices.Clone(volumes)
 	for name, places := range s {
-		if slices.ContainsFunc(volumes, func(v string) bool { return overlap(places, s[v]) }) {
+		if slices.ContainsFunc(volumes, func(v string) bool { return overlap(places, s.of(v)) }) {
 			names = append(names, name)
 		}
 	}
@@ -129,9 +169,9 @@ func (s Map) shownBy(m container.MountPoint, volumes []string) string {
 	at := slices.IndexFunc(volumes, func(name string) bool {
 		switch m.Type {
 		case mount.TypeVolume:
-			return m.Name == name || overlap(s[m.Name], s[name])
+			return m.Name == name || overlap(s[m.Name], s.of(name))
 		case mount.TypeBind:
-			return overlap([]place{{path: path.Clean(m.Source), chosen: true}}, s[name])
+			return overlap([]place{{path: path.Clean(m.Source), chosen: true}}, s.of(name))
 		}
 		return false
 	})
@@ -170,7 +210,7 @@ func (s Map) UsersAndWorkers(ctx context.Context, docker *dockerop.Engine, volum
 	if !s.onHostPaths(names) {
 		for _, name := range names {
 			args.Add("volume", name)
-			for _, p := range s[name] {
+			for _, p := range s.of(name) {
 				args.Add("volume", p.path)
 			}
 		}
@@ -185,6 +225,6 @@ func (s Map) UsersAndWorkers(ctx context.Context, docker *dockerop.Engine, volum
 // onHostPaths tells whether one of the volumes is a directory that a user chose.
 func (s Map) onHostPaths(volumes []string) bool {
 	return slices.ContainsFunc(volumes, func(name string) bool {
-		return slices.ContainsFunc(s[name], func(p place) bool { return p.on == "" && p.chosen })
+		return slices.ContainsFunc(s.of(name), func(p place) bool { return p.on == "" && p.chosen })
 	})
 }

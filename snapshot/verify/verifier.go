@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,13 +38,15 @@ func (v *Verifier) Verify(ctx context.Context, o Options, p plan.Progress) (Repo
 	if err != nil {
 		return Report{}, err
 	}
-	if err := v.checkLabels(ctx, results); err != nil {
+	engine, err := v.docker.Identify(ctx)
+	if err != nil {
 		return Report{}, err
 	}
-	if !o.Quick {
-		if err := v.checkImages(ctx, results, p); err != nil {
-			return Report{}, err
-		}
+	if err := v.checkLabels(ctx, engine, results); err != nil {
+		return Report{}, err
+	}
+	if err := v.checkImages(ctx, engine, results, o.Quick, p); err != nil {
+		return Report{}, err
 	}
 	found, err := v.archives.Verify(ctx, readable(results), o.Quick, p)
 	if err != nil {
@@ -53,6 +54,11 @@ func (v *Verifier) Verify(ctx context.Context, o Options, p plan.Progress) (Repo
 	}
 	for i := range results {
 		results[i].addArchives(found.Of[results[i].Snapshot.ID])
+	}
+	if len(o.Words) == 0 {
+		if results, err = v.withoutRemoved(ctx, results, o.Quick, p); err != nil {
+			return Report{}, err
+		}
 	}
 	return Report{Results: results, Bytes: found.Bytes, More: found.More}, nil
 }
@@ -72,13 +78,35 @@ func (v *Verifier) choose(ctx context.Context, words []string) ([]Result, error)
 			r.Snapshot, r.Err = v.catalog.Resolve(ctx, word)
 			if unreadable, ok := errors.AsType[*catalog.UnreadableError](r.Err); ok {
 				r.Err = nil
-				r.add("labels", unreadable.Err.Error())
+				r.addBroken(unreadable.Err)
 			}
-			return nil // the error is that word's alone
+			return v.checkTag(ctx, r)
 		})
 	}
-	_ = calls.Wait()
-	return results, nil
+	return results, calls.Wait()
+}
+
+// checkTag finds an ID whose image is not readable, or another one's. What a word does not name otherwise stays that
+// word's error.
+func (v *Verifier) checkTag(ctx context.Context, r *Result) error {
+	if len(r.Findings) > 0 || r.Err != nil && !cerrdefs.IsNotFound(r.Err) {
+		return nil
+	}
+	broken, err := v.catalog.Broken(ctx, r.Word, r.Snapshot)
+	if broken != nil {
+		r.Snapshot, r.Err = catalog.Snapshot{}, nil
+		r.addBroken(broken)
+	}
+	return err
+}
+
+// addBroken adds what is wrong with the image that bears a snapshot's ID tag.
+func (r *Result) addBroken(err error) {
+	where := "labels"
+	if errors.Is(err, catalog.ErrDisplaced) {
+		where = "image"
+	}
+	r.add(where, err.Error())
 }
 
 func (v *Verifier) all(ctx context.Context) ([]Result, error) {
@@ -92,7 +120,7 @@ func (v *Verifier) all(ctx context.Context) ([]Result, error) {
 	}
 	for _, u := range unreadable {
 		r := Result{Word: u.Refs[0]}
-		r.add("labels", u.Err.Error())
+		r.addBroken(u.Err)
 		results = append(results, r)
 	}
 	return results, nil
@@ -111,11 +139,7 @@ func readable(results []Result) []catalog.Snapshot {
 
 // checkLabels finds labels that are not what this engine has sealed. Of a snapshot from elsewhere
 // nobody here can tell.
-func (v *Verifier) checkLabels(ctx context.Context, results []Result) error {
-	engine, err := v.docker.Identify(ctx)
-	if err != nil {
-		return err
-	}
+func (v *Verifier) checkLabels(ctx context.Context, engine dockerop.Info, results []Result) error {
 	key, err := v.catalog.KnownKey(ctx)
 	if err != nil {
 		return err
@@ -132,9 +156,35 @@ func (v *Verifier) checkLabels(ctx context.Context, results []Result) error {
 	return nil
 }
 
-// checkImages finds out whether the engine has every layer of the images: it has to make a
-// container of each, which never starts. That reads no layer, for which engines have no call.
-func (v *Verifier) checkImages(ctx context.Context, results []Result, p plan.Progress) error {
+// withoutRemoved leaves out snapshots that somebody has removed meanwhile: they are not damaged. What was annotated
+// meanwhile has another image, and is looked at once more.
+func (v *Verifier) withoutRemoved(ctx context.Context, results []Result, quick bool, p plan.Progress) ([]Result, error) {
+	var kept []Result
+	for _, r := range results {
+		if r.Snapshot.ID == "" || r.Verdict() == OK {
+			kept = append(kept, r)
+			continue
+		}
+		s, err := v.catalog.Resolve(ctx, r.Snapshot.Ref())
+		switch {
+		case cerrdefs.IsNotFound(err):
+			continue
+		case err == nil && s.ID == r.Snapshot.ID && s.ImageID != r.Snapshot.ImageID:
+			again, err := v.Verify(ctx, Options{Words: []string{s.Ref()}, Quick: quick}, p)
+			if err != nil {
+				return nil, err
+			}
+			r = again.Results[0]
+		}
+		kept = append(kept, r)
+	}
+	return kept, nil
+}
+
+// checkImages finds out whether each image is the one that was committed and, unless it has to be quick, whether the
+// engine has every layer of it: it has to make a container of each, which never starts. That reads no layer, for which
+// engines have no call.
+func (v *Verifier) checkImages(ctx context.Context, engine dockerop.Info, results []Result, quick bool, p plan.Progress) error {
 	calls, ctx := errgroup.WithContext(ctx)
 	calls.SetLimit(dockerop.MaxConcurrentCalls)
 	for i := range results {
@@ -144,13 +194,13 @@ func (v *Verifier) checkImages(ctx context.Context, results []Result, p plan.Pro
 		}
 		calls.Go(func() error {
 			p.Status("check", fmt.Sprintf("checking image %d of %d", i+1, len(results)))
-			return v.checkImage(ctx, r)
+			return v.checkImage(ctx, engine, r, quick)
 		})
 	}
 	return calls.Wait()
 }
 
-func (v *Verifier) checkImage(ctx context.Context, r *Result) error {
+func (v *Verifier) checkImage(ctx context.Context, engine dockerop.Info, r *Result, quick bool) error {
 	image, err := v.docker.ImageInspect(ctx, r.Snapshot.ImageID)
 	if cerrdefs.IsNotFound(err) || err == nil && image.Config == nil {
 		r.addMissing("image", "somebody has removed it meanwhile")
@@ -159,8 +209,13 @@ func (v *Verifier) checkImage(ctx context.Context, r *Result) error {
 	if err != nil {
 		return fmt.Errorf("inspect image %s: %w", r.Snapshot.ImageID, err)
 	}
-	if r.Snapshot.Kind == labels.KindState {
-		return nil // it has no layers
+	if r.Snapshot.EngineID == engine.ID && image.Comment != catalog.CommitComment(r.Snapshot.ID) {
+		// An image that was built of it, or committed of a copy, has the same labels. Of other engines it is not known whether
+		// the comment came along.
+		r.add("image", catalog.ErrDisplaced.Error())
+	}
+	if quick || r.Snapshot.Kind == labels.KindState {
+		return nil // a state has no layers
 	}
 	unique := make([]byte, 4) // others may verify the same snapshot
 	if _, err := io.ReadFull(v.random, unique); err != nil {
@@ -202,7 +257,7 @@ func (r *Result) where(d volumebackup.Damage) string {
 	}
 	for _, m := range r.Snapshot.Mounts {
 		if m.Archive != nil && m.Archive.Index == d.Archive {
-			return "volume " + cmp.Or(m.Name, m.Destination)
+			return m.Describe()
 		}
 	}
 	return fmt.Sprintf("archive %d", d.Archive)

@@ -34,6 +34,7 @@ type Mount struct {
 	Path   string
 	// Excluded says what is not archived, and what a restore leaves alone; nil: nothing.
 	Excluded *labels.Exclusions
+	Limits   Limits
 }
 
 // Backup makes one snapshot of some volumes: one pass or more, then Publish. Call Discard at the end in any case.
@@ -58,6 +59,13 @@ type volume struct {
 	read         int64        // bytes, in all passes
 	needs        Needs        // of the last pass
 	excluded     int64        // entries that the last pass left out
+
+	full         bool    // the head is compared with, and not believed
+	fraction     float64 // of what the head knows that is compared all the same
+	counted      bool    // it is recorded when the volume was compared
+	unchecked    int     // since when, in backups
+	contradicted notes   // files that are not what the head says
+	firstWrong   string  // the path of the one that was found first; it is noted already
 	buffers      buffers
 }
 
@@ -91,7 +99,7 @@ func begin(ctx context.Context, longest time.Duration, s *store.Store, id string
 func (b *Backup) add(m Mount, longest time.Duration) error {
 	t, err := openTree(m.Path)
 	if err != nil {
-		return err
+		return fmt.Errorf("archive %s: %w", labels.DescribeKey(m.Key), err)
 	}
 	v := &volume{Mount: m, tree: t, longestWrite: longest}
 	b.volumes = append(b.volumes, v)
@@ -145,13 +153,13 @@ func (b *Backup) Pass(ctx context.Context, mode Mode, reporter Reporter, counter
 		before := counter.Bytes.Load()
 		summary, err := b.passVolume(ctx, v, mode, reporter, counter)
 		if err != nil {
-			return nil, fmt.Errorf("archive volume %s: %w", v.Key, err)
+			return nil, fmt.Errorf("archive %s: %w", labels.DescribeKey(v.Key), err)
 		}
 		read := counter.Bytes.Load() - before
 		v.read += read
 		stored, err := b.draft.Grown(v.Number)
 		if err != nil {
-			return nil, fmt.Errorf("archive volume %s: %w", v.Key, err)
+			return nil, fmt.Errorf("archive %s: %w", labels.DescribeKey(v.Key), err)
 		}
 		results = append(results, PassResult{Summary: summary, Mount: v.Mount, Needs: v.needs, Left: v.excluded, Read: read, Stored: stored})
 	}
@@ -165,7 +173,7 @@ func (b *Backup) expect(reporter Reporter, counter *Counter) error {
 	for _, v := range b.volumes {
 		base, err := b.base(v, reporter, counter)
 		if err != nil {
-			return fmt.Errorf("archive volume %s: %w", v.Key, err)
+			return fmt.Errorf("archive %s: %w", labels.DescribeKey(v.Key), err)
 		}
 		if base == nil {
 			return nil
@@ -183,6 +191,15 @@ func (b *Backup) passVolume(ctx context.Context, v *volume, mode Mode, reporter 
 		return manifest.Summary{}, err
 	}
 	summary, err := b.passOver(ctx, v, mode, base, counter)
+	if wrong, ok := asContradiction(err); ok { // the rest of the head may be as wrong
+		v.contradict(wrong.path)
+		v.full, v.firstWrong = true, wrong.path
+		counter.Total.Store(0)
+		if base, err = b.base(v, reporter, counter); err != nil {
+			return manifest.Summary{}, err
+		}
+		summary, err = b.passOver(ctx, v, mode, base, counter)
+	}
 	if isDamage(err) && !v.noHead { // what was taken from the head may be wrong
 		v.forgetHead(reporter, counter, err)
 		summary, err = b.passOver(ctx, v, mode, nil, counter)
@@ -243,10 +260,14 @@ func (b *Backup) passOver(ctx context.Context, v *volume, mode Mode, base *store
 func (b *Backup) newPass(v *volume, mode Mode, base *store.Manifest, counter *Counter) *pass {
 	v.notes.clear()
 	v.needs, v.excluded = Needs{}, 0
-	return &pass{
-		volume: v, mode: mode, base: newCursor(base), index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
+	p := &pass{
+		volume: v, mode: mode, store: b.store, isOwn: b.draft.IsOwn, base: newCursor(base), index: b.index, pack: b.draft.Pack(v.Number), counter: counter,
 		fingerprints: b.fingerprints, links: map[uint64]string{}, gone: map[string]string{}, large: carried{short: -1},
 	}
+	if base != nil && !b.draft.HasManifest(v.Number) { // the pass before is believed
+		p.full, p.doubted = v.full, v.fraction
+	}
+	return p
 }
 
 // Archive describes one archive of a new snapshot.
@@ -254,6 +275,8 @@ type Archive struct {
 	store.Published
 	Mount
 	Skipped int64
+	// Contradicted is how many files were found not to hold what the head said.
+	Contradicted int64
 }
 
 // Attach puts what content gives into the snapshot, under a name that it does not have yet.
@@ -263,6 +286,9 @@ func (b *Backup) Attach(name string, content io.Reader) (store.Attached, error) 
 
 // Describe says where the snapshot is from, before it is published.
 func (b *Backup) Describe(o store.Origin) { b.draft.Describe(o) }
+
+// Record says what the labels of the snapshot's image are, before it is published.
+func (b *Backup) Record(labels map[string]string) { b.draft.Record(labels) }
 
 // Publish makes the snapshot durable and visible. The reporter hears what the last pass could not capture exactly.
 func (b *Backup) Publish(reporter Reporter) ([]Archive, error) {
@@ -274,7 +300,7 @@ func (b *Backup) Publish(reporter Reporter) ([]Archive, error) {
 		}
 		// A crash must not leave a file with the times that the head has recorded but without the bytes.
 		if err := unix.Syncfs(v.tree.fd()); err != nil {
-			return nil, fmt.Errorf("sync volume %s: %w", v.Key, err)
+			return nil, fmt.Errorf("sync %s: %w", labels.DescribeKey(v.Key), err)
 		}
 	}
 	published, err := b.draft.Publish(volumes)
@@ -284,9 +310,12 @@ func (b *Backup) Publish(reporter Reporter) ([]Archive, error) {
 	archives := make([]Archive, 0, len(b.volumes))
 	for _, v := range b.volumes {
 		v.notes.report(reporter, v.Number)
-		archives = append(archives, Archive{Published: published[v.Number], Mount: v.Mount, Skipped: v.notes.count})
+		v.contradicted.report(reporter, v.Number)
+		archives = append(archives, Archive{
+			Published: published[v.Number], Mount: v.Mount, Skipped: v.notes.count, Contradicted: v.contradicted.count,
+		})
 	}
-	return archives, nil
+	return archives, b.noteChecks()
 }
 
 // Discard frees what the backup holds, and drops it unless it was published.

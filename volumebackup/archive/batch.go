@@ -29,6 +29,10 @@ type item struct {
 	read  bool
 	cost  int64
 
+	// Of what the head knows: which pieces are compared with it, or what the entry must be equal to once it was read.
+	doubted  []int32
+	expected *manifest.Entry
+
 	// Of a large file: the pieces of it that this item is for, and whether more items follow.
 	file     *openFile
 	from, to int

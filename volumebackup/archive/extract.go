@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -21,39 +20,41 @@ type ExtractOptions struct {
 	Ref
 	// Path is the entry, relative to the root of the volume, which is "". What is in a directory comes along.
 	Path string
-	// Directory says that the entry has to be a directory. If it is a symlink, it is followed.
+	// Directory says that the entry has to be a directory, or a symlink, which is followed.
 	Directory bool
+	// Follow says that the entry is followed if it is a symlink.
+	Follow bool
+	// Look says that nothing is written: it is only asked what is there.
+	Look bool
 	// Name is what the entry is called in the tar.
 	Name string
-	// Destination is where the volume is mounted: absolute symlinks are understood from there.
-	Destination string
 }
 
 // ErrNoEntry says that an archive has nothing at the path that was asked for.
 var ErrNoEntry = errors.New("the archive has no such entry")
 
-// maxLinks is how many symlinks a path may lead through, as in the kernel.
-const maxLinks = 40
-
 // Extract writes a part of an archive as a tar. It checks every piece, and the whole list of files at the end: if it fails,
 // what was written is not to be trusted.
-func Extract(ctx context.Context, s *store.Store, o ExtractOptions, out io.Writer, reporter Reporter, counter *Counter) error {
+//
+// It follows no symlink, because one may lead out of the volume. If there is one on the way of the path, or at its end and
+// it is to be followed, Extract returns it and has written nothing.
+func Extract(ctx context.Context, s *store.Store, o ExtractOptions, out io.Writer, reporter Reporter, counter *Counter) (link *manifest.Entry, err error) {
 	unlock, err := s.Share(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unlock()
 	x := &extraction{
 		ExtractOptions: o, store: s, counter: counter, warner: warner{reporter: reporter},
 		out: newTarStream(out), names: map[string]string{}, waiting: map[string][]string{},
 	}
-	if err := x.resolve(ctx); err != nil {
-		return err
+	if link, err := x.write(ctx); err != nil || link != nil || o.Look {
+		return link, err
 	}
 	if err := x.writeOthers(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	return x.out.close()
+	return nil, x.out.close()
 }
 
 // extraction is one call of Extract.
@@ -71,40 +72,8 @@ type extraction struct {
 	waiting map[string][]string
 }
 
-// resolve writes the part, and follows symlinks on the way to it.
-func (x *extraction) resolve(ctx context.Context) error {
-	asked := x.Path
-	for range maxLinks {
-		link, err := x.write(ctx)
-		if err != nil || link == nil {
-			return err
-		}
-		if x.Path, err = x.behind(link); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("%q leads through more than %d symlinks: %w", asked, maxLinks, errdefs.ErrInvalidArgument)
-}
-
-// behind is where the path leads if an entry on it is a symlink.
-func (x *extraction) behind(link *manifest.Entry) (string, error) {
-	root := path.Join("/", x.Destination)
-	to := link.Target
-	if !path.IsAbs(to) {
-		to = path.Join(root, manifest.Parent(link.Path), to)
-	}
-	to = path.Join(to, strings.TrimPrefix(x.Path, link.Path))
-	if to == root {
-		return "", nil
-	}
-	rest, inside := strings.CutPrefix(to, strings.TrimSuffix(root, "/")+"/")
-	if !inside {
-		return "", fmt.Errorf("%q is a symlink that leads out of the volume, to %q: %w", link.Path, to, errdefs.ErrInvalidArgument)
-	}
-	return rest, nil
-}
-
-// write writes the entry at the path and what is below it. If it finds a symlink on the way, it returns that instead.
+// write writes the entry at the path and what is below it. If it finds a symlink on the way, it returns that instead. It
+// reads the list of files to its end in any case: only then it is known to be the one that was asked for.
 func (x *extraction) write(ctx context.Context) (link *manifest.Entry, err error) {
 	m, err := openArchive(x.store, x.Ref)
 	if err != nil {
@@ -114,12 +83,16 @@ func (x *extraction) write(ctx context.Context) (link *manifest.Entry, err error
 	found := false
 	err = m.Each(func(e *manifest.Entry) error {
 		switch isOnTheWay, isEntry := isBelow(x.Path, e.Path), e.Path == x.Path; {
-		case e.Kind == manifest.Symlink && (isOnTheWay || isEntry && x.Directory):
-			link = e
-			return errStop
+		case link != nil:
+			return context.Cause(ctx)
+		case e.Kind == manifest.Symlink && (isOnTheWay || isEntry && (x.Directory || x.Follow)):
+			is := *e
+			link = &is
 		case isEntry && x.Directory && e.Kind != manifest.Directory:
 			return fmt.Errorf("%q is not a directory: %w", x.Path, errdefs.ErrInvalidArgument)
-		case isEntry || isBelow(e.Path, x.Path):
+		case isEntry && x.Look:
+			found = true
+		case !x.Look && (isEntry || isBelow(e.Path, x.Path)):
 			found = true
 			return x.add(ctx, e, x.nameOf(e.Path))
 		case !found && manifest.Compare(e.Path, x.Path) > 0:
@@ -127,17 +100,11 @@ func (x *extraction) write(ctx context.Context) (link *manifest.Entry, err error
 		}
 		return nil
 	})
-	switch {
-	case errors.Is(err, errStop):
-		return link, nil
-	case err == nil && !found:
-		return nil, ErrNoEntry
+	if err == nil && link == nil && !found {
+		err = ErrNoEntry
 	}
-	return nil, err
+	return link, err
 }
-
-// errStop ends the reading of a manifest.
-var errStop = errors.New("that is enough")
 
 // isBelow tells whether a path is of something in a directory.
 func isBelow(p, directory string) bool {

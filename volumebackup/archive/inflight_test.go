@@ -152,7 +152,8 @@ func TestWhatARestoreMadeIsSettledAtOnce(t *testing.T) {
 	assert.NilError(t, r.makePlan(t.Context()))
 	assert.NilError(t, r.carryOut(t.Context()))
 	w.settle() // as if the volume had taken longer to sync than a tick of the clock
-	assert.NilError(t, r.writeHead(t.Context()))
+	before := newCursor(nil)
+	assert.NilError(t, r.writeHead(t.Context(), &before))
 	assert.NilError(t, tree.close())
 	made, err := os.OpenFile(w.path("c-gone"), os.O_WRONLY, 0)
 	assert.NilError(t, err)

@@ -3,6 +3,10 @@
 package archive
 
 import (
+	"fmt"
+
+	"github.com/containerd/errdefs"
+
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
@@ -42,12 +46,40 @@ func (l *linked) first() string {
 	return l.entry.Path
 }
 
+// wanted are the files that are restored, by their first names: those of which a name was chosen. All names that the
+// volume has for such a file go back, for they share its content.
+func (l *linkPlan) wanted() (map[string]bool, error) {
+	wanted, first := map[string]bool{}, map[string]bool{}
+	for _, e := range l.entries {
+		wanted[e.first()] = wanted[e.first()] || !e.alone
+		if e.entry.Kind != manifest.HardLink {
+			first[e.entry.Path] = true
+		}
+	}
+	for _, e := range l.entries {
+		if !e.alone && !first[e.first()] {
+			return nil, fmt.Errorf("restore %q: it is another name of %q, which is gone, and was not chosen: %w", e.entry.Path, e.first(), errdefs.ErrConflict)
+		}
+	}
+	return wanted, nil
+}
+
 // planLinks decides which files can stay, and which names have to be made anew. A file cannot stay if it has a name
 // outside of the volume, or names that belong to different files in the manifest.
 func (p *planner) planLinks() error {
+	var wanted map[string]bool // nil: all
+	if p.Chosen != nil {
+		var err error
+		if wanted, err = p.links.wanted(); err != nil {
+			return err
+		}
+	}
 	foreign := p.foreignInodes()
 	kept := map[string]uint64{} // inode that stays, by first name
 	for _, l := range p.links.entries {
+		if wanted != nil && !wanted[l.first()] {
+			continue
+		}
 		isFirst := l.entry.Kind != manifest.HardLink
 		switch {
 		case isFirst && l.there != nil && l.there.canBecome(l.entry) && !foreign[l.there.stat.Ino]:

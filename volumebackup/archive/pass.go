@@ -34,6 +34,10 @@ type pass struct {
 	open         openFiles
 	filter       filter
 	search       searched
+	store        *store.Store
+	isOwn        func(manifest.PackID) bool // that the backup writes
+	full         bool                       // the base is compared with, and not believed
+	doubted      float64                    // part of what the base knows that is compared all the same
 }
 
 // batchesAhead bounds the batches, and so the memory, between walker and writer.
@@ -157,34 +161,54 @@ func (p *pass) observe(f *found) error {
 		p.notes.warn(f.path, "left out: it is mounted there, or of a kind that cannot be archived")
 		return nil
 	}
+	if f.mount && f.path != "" {
+		p.notes.warn(f.path, "what is mounted there is left out")
+	}
 	if kind != manifest.Directory && f.stat.Nlink > 1 {
 		if first, ok := p.links[f.stat.Ino]; ok {
 			return p.add(&item{entry: &manifest.Entry{Path: f.path, Kind: manifest.HardLink, Target: first}})
 		}
 		p.links[f.stat.Ino] = f.path
 	}
-	if isClean(base, kind, &f.stat) {
-		p.unexpect(base.Size)
-		return p.add(&item{entry: base})
+	clean := isClean(base, kind, &f.stat)
+	switch {
+	case p.full && clean:
+		return p.record(f, kind, nil, base)
+	case p.full:
+		return p.record(f, kind, nil, nil)
+	case clean:
+		return p.skip(f, base)
+	default:
+		return p.record(f, kind, base, nil)
 	}
-	return p.record(f, kind, base)
 }
 
-// record makes a new entry.
-func (p *pass) record(f *found, kind manifest.Kind, base *manifest.Entry) error {
+// skip takes an entry from the base.
+func (p *pass) skip(f *found, base *manifest.Entry) error {
+	it, err := p.compareWith(f, base)
+	if err != nil {
+		return err
+	}
+	p.unexpect(base.Size - it.cost)
+	return p.add(it)
+}
+
+// record makes a new entry. Blocks of a large file are recognized that are as they were in the entry before. Expected
+// is what the entry is going to be if the base is right; nil: it is not compared.
+func (p *pass) record(f *found, kind manifest.Kind, before, expected *manifest.Entry) error {
 	e := &manifest.Entry{Path: f.path, Kind: kind}
 	setStat(e, &f.stat)
 	e.Cached.Unsettled = isRecent(e.Cached.Changed, p.began)
 	if kind == manifest.Regular {
 		if e.Size > wholeFile {
-			return p.recordLarge(f, e, base)
+			return p.recordLarge(f, e, before, expected)
 		}
-		return p.add(&item{entry: e, read: true, cost: e.Size})
+		return p.add(&item{entry: e, read: true, cost: e.Size, expected: expected})
 	}
 	if err := p.recordXattrs(e, pathXattrs(f.dir, f.name)); err != nil && !vanished(err) {
 		return pathError("read xattrs of", f.path, err)
 	}
-	it := &item{entry: e}
+	it := &item{entry: e, expected: expected}
 	if kind == manifest.Symlink {
 		var err error
 		e.Target, err = readLink(f.dir, f.name)
@@ -208,7 +232,7 @@ func (p *pass) recordXattrs(e *manifest.Entry, of xattrCalls) error {
 }
 
 // recordLarge opens a file that several goroutines are to read.
-func (p *pass) recordLarge(f *found, e, base *manifest.Entry) error {
+func (p *pass) recordLarge(f *found, e, before, expected *manifest.Entry) error {
 	fd, err := openAt(f.dir, f.name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err == nil {
 		err = p.prepare(fd, e)
@@ -224,18 +248,18 @@ func (p *pass) recordLarge(f *found, e, base *manifest.Entry) error {
 	}
 	p.open.add(fd)
 	large := &openFile{fd: fd}
-	if base != nil {
-		large.before = base.Pieces
+	if before != nil {
+		large.before = before.Pieces
 	}
-	return p.addLarge(e, large)
+	return p.addLarge(e, expected, large)
 }
 
 // addLarge adds an item for each piece of a large file.
-func (p *pass) addLarge(e *manifest.Entry, large *openFile) error {
+func (p *pass) addLarge(e, expected *manifest.Entry, large *openFile) error {
 	count := max(len(e.Pieces), 1) // a file that is all hole still is one item
 	large.users.Store(int64(count))
 	for i := range count {
-		it := &item{entry: e, read: true, file: large, from: i, to: min(i+1, len(e.Pieces)), more: i < count-1}
+		it := &item{entry: e, read: true, file: large, from: i, to: min(i+1, len(e.Pieces)), more: i < count-1, expected: expected}
 		if len(e.Pieces) > 0 {
 			it.cost = int64(e.Pieces[i].Length)
 		}

@@ -142,16 +142,24 @@ func (p *planner) createBefore(path *string) error {
 		if e == nil || path != nil && manifest.Compare(e.Path, *path) >= 0 {
 			return nil
 		}
-		p.create(e, p.take())
-		if err := p.checkHeld(); err != nil {
+		if err := errors.Join(p.create(e, p.take()), p.checkHeld()); err != nil {
 			return err
 		}
 	}
 }
 
 // create plans an entry that is missing.
-func (p *planner) create(e *manifest.Entry, ordinal int64) {
+func (p *planner) create(e *manifest.Entry, ordinal int64) error {
 	at := p.enter(e, ordinal)
+	if at.alone {
+		if at.self != nil {
+			at.self.missing = true
+		}
+		return nil
+	}
+	if err := p.makeWay(e); err != nil {
+		return err
+	}
 	at.plan()
 	at.parent.touch()
 	if e.Kind == manifest.Directory {
@@ -160,13 +168,17 @@ func (p *planner) create(e *manifest.Entry, ordinal int64) {
 	}
 	if e.Shared || e.Kind == manifest.HardLink {
 		p.addLink(&linked{entry: e, slot: at})
-		return
+		return nil
 	}
 	p.addStep(step{ordinal: ordinal, action: actCreate}, Created, dataLength(e))
+	return nil
 }
 
 // extra plans what becomes of an entry that the manifest does not have.
 func (p *planner) extra(f *found, verdict exclude.Verdict) error {
+	if verdict == exclude.Take && !p.Chosen.has(f.path) {
+		verdict = exclude.Search // what is in it may have been chosen
+	}
 	switch verdict {
 	case exclude.LeaveOut:
 		if err := p.spare.hold(f.path); err != nil {
@@ -220,11 +232,19 @@ func (p *planner) leaveMount(f *found, e *manifest.Entry) error {
 
 // both plans an entry that is in the manifest and in the volume.
 func (p *planner) both(f *found, e *manifest.Entry, base *manifest.Entry, ordinal int64) error {
+	at := p.enter(e, ordinal)
+	isDir := f.stat.Mode&unix.S_IFMT == unix.S_IFDIR
+	isLinked := e.Kind == manifest.HardLink || e.Shared || !isDir && f.stat.Nlink > 1
+	if at.alone && (isDir || !isLinked) {
+		if at.self != nil {
+			at.self.blocked = !isDir
+		}
+		return nil
+	}
 	s, err := p.see(f, base)
 	if err != nil {
 		return err
 	}
-	at := p.enter(e, ordinal)
 	if f.path == "" {
 		p.plan.plain = s.stat.Mode&unix.S_ISGID == 0 && len(s.xattrs) == 0
 	}
@@ -235,7 +255,7 @@ func (p *planner) both(f *found, e *manifest.Entry, base *manifest.Entry, ordina
 		p.addLink(&linked{entry: e, slot: at, change: Changed})
 		return nil
 	}
-	if e.Kind == manifest.HardLink || e.Shared || s.kind != manifest.Directory && f.stat.Nlink > 1 {
+	if isLinked {
 		p.links.seen(f)
 		p.addLink(&linked{entry: e, slot: at, there: s})
 		return nil
@@ -299,7 +319,7 @@ func (p *planner) addStep(s step, kind ChangeKind, bytes int64) {
 // finish adds the directories whose times have to be put back.
 func (p *planner) finish() {
 	for _, d := range p.dirs {
-		if d.touched && !d.planned {
+		if d.touched && !d.planned && !d.alone {
 			p.plan.steps = append(p.plan.steps, step{ordinal: d.ordinal, action: actTouch})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
 
 const (
@@ -23,6 +24,7 @@ const (
 type reader struct {
 	*pass
 	compressor
+	stored store.Buffer // for pieces that are read in the store
 }
 
 func newReader(p *pass) *reader { return &reader{pass: p} }
@@ -49,6 +51,9 @@ func (r *reader) read(ctx context.Context, b *batch) error {
 
 func (r *reader) readItem(it *item) error {
 	it.short = -1
+	if it.doubted != nil {
+		return r.compareContent(it)
+	}
 	if it.file != nil {
 		defer it.file.release(&r.open)
 		if err := r.readPieces(it, it.file.fd); err != nil {
@@ -89,12 +94,16 @@ func (r *reader) readPieces(it *item, fd int) error {
 		if it.file != nil {
 			p.Fingerprint = r.fingerprints.Fingerprint(content[:n])
 		}
-		if n == 0 || it.file != nil && it.file.unchanged(i, p) {
+		known := it.file != nil && it.file.unchanged(i, p)
+		if known && r.isDoubted() && sha256.Sum256(content[:n]) != p.Sum {
+			return &contradictionError{it.entry.Path}
+		}
+		if n == 0 || known {
 			r.buffers.put(content)
 			it.pieces = append(it.pieces, storedPiece{known: true})
 			continue
 		}
-		stored, err := r.encode(p, content[:n])
+		stored, err := r.encode(p, it.entry.Path, content[:n])
 		if err != nil {
 			return err
 		}
@@ -116,16 +125,19 @@ func (f *openFile) unchanged(n int, p *manifest.Piece) bool {
 	return true
 }
 
-// encode hashes a piece, and compresses it if it is new and that pays.
-func (r *reader) encode(p *manifest.Piece, content []byte) (storedPiece, error) {
+// encode hashes a piece of the file at path, and compresses it if it is new and that pays.
+func (r *reader) encode(p *manifest.Piece, path string, content []byte) (storedPiece, error) {
 	p.Sum = sha256.Sum256(content)
 	if err := r.loadIndex(); err != nil {
 		return storedPiece{}, err
 	}
 	if at, ok := r.index.Find(&p.Sum); ok {
 		p.At = at
-		r.buffers.put(content)
-		return storedPiece{known: true}, nil
+		if r.isInStore(p, path) {
+			r.buffers.put(content)
+			return storedPiece{known: true}, nil
+		}
+		p.At = manifest.Location{}
 	}
 	codec, stored, err := r.compressor.encode(content)
 	return storedPiece{codec: codec, stored: stored}, err

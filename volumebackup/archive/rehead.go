@@ -13,7 +13,8 @@ import (
 
 // writeHead records the volume as it is after a restore, so that the next backup and the next restore need not read it.
 // If there is no room for a head, there is none; the restore has not failed.
-func (r *restore) writeHead(ctx context.Context) error {
+// The head before tells what is known of the entries that the restore has left alone.
+func (r *restore) writeHead(ctx context.Context, before *cursor) error {
 	m, err := r.manifest()
 	if err != nil {
 		return err
@@ -29,7 +30,7 @@ func (r *restore) writeHead(ctx context.Context) error {
 		return err
 	}
 	h := &header{
-		restore: r, began: began, manifest: newCursor(m), writeback: writeback,
+		restore: r, began: began, manifest: newCursor(m), before: before, writeback: writeback,
 		inodes: map[string]uint64{}, steps: r.plan.steps,
 	}
 	defer h.manifest.close()
@@ -50,6 +51,7 @@ type header struct {
 	*restore
 	began     unix.Timespec
 	manifest  cursor
+	before    *cursor
 	writeback writeback
 	inodes    map[string]uint64 // of files with several names, by the first
 	steps     []step            // those that are still ahead
@@ -61,6 +63,9 @@ func (h *header) visit(f *found, w *manifest.Writer) error {
 		return err
 	}
 	kind, _ := kindOf(f.stat.Mode)
+	if !h.Chosen.has(f.path) {
+		return h.leave(f, kind, w)
+	}
 	if e == nil {
 		return errLeaveOut // the restore left it alone
 	}
@@ -81,6 +86,19 @@ func (h *header) visit(f *found, w *manifest.Writer) error {
 	e.Shared = shared
 	_, inexact := h.inexact[e.Path]
 	e.Cached.Unsettled = inexact || !h.isSettled(f, e)
+	return w.Append(e)
+}
+
+// leave records what was known before of an entry that the restore has left alone. A file with several names may have
+// changed through another one.
+func (h *header) leave(f *found, kind manifest.Kind, w *manifest.Writer) error {
+	e, err := h.before.seek(f.path)
+	if isDamage(err) {
+		return nil
+	}
+	if err != nil || !isClean(e, kind, &f.stat) || e.Shared {
+		return err
+	}
 	return w.Append(e)
 }
 

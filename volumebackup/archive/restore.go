@@ -22,7 +22,8 @@ type RestoreOptions struct {
 	Archive  int
 	Root     *manifest.Sum // what the archive's root must be, if it is known
 	Mount    Mount
-	Beside   string // for Check, if there is no mount: it will be made on the filesystem of this folder
+	Beside   string  // for Check, if there is no mount: it will be made on the filesystem of this folder
+	Chosen   *Choice // the entries that are restored; nil: all
 	DryRun   bool
 	sibling  string // the path of a volume that was restored from the same archive; empty: there is none
 }
@@ -102,6 +103,11 @@ func (r *restore) run(ctx context.Context) error {
 			return err
 		}
 	}
+	before, err := r.headOfRest()
+	if err != nil {
+		return err
+	}
+	defer before.close()
 	if err := r.store.DropHead(r.Mount.Key); err != nil {
 		return err
 	}
@@ -112,7 +118,7 @@ func (r *restore) run(ctx context.Context) error {
 		}
 		return err
 	}
-	return r.writeHead(ctx)
+	return r.writeHead(ctx, &before)
 }
 
 // carryOut applies the plan, and waits until that is durable.

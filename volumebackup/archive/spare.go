@@ -20,7 +20,8 @@ import (
 const maxIgnores = 32 << 20
 
 // spare finds what a restore leaves alone: what the archive does not have because it is excluded. The .gitignore files
-// in the volume and those in the archive both count, for users may have changed them since.
+// in the volume and those in the archive both count, for users may have changed them since. It also remembers what of
+// the rest was not chosen.
 type spare struct {
 	now     filter            // with the .gitignore files in the volume
 	then    *exclude.Matcher  // with those in the archive; nil: it has none
@@ -28,6 +29,7 @@ type spare struct {
 	kept    kept              // an archive that was put back before, and that the volume may still have entries of
 	open    []deletion        // directories above the present entry that are deleted
 	holders []string          // of them, those that stay, for they hold something that is left alone
+	mayHold bool              // something may be left alone
 }
 
 // deletion is a directory that the archive does not have as one.
@@ -39,6 +41,7 @@ type deletion struct {
 
 func (r *restore) newSpare() (*spare, error) {
 	s := &spare{now: newFilter(r.Mount.Excluded, nil, func(string) {})}
+	s.mayHold = s.now.matcher != nil || r.Chosen != nil
 	var err error
 	if s.kept, err = openKept(r.store, r.Mount.Excluded); err != nil && !errdefs.IsNotFound(err) {
 		return nil, err
@@ -120,7 +123,7 @@ func (s *spare) decideByRules(f *found) (exclude.Verdict, error) {
 
 // deleted notes that a directory is going to be deleted, or replaced by a manifest's entry. Files need not be noted.
 func (s *spare) deleted(path string, becomes *manifest.Entry) {
-	if s.now.matcher == nil {
+	if !s.mayHold {
 		return
 	}
 	s.close(path)
@@ -133,7 +136,7 @@ func (s *spare) hold(path string) error {
 	for i := range s.open {
 		d := &s.open[i]
 		if d.becomes != nil {
-			return fmt.Errorf("replace %q: it holds %q, which is excluded from the snapshot: %w", d.path, path, errdefs.ErrConflict)
+			return fmt.Errorf("replace %q: it holds %q, which is excluded from the snapshot, or was not chosen: %w", d.path, path, errdefs.ErrConflict)
 		}
 		if !d.spared {
 			d.spared = true

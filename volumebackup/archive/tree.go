@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,6 +28,9 @@ type tree struct {
 
 func openTree(path string) (*tree, error) {
 	root, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) { // a volume always is one, a bind mount may be a file
+		return nil, fmt.Errorf("it is not a directory, and only directories are captured and restored: %w", errdefs.ErrInvalidArgument)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open volume: %w", err)
 	}

@@ -55,6 +55,7 @@ func (p *pass) writeItem(it *item, out *manifest.Writer) error {
 		e.Cached.Unsettled = true
 		p.notes.warn(e.Path, "it changed while it was read")
 	}
+	p.checkExpected(it)
 	return p.append(e, out)
 }
 

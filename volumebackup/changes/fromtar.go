@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -17,28 +16,18 @@ import (
 // FromTar writes to out the manifest of a root filesystem that an engine exports as a tar. Engines keep times to the
 // second, so the manifest has no parts of one. It leaves out what the engine puts into every container.
 func FromTar(in io.Reader, out io.Writer) error {
-	r := tarReader{entries: map[string]*manifest.Entry{"": {Kind: manifest.Directory, Attributes: manifest.Attributes{Mode: plainMode}}}}
+	r := tarReader{list: NewRootList()}
 	if err := r.read(tar.NewReader(in)); err != nil {
 		return fmt.Errorf("read root filesystem: %w", err)
 	}
-	return r.write(out)
+	return r.list.Write(out)
 }
 
-// plainMode is that of directories that a tar does not mention.
-const plainMode = 0o755
-
-// ofEngine is what an engine makes in every container, to mount something there.
-var ofEngine = []string{".dockerenv", "dev/console", "etc/hostname", "etc/hosts", "etc/mtab", "etc/resolv.conf"}
-
-// tarReader collects the entries of a tar, in any order.
+// tarReader collects the entries of a tar.
 type tarReader struct {
-	entries map[string]*manifest.Entry
-	links   []link
-	buffer  []byte
+	list   *RootList
+	buffer []byte
 }
-
-// link is a further name of a file.
-type link struct{ path, to string }
 
 func (r *tarReader) read(in *tar.Reader) error {
 	for {
@@ -50,7 +39,7 @@ func (r *tarReader) read(in *tar.Reader) error {
 			return err
 		}
 		name := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
-		if slices.Contains(ofEngine, name) {
+		if IsOfEngine(name) {
 			continue
 		}
 		if err := r.add(name, header, in); err != nil {
@@ -67,7 +56,7 @@ var kinds = map[byte]manifest.Kind{
 
 func (r *tarReader) add(name string, header *tar.Header, content io.Reader) error {
 	if header.Typeflag == tar.TypeLink {
-		r.links = append(r.links, link{path: name, to: strings.TrimPrefix(path.Clean("/"+header.Linkname), "/")})
+		r.list.Link(name, strings.TrimPrefix(path.Clean("/"+header.Linkname), "/"))
 		return nil
 	}
 	kind, known := kinds[header.Typeflag]
@@ -89,7 +78,7 @@ func (r *tarReader) add(name string, header *tar.Header, content io.Reader) erro
 			return err
 		}
 	}
-	r.entries[name] = e
+	r.list.Add(e)
 	return nil
 }
 
@@ -118,56 +107,4 @@ func (r *tarReader) hash(e *manifest.Entry, content io.Reader) error {
 		at += int64(len(piece))
 	}
 	return nil
-}
-
-// write writes what was collected, in order.
-func (r *tarReader) write(out io.Writer) error {
-	r.addLinks()
-	r.addParents()
-	all := make([]*manifest.Entry, 0, len(r.entries))
-	for _, e := range r.entries {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *manifest.Entry) int { return manifest.Compare(a.Path, b.Path) })
-	w, err := manifest.NewWriter(out, manifest.NewPackTable())
-	if err != nil {
-		return err
-	}
-	for _, e := range all {
-		if err := w.Append(e); err != nil {
-			return err
-		}
-	}
-	_, err = w.Finish()
-	return err
-}
-
-// addLinks gives each file with several names to the first of them.
-func (r *tarReader) addLinks() {
-	names := map[*manifest.Entry][]string{}
-	for _, l := range r.links {
-		if file := r.entries[l.to]; file != nil && file.Kind != manifest.Directory {
-			r.entries[l.path] = file
-			names[file] = append(names[file], l.path)
-		}
-	}
-	for file, further := range names {
-		all := append(further, file.Path)
-		slices.SortFunc(all, manifest.Compare)
-		all = slices.Compact(all)
-		file.Path, file.Shared = all[0], len(all) > 1
-		r.entries[all[0]] = file
-		for _, name := range all[1:] {
-			r.entries[name] = &manifest.Entry{Path: name, Kind: manifest.HardLink, Target: all[0]}
-		}
-	}
-}
-
-// addParents adds directories that the tar has not mentioned.
-func (r *tarReader) addParents() {
-	for _, e := range slices.Collect(maps.Values(r.entries)) {
-		for parent := manifest.Parent(e.Path); r.entries[parent] == nil; parent = manifest.Parent(parent) {
-			r.entries[parent] = &manifest.Entry{Path: parent, Kind: manifest.Directory, Attributes: manifest.Attributes{Mode: plainMode}}
-		}
-	}
 }

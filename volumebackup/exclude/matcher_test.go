@@ -136,3 +136,40 @@ func FuzzGitignore(f *testing.F) {
 		}
 	})
 }
+
+// FuzzPatterns finds that no pattern that passes its check makes a matcher fail; that what a pattern names is left out, and so
+// is all that is in it; and that the same pattern takes it when it is included.
+func FuzzPatterns(f *testing.F) {
+	for _, seed := range []string{"node_modules", "src/build", "/data", "tmp/", " !keep", "!a", "\xff", "a\nb", ".git", "a/b/c/"} {
+		f.Add(seed, "*.log")
+	}
+	f.Fuzz(func(t *testing.T, pattern, glob string) {
+		if labels.CheckExclude(pattern) != nil || labels.CheckExcludeGlob(glob) != nil {
+			return
+		}
+		named := strings.TrimSuffix(strings.TrimPrefix(pattern, "/"), "/")
+		left := labels.Exclusions{Patterns: []string{pattern}, Globs: []string{glob}}
+		assert.NilError(t, left.Check())
+		if verdict := visitAll(t, New(left, nil), named); verdict != LeaveOut {
+			t.Errorf("%q is not left out by %q", named, pattern)
+		}
+		left.Included = []string{pattern}
+		if verdict := visitAll(t, New(left, nil), named); verdict != Take {
+			t.Errorf("%q is not taken although %q includes it", named, pattern)
+		}
+	})
+}
+
+// visitAll visits the directories on the way to a directory, and then that. It returns the last verdict.
+func visitAll(t *testing.T, m *Matcher, name string) Verdict {
+	t.Helper()
+	verdict, err := m.Visit("", true)
+	assert.NilError(t, err)
+	for i := range len(name) + 1 {
+		if i == len(name) || name[i] == '/' {
+			verdict, err = m.Visit(name[:i], true)
+			assert.NilError(t, err)
+		}
+	}
+	return verdict
+}

@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"bytes"
+	"io"
 	"testing"
 
 	"gotest.tools/v3/assert"
@@ -20,6 +22,34 @@ func FuzzManifest(f *testing.F) {
 		assert.Equal(t, len(back), len(entries))
 	})
 }
+
+// FuzzHead reads as stat caches are read, whose root nobody checks. Whatever else is wrong with one is found, or does no harm.
+func FuzzHead(f *testing.F) {
+	f.Add(encode(f, samplePacks(), sample()), 0, byte(0))
+	f.Add(encode(f, samplePacks(), sample()[:1]), 40, byte(1))
+	f.Fuzz(func(t *testing.T, content []byte, at int, flip byte) {
+		if at >= 0 && at < len(content) {
+			content[at] ^= flip
+		}
+		read := func(open func(io.ReaderAt, int64, *PackTable) (*Reader, error)) ([]*Entry, error) {
+			r, err := open(bytes.NewReader(content), int64(len(content)), samplePacks())
+			if err != nil {
+				return nil, err
+			}
+			return readAll(r)
+		}
+		cached, err := read(NewCacheReader)
+		checked, checkedErr := read(NewReader)
+		if checkedErr == nil {
+			assert.NilError(t, err)
+			assert.DeepEqual(t, cached, checked)
+		}
+		assert.Assert(t, len(cached) <= len(content)*maxShrink, "%d entries of %d bytes", len(cached), len(content))
+	})
+}
+
+// maxShrink is how much of a manifest its compression can at most have taken away.
+const maxShrink = 1 << 15
 
 // FuzzRecord goes past the checksums that keep FuzzManifest from getting far.
 func FuzzRecord(f *testing.F) {

@@ -65,6 +65,11 @@ func decode(content []byte, packs *PackTable) ([]*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readAll(r)
+}
+
+// readAll reads what is left of a manifest, and closes it.
+func readAll(r *Reader) ([]*Entry, error) {
 	defer r.Close()
 	var entries []*Entry
 	for {

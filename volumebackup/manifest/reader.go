@@ -69,6 +69,9 @@ func (r *Reader) open(in io.ReaderAt, size int64, packs *PackTable) error {
 	if string(header) != manifestHeader {
 		return errors.New("it does not begin like a manifest")
 	}
+	if size < int64(len(header)+footerLength) {
+		return io.ErrUnexpectedEOF
+	}
 	tail := make([]byte, footerLength)
 	if _, err := in.ReadAt(tail, size-int64(footerLength)); err != nil {
 		return err

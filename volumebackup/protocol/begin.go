@@ -2,6 +2,10 @@ package protocol
 
 import (
 	"context"
+	"fmt"
+	"math"
+
+	"github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
@@ -13,6 +17,24 @@ const OpBegin Op = "begin"
 type BeginRequest struct {
 	Snapshot string  `json:"snapshot"`
 	Mounts   []Mount `json:"mounts"`
+	Doubt    Doubt   `json:"doubt,omitzero"`
+}
+
+// Doubt says how far a backup believes what the store says of files that seem to be unchanged.
+type Doubt struct {
+	// Full has everything read and hashed, and what is in the store already read there.
+	Full bool `json:"full,omitempty"`
+	// Fraction is the part of what would be skipped that is read and compared, from 0 to 1.
+	Fraction float64 `json:"fraction,omitempty"`
+	// Every makes that due in the n-th backup of a volume since the last one that compared. 0: now, and nobody counts.
+	Every int `json:"every,omitempty"`
+}
+
+func (d Doubt) validate() error {
+	if math.IsNaN(d.Fraction) || d.Fraction < 0 || d.Fraction > 1 || d.Every < 0 {
+		return fmt.Errorf("fraction %v of every backup %d: %w", d.Fraction, d.Every, errdefs.ErrInvalidArgument)
+	}
+	return nil
 }
 
 // Mount is one volume as the worker sees it.
@@ -23,6 +45,8 @@ type Mount struct {
 	Key string `json:"key"`
 	// Excluded says what is not archived, and what a restore leaves alone.
 	Excluded *labels.Exclusions `json:"excluded,omitempty"`
+	// Limits are how much a capture takes of it.
+	Limits Limits `json:"limits,omitzero"`
 }
 
 // Op implements Arguments.
@@ -33,6 +57,12 @@ func (r BeginRequest) validate() error {
 		if err := m.Excluded.Check(); err != nil {
 			return err
 		}
+		if err := m.Limits.validate(); err != nil {
+			return err
+		}
+	}
+	if err := r.Doubt.validate(); err != nil {
+		return err
 	}
 	return checkItems(len(r.Mounts))
 }

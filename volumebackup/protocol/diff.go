@@ -17,6 +17,8 @@ const OpDiff Op = "diff"
 type DiffRequest struct {
 	Old Tree `json:"old"`
 	New Tree `json:"new"`
+	// Hidden are places that one of the trees does not show. Nothing is said of them, and of what is in them.
+	Hidden []Path `json:"hidden,omitempty"`
 }
 
 // Op implements Arguments.
@@ -42,7 +44,7 @@ func (r DiffRequest) validate() error {
 	if r.Old.Mount != nil && r.New.Mount != nil {
 		return fmt.Errorf("two volumes to compare: %w", errdefs.ErrInvalidArgument)
 	}
-	return nil
+	return checkItems(len(r.Hidden))
 }
 
 // Tree names a tree of files. Without any of them it is empty.

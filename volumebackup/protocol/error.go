@@ -20,6 +20,7 @@ const (
 	NoSpace      Class = "no-space"
 	NewerVersion Class = "newer-version"
 	Invalid      Class = "invalid"
+	TooLarge     Class = "too-large"
 	Canceled     Class = "canceled"
 	Internal     Class = "internal"
 )
@@ -42,6 +43,8 @@ func (c Class) standard() error {
 		return errdefs.ErrFailedPrecondition
 	case Invalid:
 		return errdefs.ErrInvalidArgument
+	case TooLarge:
+		return errdefs.ErrOutOfRange
 	case Canceled:
 		return context.Canceled
 	default:
@@ -58,6 +61,8 @@ type Error struct {
 	// Pack and Offset say where in the store the damage is, if that is known.
 	Pack   string `json:"pack,omitempty"`
 	Offset int64  `json:"offset,omitempty"`
+	// Exceeded says which limit is in the way of a capture, if one is.
+	Exceeded *Exceeded `json:"exceeded,omitempty"`
 }
 
 // Error implements error.

@@ -15,6 +15,7 @@ const (
 	TypeWarning  Type = "warning"
 	TypeEntries  Type = "entries"
 	TypeChanges  Type = "changes"
+	TypeLost     Type = "lost"
 	TypeFrame    Type = "frame"
 	TypeResult   Type = "result"
 	TypeError    Type = "error"
@@ -28,6 +29,7 @@ type Event struct {
 	Warning  *Warning        `json:"warning,omitempty"`
 	Entries  []Entry         `json:"entries,omitempty"`
 	Changes  []FileChange    `json:"changes,omitempty"`
+	Lost     *Lost           `json:"lost,omitempty"`
 	Frame    *Frame          `json:"frame,omitempty"`
 	Result   json.RawMessage `json:"result,omitempty"` // of the type that belongs to the operation
 	Error    *Error          `json:"error,omitempty"`
@@ -62,8 +64,8 @@ func decodeEvent(line []byte) (Event, error) {
 	}
 	complete := map[Type]bool{
 		TypeHello: e.Hello != nil, TypeProgress: e.Progress != nil, TypeWarning: e.Warning != nil, TypeEntries: len(e.Entries) > 0,
-		TypeChanges: len(e.Changes) > 0,
-		TypeFrame:   e.Frame != nil, TypeResult: len(e.Result) > 0 && string(e.Result) != "null", TypeError: e.Error != nil,
+		TypeChanges: len(e.Changes) > 0, TypeLost: e.Lost != nil,
+		TypeFrame: e.Frame != nil, TypeResult: len(e.Result) > 0 && string(e.Result) != "null", TypeError: e.Error != nil,
 	}
 	if !complete[e.Type] {
 		return Event{}, fmt.Errorf("worker's message of type %q has no content", e.Type)

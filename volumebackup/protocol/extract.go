@@ -19,12 +19,14 @@ type ExtractRequest struct {
 	Root     string `json:"root,omitempty"`
 	// Path is relative to the root of the volume, which is empty.
 	Path Path `json:"path"`
-	// Directory says that it has to be a directory. If it is a symlink, it is followed.
+	// Directory says that it has to be a directory.
 	Directory bool `json:"directory,omitempty"`
+	// Follow says that a symlink is not what is wanted: it is answered with a Link, as a directory always is.
+	Follow bool `json:"follow,omitempty"`
+	// Look says that nothing is to be written.
+	Look bool `json:"look,omitempty"`
 	// Name is what the entry is called in the tar.
 	Name Path `json:"name"`
-	// Destination is where the volume is mounted: absolute symlinks are understood from there.
-	Destination Path `json:"destination"`
 }
 
 // Op implements Arguments.
@@ -37,9 +39,16 @@ func (r ExtractRequest) validate() error {
 	return nil
 }
 
-// ExtractResult says whether there was anything.
+// ExtractResult says whether there was anything. If it says more than nothing, no tar was written.
 type ExtractResult struct {
-	Missing bool `json:"missing,omitempty"` // the archive has nothing at the path
+	Missing bool  `json:"missing,omitempty"` // the archive has nothing at the path
+	Link    *Link `json:"link,omitempty"`    // the path leads through a symlink
+}
+
+// Link is a symlink on the way of a path. Whoever asks has to follow it, because it may lead out of the archive.
+type Link struct {
+	Path   Path `json:"path"`   // relative to the root of the volume
+	Target Path `json:"target"` // what it says
 }
 
 // Extract writes a tar of a part of an archive to out.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"go.uber.org/goleak"
@@ -65,7 +66,7 @@ func TestCall(t *testing.T) {
 func TestErrorsSurviveThePipe(t *testing.T) {
 	standards := map[Class]func(error) bool{
 		NotFound: errdefs.IsNotFound, Conflict: errdefs.IsConflict, Damaged: errdefs.IsDataLoss, NoSpace: errdefs.IsResourceExhausted,
-		NewerVersion: errdefs.IsFailedPrecondition, Invalid: errdefs.IsInvalidArgument, Canceled: errdefs.IsCanceled, Internal: errdefs.IsInternal,
+		NewerVersion: errdefs.IsFailedPrecondition, Invalid: errdefs.IsInvalidArgument, TooLarge: errdefs.IsOutOfRange, Canceled: errdefs.IsCanceled, Internal: errdefs.IsInternal,
 	}
 	var class Class
 	c, _ := connect(t, func(context.Context, Request, io.ReadWriter, func(Event)) (any, error) {
@@ -166,24 +167,28 @@ func TestArgumentsArrive(t *testing.T) {
 	filled := map[Op]Arguments{
 		OpBegin:   BeginRequest{Snapshot: "s", Mounts: []Mount{{Number: 1, Key: "v"}}},
 		OpPass:    PassRequest{Mode: Frozen},
-		OpPublish: PublishRequest{Engine: "e", ImageStore: "i", Container: "c", ContainerName: "n"},
+		OpPublish: PublishRequest{Engine: "e", ImageStore: "i", Container: "c", ContainerName: "n", First: true, Labels: map[string]string{"k": "v"}},
 		OpDiscard: DiscardRequest{},
 		OpCheck:   CheckRequest{Snapshot: "s", Archive: 1, Root: "r", Mount: &Mount{Number: 2}, Beside: true},
 		OpSecure:  SecureRequest{Now: ArchiveRef{Snapshot: "s"}, Next: ArchiveRef{Archive: 3, Root: "r"}, Mount: Mount{Key: "v"}},
 		OpRestore: RestoreRequest{Snapshot: "s", Archive: 1, Root: "r", Mount: Mount{Number: 1}, DryRun: true},
 		OpFill:    FillRequest{Snapshot: "s", Archive: 1, Root: "r", Mounts: []Mount{{Number: 1}, {Number: 2, Key: "v"}}},
 		OpVerify:  VerifyRequest{Snapshots: []VerifySnapshot{{Snapshot: "s", Roots: map[int]string{1: "r"}}}},
-		OpRemove:  RemoveRequest{Snapshots: []Claim{{Snapshot: "s"}}, Seen: &Seen{Engine: "e", Snapshots: []string{}}},
+		OpRemove:  RemoveRequest{Snapshots: []Claim{{Snapshot: "s"}}, Seen: &Seen{Engine: "e", Snapshots: []string{}}, Retention: time.Hour, Volumes: []string{"v"}},
+		OpLost:    LostRequest{Seen: Seen{Engine: "e", ImageStore: "i", Snapshots: []string{"s"}}},
+		OpRecord:  RecordRequest{Claim: Claim{Snapshot: "s", Container: "c", ContainerName: "n", Roots: map[int]string{1: "r"}}, Labels: map[string]string{"k": "v"}},
 		OpList:    ListRequest{Snapshot: "s", Archive: 1, Root: "r", Sums: true},
-		OpExtract: ExtractRequest{Snapshot: "s", Archive: 1, Root: "r", Path: "p\xff", Directory: true, Name: "n", Destination: "/d"},
+		OpExtract: ExtractRequest{Snapshot: "s", Archive: 1, Root: "r", Path: "p\xff", Directory: true, Follow: true, Look: true, Name: "n"},
 		OpUsage:   UsageRequest{},
-		OpForget:  ForgetRequest{Volumes: []string{"v"}},
 		OpJournal: JournalRequest{Act: RecordJournal, Worker: "w", Text: "t"},
 		OpFreeze:  FreezeRequest{Container: strings.Repeat("a1", containerIDLength/2), Frozen: true},
 
-		OpDiff:  DiffRequest{Old: Tree{Archive: &ArchiveRef{Snapshot: "s", Root: "r"}}, New: Tree{Mount: &Mount{Number: 1, Key: "v", Excluded: &labels.Exclusions{Patterns: []string{"p"}}}}},
+		OpDiff:  DiffRequest{Old: Tree{Archive: &ArchiveRef{Snapshot: "s", Root: "r"}}, New: Tree{Mount: &Mount{Number: 1, Key: "v", Excluded: &labels.Exclusions{Patterns: []string{"p"}}}}, Hidden: []Path{"d"}},
 		OpKnown: KnownRequest{Images: []string{strings.Repeat("ab", 32)}},
-		OpLearn: LearnRequest{Image: strings.Repeat("ab", 32), Keep: true},
+		OpLearn: LearnRequest{Image: strings.Repeat("ab", 32), Keep: true, Walked: strings.Repeat("cd", 32)},
+
+		OpRecall: RecallRequest{Walked: strings.Repeat("ab", 32)},
+		OpWalk:   WalkRequest{Created: 1},
 
 		OpAttach:     AttachRequest{Name: "n"},
 		OpAttachment: AttachmentRequest{Snapshot: "s", Name: "n"},
@@ -232,11 +237,18 @@ func TestPathsAreBytes(t *testing.T) {
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"op":"begin","arguments":{"snapshot":"s","mounts":[{"number":1,"volume":"v"}]}}`))
 	f.Add([]byte(`{"op":"begin","arguments":{"snapshot":"s","mounts":[{"number":1,"key":"v","excluded":{"patterns":["a"],"globs":[],"gitignore":true,"kept":{"snapshot":"20260101-000000-abcdef","index":1,"root":"ab"}}}]}}`))
+	f.Add([]byte(`{"op":"begin","arguments":{"snapshot":"s","mounts":[],"doubt":{"full":true,"fraction":0.1,"every":10}}}`))
 	f.Add([]byte(`{"op":"fill","arguments":{"snapshot":"s","archive":1,"root":"00","mounts":[{"number":1},{"number":2}]}}`))
 	f.Add([]byte(`{"op":"restore","arguments":{"snapshot":"s","archive":1,"root":"00","mount":{"number":1},"dry_run":true}}`))
 	f.Add([]byte(`{"op":"extract","arguments":{"snapshot":"s","archive":1,"path":"a/b","directory":true,"name":"b","destination":"/d"}}`))
-	f.Add([]byte(`{"op":"remove","sends":true,"arguments":{"snapshots":[{"snapshot":"a"}],"seen":{"engine":"e"}}}`))
+	f.Add([]byte(`{"op":"remove","sends":true,"arguments":{"snapshots":[{"snapshot":"a"}],"seen":{"engine":"e"},"retention":7}}`))
+	f.Add([]byte(`{"op":"lost","arguments":{"seen":{"engine":"e","image_store":"i","snapshots":["a"]}}}`))
+	f.Add([]byte(`{"op":"record","arguments":{"claim":{"snapshot":"a","roots":{"1":"r"}},"labels":{"k":"v"}}}`))
 	f.Add([]byte(`{"op":"freeze","arguments":{"container":"` + strings.Repeat("a1", containerIDLength/2) + `","frozen":true}}`))
+	f.Add([]byte(`{"op":"walk","sends":true,"arguments":{"created":1767225600}}`))
+	f.Add([]byte(`{"op":"recall","arguments":{"walked":"` + strings.Repeat("a1", 32) + `"}}`))
+	f.Add([]byte(`{"op":"learn","sends":true,"arguments":{"image":"` + strings.Repeat("a1", 32) + `","keep":true,"walked":"` + strings.Repeat("b2", 32) + `"}}`))
+	f.Add([]byte(`{"op":"diff","arguments":{"old":{"image":"a"},"new":{},"hidden":["dev","var/lib"]}}`))
 	f.Add([]byte(`{"frame":{"length":7}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		said, err := decodeLine(line)
@@ -264,6 +276,7 @@ func FuzzEvent(f *testing.F) {
 		{Type: TypeResult, Result: json.RawMessage(`{"changes":[{"change":"create","path":"p"}]}`)},
 		{Type: TypeFrame, Frame: &Frame{Length: 3}},
 		{Type: TypeEntries, Entries: []Entry{{Path: "p", Kind: "f"}}},
+		{Type: TypeLost, Lost: &Lost{Snapshot: "s", Labels: map[string]string{"k": "v"}}},
 	} {
 		line, err := json.Marshal(e)
 		assert.NilError(f, err)

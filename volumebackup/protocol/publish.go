@@ -13,17 +13,22 @@ type PublishRequest struct {
 	// Container is the ID of the container, and ContainerName its name.
 	Container     string `json:"container"`
 	ContainerName string `json:"container_name"`
+	// First says that no other snapshot of the container has an image.
+	First bool `json:"first,omitempty"`
+	// Labels are those of the image: the snapshot's record.
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // Op implements Arguments.
 func (PublishRequest) Op() Op { return OpPublish }
 
-func (PublishRequest) validate() error { return nil }
+func (r PublishRequest) validate() error { return checkItems(len(r.Labels)) }
 
 // PublishResult describes the archives of the new snapshot.
 type PublishResult struct {
 	Archives []Archive `json:"archives"`
-	// LookDue says that for a day no removal has told the store which images there are.
+	// LookDue says that somebody should tell the store which images there are: for a day no removal has, or the
+	// store has snapshots of the container of which none has an image.
 	LookDue bool `json:"look_due,omitempty"`
 }
 
@@ -42,6 +47,9 @@ type Archive struct {
 	Excluded int64 `json:"excluded,omitempty"`
 	// Skipped is how many entries could not be captured exactly; a warning told of each of the first ones.
 	Skipped int64 `json:"skipped,omitempty"`
+	// Contradicted is how many files were found not to hold what the store said of them, although they seemed to be
+	// unchanged; a warning told of each of the first ones.
+	Contradicted int64 `json:"contradicted,omitempty"`
 }
 
 // Publish makes the backup durable and visible.

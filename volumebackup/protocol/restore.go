@@ -1,6 +1,11 @@
 package protocol
 
-import "context"
+import (
+	"context"
+	"errors"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/paths"
+)
 
 // OpRestore makes one volume what it was, or says what that would take.
 const OpRestore Op = "restore"
@@ -14,6 +19,8 @@ type RestoreRequest struct {
 	// comparison.
 	Root  string `json:"root,omitempty"`
 	Mount Mount  `json:"mount"`
+	// Chosen says which entries are meant; without it, all are. The others stay as they are.
+	Chosen *Choice `json:"chosen,omitempty"`
 	// DryRun only says what would be done.
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -21,7 +28,23 @@ type RestoreRequest struct {
 // Op implements Arguments.
 func (RestoreRequest) Op() Op { return OpRestore }
 
-func (r RestoreRequest) validate() error { return r.Mount.Excluded.Check() }
+func (r RestoreRequest) validate() error {
+	return errors.Join(r.Mount.Excluded.Check(), r.Chosen.validate())
+}
+
+// Choice names entries of a volume by where a container sees them.
+type Choice struct {
+	Patterns []string `json:"patterns"` // as for paths.New
+	At       []string `json:"at"`       // where the container has the volume
+}
+
+func (c *Choice) validate() error {
+	if c == nil {
+		return nil
+	}
+	_, err := paths.New(c.Patterns)
+	return errors.Join(err, checkItems(len(c.At)))
+}
 
 // RestoreResult says what a restore did, or would do.
 type RestoreResult struct {

@@ -167,6 +167,19 @@ func (d *disk) syncFile(path string) error {
 	return d.syncDir(path)
 }
 
+// write writes a small file, without syncing it.
+func (d *disk) write(path string, content []byte) error {
+	f, err := d.create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, d.remove(path))
+	}
+	return nil
+}
+
 // replace writes a small file so that it is whole at any instant.
 func (d *disk) replace(path, temporary string, content []byte) (err error) {
 	f, err := d.create(temporary)

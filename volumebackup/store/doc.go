@@ -11,10 +11,12 @@
 //	snapshots/<id>/attachments/<name>  a file of the client that was stored along, as it is
 //	snapshots/<id>/origin          where the snapshot is from, in JSON: engine, image_store, container,
 //	                               container_name, published; readers skip what they do not know
+//	snapshots/<id>/record          the labels of its image, in JSON: an object of strings. annotate replaces it
 //	snapshots/<id>/missed          when its image was first found to be gone (RFC 3339)
 //	looked                         when the store was last compared with the images of an engine (RFC 3339)
 //	volumes/<key>/head             manifest that the live volume last matched, under the key of its mount; keys that a
 //	                               directory cannot have are ~<SHA-256>
+//	volumes/<key>/unchecked        how many automatic snapshots were taken since one compared volume and head
 //	images/<key>.man               manifest of the root filesystem of an image, without places of pieces; the key is a
 //	                               SHA-256 over the digests of its layers. The last 64 are kept
 //	tmp/<operation>/               unfinished work
@@ -57,7 +59,7 @@
 // An ID is only what an image claims. So a removal has to say of which container the archives are and what roots they
 // have. It is refused if the store knows better.
 //
-// Archives without an image go after a week, and only if the engine and image store that had the image say that it is
+// Archives without an image go after a while (a week, unless the client says otherwise), and only if the engine and image store that had the image say that it is
 // gone: the images of another image store are hidden, not gone.
 //
 // # Decided because

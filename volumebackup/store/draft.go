@@ -21,6 +21,7 @@ type Draft struct {
 	id       string
 	dir      string
 	origin   Origin
+	record   map[string]string // labels of the image; empty: none is kept
 	archives map[int]*draftArchive
 	attached bool // there are attachments
 	unlock   func()
@@ -93,6 +94,19 @@ func (d *Draft) archive(n int) *draftArchive {
 
 // Pack is where archive n puts new content; the same one in every pass.
 func (d *Draft) Pack(n int) *PackWriter { return d.archive(n).pack }
+
+// IsOwn tells whether a pack is one that the draft itself writes.
+func (d *Draft) IsOwn(id manifest.PackID) bool {
+	for _, a := range d.archives {
+		if a.pack.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// HasManifest tells whether a pass over archive n is complete.
+func (d *Draft) HasManifest(n int) bool { return d.archive(n).finished != "" }
 
 // Manifest returns the manifest that the last pass over archive n wrote, or nil.
 func (d *Draft) Manifest(n int) (*Manifest, error) {
@@ -185,7 +199,7 @@ func (d *Draft) Publish(volumes map[int]string) (map[int]Published, error) {
 		}
 		published[n] = Published{Summary: a.summary, Stored: stored}
 	}
-	if err := errors.Join(d.writeOrigin(), d.syncAttachments()); err != nil {
+	if err := errors.Join(d.writeOrigin(), d.writeRecord(), d.syncAttachments()); err != nil {
 		return nil, err
 	}
 	if err := d.reveal(); err != nil {

@@ -57,14 +57,6 @@ func (s *Store) dropHead(path string) error {
 	return nil
 }
 
-// Forget drops the head of a volume that is gone.
-func (s *Store) Forget(volume string) error {
-	if err := s.DropHead(volume); err != nil {
-		return err
-	}
-	return s.disk.remove(filepath.Dir(s.headPath(volume)))
-}
-
 // WriteHead calls write to fill a new head for a volume. The head takes effect if all goes well.
 func (s *Store) WriteHead(volume string, write func(*manifest.Writer) error) error {
 	return s.writeHead(s.headPath(volume), write)
@@ -137,10 +129,13 @@ func (s *Store) copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
+// hashedPrefix begins the names of directories whose volumes have names that no file should have.
+const hashedPrefix = "~"
+
 // headPath is where the head of a volume is. A name that a directory cannot have is hashed.
 func (s *Store) headPath(volume string) string {
 	if len(volume) > maxVolume || !plainVolume.MatchString(volume) {
-		volume = fmt.Sprintf("~%x", sha256.Sum256([]byte(volume)))
+		volume = fmt.Sprintf(hashedPrefix+"%x", sha256.Sum256([]byte(volume)))
 	}
 	return s.path("volumes", volume, "head")
 }

@@ -75,15 +75,24 @@ func (s *Store) checkPack(id manifest.PackID) error {
 }
 
 func (s *Store) damagedPack(id manifest.PackID, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, os.ErrNotExist):
-		err = errors.New("it is missing")
-	case errors.Is(err, errNotRegular):
-		err = errNotRegular
 	}
-	return &DamagedError{Pack: s.packFile(id), Offset: -1, Reason: err.Error()}
+	return &DamagedError{Pack: s.packFile(id), Offset: -1, Reason: reasonOf(err)}
+}
+
+// reasonOf says what is wrong with a file of the store, without where the store is.
+func reasonOf(err error) string {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "it is missing"
+	case errors.Is(err, errNotRegular):
+		return errNotRegular.Error()
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "it is cut short"
+	default:
+		return err.Error()
+	}
 }
 
 // packChecks remembers which packs were looked at while the store is open.

@@ -22,12 +22,6 @@ const imagesDir = "images"
 // maxImages is how many of them are kept: the ones that were written last. Each can be found out again.
 const maxImages = 64
 
-// HasImage tells whether the store knows a root filesystem.
-func (s *Store) HasImage(key string) bool {
-	info, err := os.Lstat(s.imagePath(key))
-	return err == nil && info.Mode().IsRegular()
-}
-
 // OpenImage opens the manifest of a root filesystem. None of its pieces is stored.
 func (s *Store) OpenImage(key string) (*Manifest, error) {
 	m, err := s.openManifest(s.imagePath(key))
@@ -35,6 +29,26 @@ func (s *Store) OpenImage(key string) (*Manifest, error) {
 		return nil, fmt.Errorf("image %s is not known in the store: %w", key, errdefs.ErrNotFound)
 	}
 	return m, err
+}
+
+// CopyImage writes to out what is kept under a key, as it is. It writes nothing if that is not there, or longer than most.
+func (s *Store) CopyImage(key string, most int64, out io.Writer) error {
+	file, err := openRegular(s.imagePath(key), os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read image %s: %w", key, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil && info.Size() <= most {
+		_, err = io.Copy(out, io.LimitReader(file, most))
+	}
+	if err != nil {
+		return fmt.Errorf("read image %s: %w", key, err)
+	}
+	return nil
 }
 
 // KeepImage keeps the manifest of a root filesystem, and forgets the oldest ones if there are too many.

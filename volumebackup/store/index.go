@@ -36,6 +36,15 @@ func (x *Index) Add(sum *manifest.Sum, at manifest.Location) {
 	x.at[indexKey(sum[:16])] = at
 }
 
+// Remove forgets that content is stored at a place, unless it is known to be at another one by now.
+func (x *Index) Remove(sum *manifest.Sum, at manifest.Location) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if key := indexKey(sum[:16]); x.at[key] == at {
+		delete(x.at, key)
+	}
+}
+
 // Load adds all pieces of a manifest, or none if it is damaged.
 func (x *Index) Load(r *Manifest) error {
 	loaded := map[indexKey]manifest.Location{}

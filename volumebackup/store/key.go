@@ -27,7 +27,7 @@ func (s *Store) FingerprintKey() (*manifest.FingerprintKey, error) {
 		if len(key) == manifest.KeyLength {
 			return manifest.NewFingerprintKey(key)
 		}
-		if key != nil { // another process died while it wrote it
+		if key != nil { // another process died while it wrote it, or somebody has put something else there
 			if err := s.disk.remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return nil, fmt.Errorf("make store: %w", err)
 			}
@@ -40,11 +40,14 @@ func (s *Store) FingerprintKey() (*manifest.FingerprintKey, error) {
 	}
 }
 
-// readKey returns nil if there is none.
+// readKey returns nil if there is none, and nothing else if what is there is no file.
 func readKey(path string) ([]byte, error) {
 	f, err := openRegular(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
+	}
+	if errors.Is(err, errNotRegular) {
+		return []byte{}, nil
 	}
 	if err != nil {
 		return nil, err

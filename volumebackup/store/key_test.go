@@ -43,6 +43,24 @@ func TestAKeyThatWasCutShortIsMadeAnew(t *testing.T) {
 	}
 }
 
+func TestWhatIsNoKeyIsReplaced(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	first := fingerprintIn(t, elsewhere, "block")
+	path := filepath.Join(dir, keyFile)
+	for name, put := range map[string]func(path string) error{
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"link":      linkTo(elsewhere, keyFile),
+		"FIFO":      fifo,
+	} {
+		assert.NilError(t, os.RemoveAll(path), name)
+		assert.NilError(t, put(path), name)
+		again := fingerprintIn(t, dir, "block")
+		assert.Assert(t, again != first, name)
+		assert.Equal(t, fingerprintIn(t, dir, "block"), again, name)
+	}
+	assert.Equal(t, fingerprintIn(t, elsewhere, "block"), first, "nothing outside is touched")
+}
+
 // Several that come first end up with one key.
 func TestOneKeyWins(t *testing.T) {
 	dir := t.TempDir()

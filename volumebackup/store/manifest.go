@@ -68,7 +68,7 @@ func (s *Store) openManifestFile(path string, open newReader) (*Manifest, error)
 }
 
 func (m *Manifest) damaged(err error) error {
-	return &DamagedError{Pack: m.name, Offset: -1, Reason: err.Error()}
+	return &DamagedError{Pack: m.name, Offset: -1, Reason: reasonOf(err)}
 }
 
 // Packs lists the packs that the manifest refers to.

@@ -43,7 +43,7 @@ func (s *Store) damagedPiece(p *manifest.Piece, path string, err error) error {
 	if p.At.Pack == 0 {
 		return &DamagedError{Path: path, Pack: "the store", Offset: -1, Reason: "a piece of a file is in none of its packs"}
 	}
-	return &DamagedError{Path: path, Pack: s.packFile(p.At.Pack), Offset: p.At.Offset, Reason: err.Error()}
+	return &DamagedError{Path: path, Pack: s.packFile(p.At.Pack), Offset: p.At.Offset, Reason: reasonOf(err)}
 }
 
 func (s *Store) readPiece(p *manifest.Piece, b *Buffer) ([]byte, error) {

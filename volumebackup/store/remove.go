@@ -17,14 +17,15 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
 
-// vanishedAge is how long archives are kept after their image was first missed.
-const vanishedAge = 7 * 24 * time.Hour
-
 // Removal says what to remove.
 type Removal struct {
 	Snapshots []Claim
 	// Seen, if not nil, is what is there: archives whose image has vanished are removed after a while.
 	Seen *Seen
+	// Volumes, if not nil, are all that the engine has: what is known of others is forgotten.
+	Volumes []string
+	// Retention is how long archives are kept after their image was first missed.
+	Retention time.Duration
 	// Now is the present time, which tells whether that while is over.
 	Now time.Time
 }
@@ -42,6 +43,7 @@ var errBusy = fmt.Errorf("another operation uses it: %w", errdefs.ErrConflict)
 type Removed struct {
 	Snapshots []string
 	Foreign   []string // claimed, but what the store has is of another snapshot
+	Missed    []string // their images are missed for the first time
 	Freed     int64
 }
 
@@ -61,9 +63,12 @@ func (s *Store) removeLocked(ctx context.Context, r Removal) (Removed, error) {
 	if err := s.clearTmp(); err != nil {
 		return Removed{}, err
 	}
-	victims, foreign, err := s.victims(r)
+	removed, err := s.victims(r)
 	if err == nil {
 		err = s.noteLooked(r)
+	}
+	if err == nil {
+		err = s.forgetGone(r)
 	}
 	if err != nil {
 		return Removed{}, err
@@ -72,7 +77,7 @@ func (s *Store) removeLocked(ctx context.Context, r Removal) (Removed, error) {
 	if err != nil {
 		return Removed{}, err
 	}
-	candidates, err := s.dropManifests(ctx, victims)
+	candidates, err := s.dropManifests(ctx, removed.Snapshots)
 	if err != nil {
 		return Removed{}, err
 	}
@@ -80,7 +85,8 @@ func (s *Store) removeLocked(ctx context.Context, r Removal) (Removed, error) {
 		return Removed{}, err
 	}
 	after, err := s.packBytes()
-	return Removed{Snapshots: victims, Foreign: foreign, Freed: before - after}, err
+	removed.Freed = before - after
+	return removed, err
 }
 
 // clearTmp removes what nobody works on any more.
@@ -98,38 +104,37 @@ func (s *Store) clearTmp() error {
 }
 
 // victims are the claimed snapshots, as far as they are in the store and the claims are true, and those whose image
-// has been gone for long.
-func (s *Store) victims(r Removal) (victims, foreign []string, err error) {
+// has been gone for long. It also returns what else it has found out about the claims and the images.
+func (s *Store) victims(r Removal) (found Removed, err error) {
 	claimed := make(map[string]Claim, len(r.Snapshots))
 	for _, c := range r.Snapshots {
 		if err := CheckID(c.Snapshot); err != nil {
-			return nil, nil, err
+			return Removed{}, err
 		}
 		claimed[c.Snapshot] = c
 	}
-	all, err := os.ReadDir(s.path("snapshots"))
+	ids, err := s.snapshotDirs()
 	if err != nil {
-		return nil, nil, fmt.Errorf("list snapshots: %w", err)
+		return Removed{}, err
 	}
-	for _, dir := range all {
-		id := dir.Name()
-		if !dir.IsDir() || CheckID(id) != nil {
-			continue
-		}
-		goes := false
+	for _, id := range ids {
+		goes, isNew := false, false
 		if claim, ok := claimed[id]; !ok {
-			goes, err = s.hasVanished(id, r)
+			goes, isNew, err = s.hasVanished(id, r)
 		} else if goes, err = s.holds(claim); !goes {
-			foreign = append(foreign, id)
+			found.Foreign = append(found.Foreign, id)
 		}
 		if err != nil {
-			return nil, nil, err
+			return Removed{}, err
 		}
 		if goes {
-			victims = append(victims, id)
+			found.Snapshots = append(found.Snapshots, id)
+		}
+		if isNew {
+			found.Missed = append(found.Missed, id)
 		}
 	}
-	return victims, foreign, nil
+	return found, nil
 }
 
 // dropManifests removes the manifests of snapshots, so that they do not exist any more. It returns the packs that may

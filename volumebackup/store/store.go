@@ -90,6 +90,9 @@ func (s *Store) checkFormat() error {
 	if errors.Is(err, os.ErrNotExist) {
 		return s.makeFormat(path)
 	}
+	if errors.Is(err, errNotRegular) {
+		return notStore(reasonOf(err))
+	}
 	if err != nil {
 		return fmt.Errorf("open store: %w", err)
 	}
@@ -106,8 +109,13 @@ func (s *Store) checkFormat() error {
 	case strings.HasPrefix(found, "cua-store "):
 		return &VersionError{Found: found}
 	default:
-		return fmt.Errorf("open store: %s is not the format of a store: %w", path, errdefs.ErrInvalidArgument)
+		return notStore(fmt.Sprintf("it begins with %.20q instead of %q", found, formatLine))
 	}
+}
+
+// notStore is the error for a format file that is not one.
+func notStore(why string) error {
+	return fmt.Errorf("open store: %w, or the volume is no store of snapshots", &DamagedError{Pack: "format", Offset: -1, Reason: why})
 }
 
 // makeFormat makes the format file, and checks the one that is there then: another process may have made it.

@@ -117,7 +117,7 @@ func TestNewerStoreIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, `"cua-store 2"`)
 	assert.NilError(t, os.WriteFile(filepath.Join(dir, "format"), []byte("something else"), 0o600))
 	_, err = Open(dir)
-	assert.Assert(t, errdefs.IsInvalidArgument(err), "%v", err)
+	assert.Assert(t, errdefs.IsDataLoss(err), "%v", err)
 }
 
 func TestRemovalWaitsForOthers(t *testing.T) {

@@ -3,44 +3,99 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// hasVanished says whether the image of a snapshot has been gone for so long that the archives may go. Only the
-// engine and image store that had the image can say that it is gone; what others see changes nothing. A note beside
-// the manifests says when the image was first missed.
-func (s *Store) hasVanished(id string, r Removal) (bool, error) {
-	if r.Seen == nil {
-		return false, nil
+// Lost is a snapshot in the store whose image is gone.
+type Lost struct {
+	Snapshot string
+	Since    time.Time         // when the image was first missed
+	Labels   map[string]string // of the image; nil: not known. Nobody has checked them
+}
+
+// EachLost calls visit for every snapshot whose image is gone, as far as whoever has seen the images can tell, in the
+// order of their IDs. It notes those that were not missed before, as far as the store can be written.
+func (s *Store) EachLost(ctx context.Context, seen Seen, now time.Time, visit func(Lost)) error {
+	unlock, err := s.Share(ctx)
+	if err != nil {
+		return err
 	}
-	missed := s.path("snapshots", id, missedFile)
-	if slices.Contains(r.Seen.Snapshots, id) {
-		return false, s.forgetMissed(missed)
+	defer unlock()
+	ids, err := s.snapshotDirs()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		missing, err := s.missing(id, &seen, now)
+		if err != nil {
+			return err
+		}
+		if missing.since.IsZero() || !s.isSnapshot(id) {
+			continue
+		}
+		labels, err := s.readRecord(id)
+		if err != nil {
+			return err
+		}
+		visit(Lost{Snapshot: id, Since: missing.since, Labels: labels})
+	}
+	return nil
+}
+
+// missing says since when an image is missed, and whether that was not known before. Zero: it is not missed.
+type missing struct {
+	since time.Time
+	isNew bool
+}
+
+// missing finds out whether the image of a snapshot is gone. Only the engine and image store that had the image can
+// say so; what others see changes nothing. A note beside the manifests says when it was first missed.
+func (s *Store) missing(id string, seen *Seen, now time.Time) (missing, error) {
+	if seen == nil {
+		return missing{}, nil
+	}
+	note := s.path("snapshots", id, missedFile)
+	if slices.Contains(seen.Snapshots, id) {
+		return missing{}, s.forgetMissed(note)
 	}
 	origin, err := s.origin(id)
 	if err != nil {
-		return false, fmt.Errorf("read origin of %s: %w", id, err)
+		return missing{}, fmt.Errorf("read origin of %s: %w", id, err)
 	}
-	if origin == nil || !origin.isOf(r.Seen) {
-		return false, nil
+	if origin == nil || !origin.isOf(seen) {
+		return missing{}, nil
 	}
-	since, err := s.missedSince(missed)
+	since, err := s.missedSince(note)
 	if err != nil {
-		return false, err
+		return missing{}, err
 	}
 	// Not noted, or by a clock that was wrong.
-	if since.IsZero() || since.Before(origin.Published) || since.After(r.Now) {
-		return false, s.noteMissed(id, missed, r.Now)
+	if since.IsZero() || since.Before(origin.Published) || since.After(now) {
+		return missing{since: now, isNew: true}, s.noteMissed(id, note, now)
 	}
-	manifests, err := filepath.Glob(s.path("snapshots", id, "*.man"))
+	return missing{since: since}, nil
+}
+
+// hasVanished says whether the image of a snapshot has been gone for so long that the archives may go, and whether it
+// is missed for the first time.
+func (s *Store) hasVanished(id string, r Removal) (goes, isNew bool, err error) {
+	found, err := s.missing(id, r.Seen, r.Now)
+	if err != nil || found.since.IsZero() {
+		return false, false, err
+	}
 	// Without a manifest or attachments it is no snapshot any more, only packs that others need.
-	return r.Now.Sub(since) >= vanishedAge && (len(manifests) > 0 || s.hasAttachments(id)), err
+	return !found.isNew && r.Now.Sub(found.since) >= r.Retention && s.isSnapshot(id), found.isNew && s.isSnapshot(id), nil
 }
 
 // isOf tells whether the image was in the image store that was looked at.
@@ -95,6 +150,23 @@ func (s *Store) IsLookDue(now time.Time) bool {
 	return err != nil || looked.After(now) || now.Sub(looked) >= lookAge
 }
 
+// HasOthersOf tells whether the store has snapshots of the container of an origin, made on its engine and in its image
+// store, besides the newest. What cannot be read does not count.
+func (s *Store) HasOthersOf(of Origin) bool {
+	ids, err := s.snapshotDirs()
+	if err != nil {
+		return false
+	}
+	found := 0
+	for _, id := range ids {
+		origin, err := s.origin(id)
+		if err == nil && origin != nil && origin.Container == of.Container && origin.isOf(&Seen{Engine: of.Engine, ImageStore: of.ImageStore}) {
+			found++
+		}
+	}
+	return found > 1
+}
+
 // noteLooked notes that the store was compared with the images of an engine.
 func (s *Store) noteLooked(r Removal) error {
 	if r.Seen == nil {
@@ -106,9 +178,11 @@ func (s *Store) noteLooked(r Removal) error {
 	return nil
 }
 
-// noteMissed notes when an image was first missed. In a full store the next removal does.
+// noteMissed notes when an image was first missed. In a full store the next removal does, and in one that cannot be
+// written nobody does.
 func (s *Store) noteMissed(id, path string, now time.Time) error {
-	if err := s.writeTime(path, missedFile+"-"+id, now); err != nil {
+	err := s.writeTime(path, missedFile+"-"+id, now)
+	if err != nil && !errors.Is(err, unix.EROFS) {
 		return fmt.Errorf("note that an image is missed: %w", err)
 	}
 	return nil
@@ -119,7 +193,7 @@ func (s *Store) forgetMissed(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err := s.disk.remove(path); err != nil {
+	if err := s.disk.remove(path); err != nil && !errors.Is(err, unix.EROFS) {
 		return fmt.Errorf("forget that an image was missed: %w", err)
 	}
 	return nil

@@ -4,15 +4,10 @@ package worker
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"slices"
-
-	"github.com/containerd/errdefs"
+	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
@@ -35,7 +30,7 @@ func (s *session) diff(ctx context.Context, r protocol.DiffRequest, e *exchange)
 		}
 		return protocol.None{}, err
 	}
-	batch := changeBatch{e: e}
+	batch := changeBatch{e: e, hidden: r.Hidden}
 	err = archive.Diff(ctx, s.store, before, after, e, &e.counter, batch.add)
 	if err == nil {
 		batch.send()
@@ -78,12 +73,18 @@ func (s *session) openArchive(snapshot string, number int, text string) (*store.
 
 // changeBatch collects changes until there are enough for an event.
 type changeBatch struct {
-	e    *exchange
-	list []protocol.FileChange
-	size int
+	e      *exchange
+	hidden []protocol.Path // places that nothing is said of
+	list   []protocol.FileChange
+	size   int
 }
 
 func (b *changeBatch) add(c changes.Change) error {
+	for _, place := range b.hidden {
+		if c.Path == string(place) || strings.HasPrefix(c.Path, string(place)+"/") {
+			return nil
+		}
+	}
 	b.list = append(b.list, protocol.FileChange{Path: protocol.Path(c.Path), Type: c.Type, SizeDelta: c.SizeDelta})
 	if b.size += len(c.Path) + 64; b.size >= listBatch {
 		b.send()
@@ -96,57 +97,4 @@ func (b *changeBatch) send() {
 		b.e.emit(protocol.Event{Type: protocol.TypeChanges, Changes: b.list})
 	}
 	b.list, b.size = nil, 0
-}
-
-// maxImage bounds the manifest of a root filesystem, which the worker keeps in memory.
-const maxImage = 256 << 20
-
-// learn takes the manifest of a root filesystem.
-func (s *session) learn(ctx context.Context, r protocol.LearnRequest, e *exchange) (protocol.None, error) {
-	content, err := io.ReadAll(io.LimitReader(e.bytes, maxImage+1))
-	if err != nil {
-		return protocol.None{}, fmt.Errorf("read what the root filesystem holds: %w", err)
-	}
-	if len(content) > maxImage {
-		return protocol.None{}, fmt.Errorf("the list of the files of the root filesystem is longer than %d bytes: %w", maxImage, errdefs.ErrInvalidArgument)
-	}
-	m, err := s.store.ReadManifest(r.Image, content)
-	if err != nil {
-		return protocol.None{}, err
-	}
-	err = m.Each(func(*manifest.Entry) error { return context.Cause(ctx) })
-	m.Close()
-	if err != nil {
-		return protocol.None{}, err
-	}
-	if !r.Keep {
-		s.images[r.Image] = content
-		return protocol.None{}, nil
-	}
-	unlock, err := s.store.Share(ctx)
-	if err != nil {
-		return protocol.None{}, err
-	}
-	defer unlock()
-	return protocol.None{}, s.store.KeepImage(r.Image, content)
-}
-
-// known tells which root filesystems need not be learnt. One that is damaged has to.
-func (s *session) known(ctx context.Context, r protocol.KnownRequest, _ *exchange) (protocol.KnownResult, error) {
-	return protocol.KnownResult{Images: slices.DeleteFunc(r.Images, func(key string) bool {
-		m, err := s.openImage(key)
-		if err != nil {
-			return true
-		}
-		err = m.Each(func(*manifest.Entry) error { return context.Cause(ctx) })
-		m.Close()
-		return err != nil
-	})}, context.Cause(ctx)
-}
-
-func (s *session) openImage(key string) (*store.Manifest, error) {
-	if content, learnt := s.images[key]; learnt {
-		return s.store.ReadManifest(key, content)
-	}
-	return s.store.OpenImage(key)
 }

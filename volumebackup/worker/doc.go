@@ -11,6 +11,9 @@ type Options struct {
 	MountRoot string // volumes are mounted at <MountRoot>/<number>; /mnt if empty
 	// CgroupRoot is the control groups of the engine's machine; /cgroup if empty.
 	CgroupRoot string
+	// WalkedRoot is the root filesystem of the container in whose PID namespace the worker is; if empty, that of the
+	// namespace's first process.
+	WalkedRoot string
 	// Now is the clock that tells how long an archive has been without its image; time.Now if nil.
 	Now func() time.Time
 	// ProgressInterval is the time between two progress events; a tenth of a second if zero.

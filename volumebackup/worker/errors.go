@@ -11,6 +11,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/store"
 )
@@ -25,6 +26,9 @@ func describe(err error) *protocol.Error {
 		described.Path = protocol.Path(damaged.Path)
 		described.Pack, described.Offset = damaged.Pack, damaged.Offset
 	}
+	if large, ok := errors.AsType[*archive.TooLargeError](err); ok {
+		described.Exceeded = exceeded(large)
+	}
 	if path, ok := errors.AsType[*os.PathError](err); ok && described.Path == "" {
 		described.Path = protocol.Path(path.Path)
 	}
@@ -34,14 +38,25 @@ func describe(err error) *protocol.Error {
 	return described
 }
 
+func exceeded(e *archive.TooLargeError) *protocol.Exceeded {
+	said := protocol.Exceeded{Mount: e.Mount.Number, Limits: protocol.Limits(e.Mount.Limits), Entries: e.Size.Entries, Bytes: e.Size.Bytes}
+	for _, d := range e.Largest {
+		said.Largest = append(said.Largest, protocol.DirectorySize{Path: protocol.Path(d.Path), Entries: d.Size.Entries, Bytes: d.Size.Bytes})
+	}
+	return &said
+}
+
 func classify(err error) protocol.Class {
 	var newer *store.VersionError
 	var damaged *store.DamagedError
+	var large *archive.TooLargeError
 	switch {
 	case errors.As(err, &newer):
 		return protocol.NewerVersion
 	case errors.As(err, &damaged):
 		return protocol.Damaged
+	case errors.As(err, &large):
+		return protocol.TooLarge
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return protocol.NoSpace
 	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):

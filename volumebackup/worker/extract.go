@@ -16,12 +16,15 @@ func (s *session) extract(ctx context.Context, r protocol.ExtractRequest, e *exc
 	if err != nil {
 		return protocol.ExtractResult{}, err
 	}
-	err = archive.Extract(ctx, s.store, archive.ExtractOptions{
+	link, err := archive.Extract(ctx, s.store, archive.ExtractOptions{
 		Ref:  archive.Ref{Snapshot: r.Snapshot, Archive: r.Archive, Root: root},
-		Path: string(r.Path), Directory: r.Directory, Name: string(r.Name), Destination: string(r.Destination),
+		Path: string(r.Path), Directory: r.Directory, Follow: r.Follow, Look: r.Look, Name: string(r.Name),
 	}, e.bytes, e, &e.counter)
-	if errors.Is(err, archive.ErrNoEntry) {
+	switch {
+	case errors.Is(err, archive.ErrNoEntry):
 		return protocol.ExtractResult{Missing: true}, nil
+	case link != nil:
+		return protocol.ExtractResult{Link: &protocol.Link{Path: protocol.Path(link.Path), Target: protocol.Path(link.Target)}}, nil
 	}
 	return protocol.ExtractResult{}, err
 }

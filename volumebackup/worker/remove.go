@@ -12,9 +12,10 @@ import (
 
 // remove deletes snapshots and frees what no other refers to.
 func (s *session) remove(ctx context.Context, r protocol.RemoveRequest, _ *exchange) (protocol.RemoveResult, error) {
-	removal := store.Removal{Now: s.options.Now()}
+	removal := store.Removal{Now: s.options.Now(), Retention: r.Retention, Volumes: r.Volumes}
 	if r.Seen != nil {
-		removal.Seen = &store.Seen{Engine: r.Seen.Engine, ImageStore: r.Seen.ImageStore, Snapshots: r.Seen.Snapshots}
+		seen := seenOf(*r.Seen)
+		removal.Seen = &seen
 	}
 	for _, c := range r.Snapshots {
 		claim, err := parseClaim(c)
@@ -27,7 +28,7 @@ func (s *session) remove(ctx context.Context, r protocol.RemoveRequest, _ *excha
 	if err != nil {
 		return protocol.RemoveResult{}, err
 	}
-	return protocol.RemoveResult{Removed: removed.Snapshots, Foreign: removed.Foreign, Freed: removed.Freed}, nil
+	return protocol.RemoveResult{Removed: removed.Snapshots, Foreign: removed.Foreign, Missed: removed.Missed, Freed: removed.Freed}, nil
 }
 
 func parseClaim(c protocol.Claim) (store.Claim, error) {

@@ -83,14 +83,16 @@ func (s *session) handle(ctx context.Context, r protocol.Request, bytes io.ReadW
 		return nil, fmt.Errorf("request %q: %w", r.Arguments.Op(), errdefs.ErrNotImplemented)
 	}
 	e := &exchange{bytes: bytes, emit: emit, interval: s.options.ProgressInterval}
-	if h.noStore {
-		return h.answer(s, ctx, r.Arguments, e)
-	}
-	if err := s.open(); err != nil {
-		return nil, err
+	if !h.noStore {
+		if err := s.open(); err != nil {
+			return nil, err
+		}
 	}
 	stop := e.showProgress(string(r.Arguments.Op()))
 	defer stop()
+	if h.noStore {
+		return h.answer(s, ctx, r.Arguments, e)
+	}
 	s.store.SetPatience(store.Patience{Wait: time.Duration(r.LockTimeoutMillis) * time.Millisecond, Waiting: e.waiting})
 	return h.answer(s, ctx, r.Arguments, e)
 }

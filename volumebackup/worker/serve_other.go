@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Serve exists on Linux only.
-func Serve(context.Context, io.Reader, io.Writer, Options) error {
+// ServeConfined exists on Linux only.
+func ServeConfined(context.Context, io.Reader, io.Writer, Options) error {
 	return errors.New("the worker runs on Linux only")
 }

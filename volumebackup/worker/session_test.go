@@ -24,7 +24,22 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if roots := os.Getenv(confinedVariable); roots != "" {
+		leave(beConfined(roots))
+	}
+	if os.Getenv(probeVariable) != "" {
+		leave(probe())
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/klauspost/compress/zstd.(*Decoder).startStreamDecoder"))
+}
+
+// leave ends a process that was started to be something else than a test.
+func leave(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1) //nolint:forbidigo // it is the main of that process
+	}
+	os.Exit(0) //nolint:forbidigo // the same
 }
 
 // TestSession is the main job: two volumes, archived together and restored together.
@@ -58,7 +73,7 @@ func TestSession(t *testing.T) {
 	assert.NilError(t, err)
 	assert.Equal(t, len(usage.Snapshots), 1)
 	assert.Assert(t, usage.Snapshots[0].Own > 1<<20 && usage.Snapshots[0].Own < usage.Total)
-	removed, err := c.Remove(t.Context(), protocol.RemoveRequest{Seen: &protocol.Seen{Engine: "engine", ImageStore: "overlay2"}}, nil)
+	removed, err := c.Remove(t.Context(), protocol.RemoveRequest{Seen: &protocol.Seen{Engine: "engine", ImageStore: "overlay2"}, Retention: time.Hour}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(removed.Removed), 0)
 }
@@ -217,7 +232,7 @@ func TestPublishSaysWhenItIsTimeToLook(t *testing.T) {
 	_, err := c.Remove(t.Context(), protocol.RemoveRequest{}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, isDue()) // that one did not know what the engine has
-	_, err = c.Remove(t.Context(), protocol.RemoveRequest{Seen: &protocol.Seen{Engine: "e", ImageStore: "s"}}, nil)
+	_, err = c.Remove(t.Context(), protocol.RemoveRequest{Seen: &protocol.Seen{Engine: "e", ImageStore: "s"}, Retention: time.Hour}, nil)
 	assert.NilError(t, err)
 	assert.Assert(t, !isDue())
 	now = now.Add(-time.Hour) // a clock that was wrong

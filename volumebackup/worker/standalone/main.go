@@ -15,7 +15,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	err := worker.Serve(ctx, os.Stdin, os.Stdout, worker.Options{})
+	err := worker.ServeConfined(ctx, os.Stdin, os.Stdout, worker.Options{})
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,95 @@
+//go:build e2e
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/volume"
+	"gotest.tools/v3/assert"
+)
+
+// leftovers is everything that there is of a cell. It has no networks, and the plugin makes none.
+type leftovers struct {
+	containers []container.Summary
+	images     []image.Summary
+	volumes    []*volume.Volume
+	unfinished []string // folders in the store that no operation works on, if none is under way
+}
+
+// leftovers finds everything of the cell.
+func (f *fixture) leftovers(ctx context.Context) (found leftovers) {
+	f.Helper()
+	containers, err := docker.ContainerList(ctx, container.ListOptions{All: true})
+	assert.NilError(f, err)
+	for _, c := range containers {
+		isNamed := slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+f.prefix) })
+		if isNamed || f.mounts(c) {
+			found.containers = append(found.containers, c)
+		}
+	}
+	found.images, err = docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "cua.snapshot.container.name="+f.prefix+"db"))})
+	assert.NilError(f, err)
+	volumes, err := docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", f.prefix))})
+	assert.NilError(f, err)
+	found.volumes = volumes.Volumes
+	for _, v := range found.volumes {
+		if v.Name == f.prefix+"store" {
+			found.unfinished, err = filepath.Glob(filepath.Join(v.Mountpoint, "tmp", "*"))
+			assert.NilError(f, err)
+		}
+	}
+	return found
+}
+
+// mounts tells whether a container mounts a volume of the cell, as its workers do.
+func (f *fixture) mounts(c container.Summary) bool {
+	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return strings.HasPrefix(m.Name, f.prefix) })
+}
+
+// without describes what belongs neither to the fixture nor to a listed snapshot, nor to what a command has made that is done.
+// If nobody was left to remove an image that was not published, it may wait: it is removed when it is an hour old.
+func (l leftovers) without(f *fixture, c cell) string {
+	f.Helper()
+	s, known := c.scenario, map[string]bool{}
+	for name := range f.states {
+		known[name] = true
+	}
+	if len(s.makes) > 0 && s.printed(f) != "" {
+		for _, name := range s.makes {
+			known[name] = true
+		}
+	}
+	var left []string
+	for _, c := range l.containers {
+		if !known[strings.TrimPrefix(c.Names[0], "/"+f.prefix)] {
+			left = append(left, "container "+c.Names[0]+" "+c.Status)
+		}
+	}
+	listed := f.listed()
+	for _, i := range l.images {
+		isPublished := slices.ContainsFunc(i.RepoTags, func(tag string) bool { return tag != "<none>:<none>" })
+		if !slices.Contains(listed, i.Labels["cua.snapshot.id"]) && (isPublished || !c.fault.isSudden()) {
+			left = append(left, fmt.Sprintf("image %s %s", i.ID, i.RepoTags))
+		}
+	}
+	for _, v := range l.volumes {
+		isOurs := slices.ContainsFunc(l.containers, func(c container.Summary) bool {
+			return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Name == v.Name })
+		})
+		if !isOurs && v.Name != f.prefix+"store" {
+			left = append(left, "volume "+v.Name)
+		}
+	}
+	for _, folder := range l.unfinished {
+		left = append(left, "in the store "+filepath.Base(folder))
+	}
+	return strings.Join(left, ", ")
+}
