@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -278,23 +280,38 @@ var solutions = map[plan.ProblemKind]string{
 // explainProblems lists every problem with the flag that solves it.
 func explainProblems(e *plan.ProblemsError) string {
 	var b strings.Builder
-	b.WriteString("cannot restore:")
+	b.WriteString(e.Undone() + ":")
 	for _, p := range e.Problems {
 		fmt.Fprintf(&b, "\n  - %s", oneLine(plain(p.Text)))
-		if solution := solution(p); solution != "" {
+		if solution := solution(p, e.Promote); solution != "" {
 			fmt.Fprintf(&b, ": %s", solution)
 		}
 	}
 	return b.String()
 }
 
-// solution is the flag that solves a problem.
-func solution(p plan.Problem) string {
-	if p.Kind == plan.ProblemHostAccess {
-		return solutions[p.Kind] + " " + allowWord(p.Subject)
+// solution is what solves a problem of a restore, or of promote, which has few of the flags of a restore.
+func solution(p plan.Problem, promote bool) string {
+	text := solutions[p.Kind]
+	switch {
+	case p.Kind == plan.ProblemHostAccess && promote:
+		return "" // only what is from elsewhere has to be allowed
+	case p.Kind == plan.ProblemHostAccess:
+		return text + " " + allowWord(p.Subject)
+	case !promote:
+		return text
 	}
-	return solutions[p.Kind]
+	namesOther := func(way string) bool {
+		return slices.ContainsFunc(flagWord.FindAllString(way, -1), func(flag string) bool { return !slices.Contains(promoteSolutions, flag) })
+	}
+	ways := slices.DeleteFunc(strings.Split(text, ", "), namesOther)
+	return strings.TrimPrefix(strings.Join(ways, ", "), "or ")
 }
+
+// promoteSolutions are the flags of promote that solve a problem.
+var promoteSolutions = []string{"--name", "--stop-others", "--store"}
+
+var flagWord = regexp.MustCompile(`\B--?[a-z][a-z-]*`)
 
 // advised adds to the text of an event what users can do about it.
 func (d deps) advised(p plan.Progress) plan.Progress {

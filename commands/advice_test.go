@@ -6,10 +6,12 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/docker/docker/client"
 	"gotest.tools/v3/assert"
+	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
@@ -130,6 +132,24 @@ func TestEveryKindOfProblemHasASolution(t *testing.T) {
 	assert.Equal(t, len(kinds), len(solutions))
 	for _, kind := range kinds {
 		assert.Assert(t, solutions[plan.ProblemKind(kind[1])] != "", "%s", kind[1])
+	}
+}
+
+func TestPromoteNamesOnlyFlagsThatItHas(t *testing.T) {
+	flags := newPromoteCommand(deps{}).Flags()
+	for kind := range solutions {
+		for _, word := range flagWord.FindAllString(solution(plan.Problem{Kind: kind}, true), -1) {
+			assert.Check(t, flags.Lookup(strings.TrimLeft(word, "-")) != nil, "%s: %s", kind, word)
+		}
+	}
+	for kind, want := range map[plan.ProblemKind]string{
+		plan.ProblemNoNetwork:   "create it",
+		plan.ProblemPortTaken:   "stop what holds it",
+		plan.ProblemVolumeInUse: "stop it, or use --stop-others",
+		plan.ProblemNoDevice:    "",
+		plan.ProblemCopyPort:    "stop the copy first, with docker stop",
+	} {
+		assert.Check(t, is.Equal(solution(plan.Problem{Kind: kind}, true), want))
 	}
 }
 

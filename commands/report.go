@@ -31,13 +31,13 @@ type problem struct {
 func newFailure(err error, text string) failure {
 	f := failure{Status: statusFailed, Code: string(codeOf(err)), Error: text, Problems: []problem{}}
 	if found, ok := errors.AsType[*plan.ProblemsError](err); ok {
-		f.Problems = convert(found.Problems, newProblem)
+		f.Problems = convert(found.Problems, func(p plan.Problem) problem { return newProblem(p, found.Promote) })
 	}
 	return f
 }
 
-func newProblem(p plan.Problem) problem {
-	return problem{Kind: string(p.Kind), Subject: p.Subject, Text: oneLine(plain(p.Text)), Solution: solution(p)}
+func newProblem(p plan.Problem, promote bool) problem {
+	return problem{Kind: string(p.Kind), Subject: p.Subject, Text: oneLine(plain(p.Text)), Solution: solution(p, promote)}
 }
 
 // reported is an error that readers of JSON have been told already.

@@ -54,14 +54,25 @@ type Problem struct {
 }
 
 // ProblemsError holds all problems of a restore. Nothing was made yet.
-type ProblemsError struct{ Problems []Problem }
+type ProblemsError struct {
+	Problems []Problem
+	Promote  bool // a copy was to take a container's place
+}
 
 func (e *ProblemsError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
 		lines[i] = p.Text
 	}
-	return "cannot restore:\n  " + strings.Join(lines, "\n  ")
+	return e.Undone() + ":\n  " + strings.Join(lines, "\n  ")
+}
+
+// Undone says what cannot be done.
+func (e *ProblemsError) Undone() string {
+	if e.Promote {
+		return "cannot promote"
+	}
+	return "cannot restore"
 }
 
 // Unwrap gives the error its class.

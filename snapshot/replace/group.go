@@ -325,3 +325,8 @@ func (g *group) running() []string {
 	}
 	return ids
 }
+
+// refuse is the error for what cannot be done as asked.
+func (g *group) refuse(problems []plan.Problem) error {
+	return &plan.ProblemsError{Problems: problems, Promote: g.promoted() != nil}
+}

@@ -17,7 +17,7 @@ import (
 func (t *transaction) preview(ctx context.Context, known []plan.Problem) ([]Result, error) {
 	problems, err := t.previewVolumes(ctx, len(known) > 0)
 	if problems = append(known, problems...); len(problems) > 0 {
-		return nil, errors.Join(&plan.ProblemsError{Problems: problems}, err)
+		return nil, errors.Join(t.refuse(problems), err)
 	}
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (t *transaction) takeCopy(ctx context.Context) error {
 	}
 	problems, err := t.checkArchives(ctx, t.targets())
 	if err == nil && len(problems) > 0 {
-		err = &plan.ProblemsError{Problems: problems}
+		err = t.refuse(problems)
 	}
 	t.watch.Lap("copy")
 	return err

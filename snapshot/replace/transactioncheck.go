@@ -30,7 +30,7 @@ func (t *transaction) check(ctx context.Context) error {
 	}
 	problems, err := t.checkArchives(ctx, t.targets())
 	if err == nil && len(problems) > 0 {
-		err = &plan.ProblemsError{Problems: problems}
+		err = t.refuse(problems)
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func (t *transaction) checkUnused(ctx context.Context) error {
 		}
 	}
 	if problems := t.inUse(running, t.written()); len(problems) > 0 {
-		return &plan.ProblemsError{Problems: problems}
+		return t.refuse(problems)
 	}
 	return nil
 }
