@@ -271,6 +271,7 @@ var solutions = map[plan.ProblemKind]string{
 	plan.ProblemRenamed:      "use --name to say which of the two to replace",
 	plan.ProblemDead:         "remove it with docker rm, then try again",
 	plan.ProblemContents:     "use snapshots that were taken together",
+	plan.ProblemRelative:     "use --only to put back its volumes alone, or leave out --replace for a copy",
 	plan.ProblemCopyState:    "stop it first, or wait until it runs",
 	plan.ProblemCopyMount:    "what is there cannot take a place; copy it to where it belongs with docker cp",
 	plan.ProblemCopyPort:     "stop the copy first, with docker stop",

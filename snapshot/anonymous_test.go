@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,9 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/verify"
 )
 
 // withAnonymous is an engine with a container web that has a named and an anonymous
@@ -133,4 +136,31 @@ func TestAnAnonymousVolumeThatIsGoneIsMadeAgainInPlace(t *testing.T) {
 	assert.NilError(t, operate(t.Context(), engineOf(docker)))
 	assert.Equal(t, docker.AnonymousOf(t, "web"), kept)
 	assert.Equal(t, kept.Content, "one")
+}
+
+// An engine mounts no volume that exists at a relative path (VOLUME data), so it is refused before anything is touched. The
+// volume alone can go back, and the snapshot is sound.
+func TestAVolumeAtARelativePath(t *testing.T) {
+	docker := enginetest.New()
+	web := docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"data": {}}}, &container.HostConfig{})
+	volume := docker.FindVolume(web.Mounts[0].Name)
+	volume.Content = "one"
+	snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
+	report, err := engineOf(docker).Verify(t.Context(), verify.Options{}, nil)
+	assert.NilError(t, err)
+	for _, f := range report.Results[0].Findings { // nothing but that the fake has no store
+		assert.Equal(t, f.Where, "volumes", "%v", f)
+	}
+	volume.Content = "two"
+	docker.Randomness = 100
+	before := docker.World()
+
+	_, err = engineOf(docker).Replace(t.Context(), replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
+	problems, ok := errors.AsType[*plan.ProblemsError](err)
+	assert.Assert(t, ok && len(problems.Problems) == 1 && problems.Problems[0].Kind == plan.ProblemRelative, "%v", err)
+	assert.Equal(t, docker.World(), before)
+
+	_, err = engineOf(docker).Replace(t.Context(), replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}, Only: []string{"data"}}, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, volume.Content, "one")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -11,10 +12,14 @@ import (
 )
 
 // WithScratch runs f with a container of an image that never starts, and removes it afterwards.
-// Volumes that the image declares are covered, or the engine would make and fill them.
+// Volumes that the image declares are covered, or the engine would make and fill them. It lets nobody cover one that is
+// declared with a relative path (VOLUME data).
 func (e *Engine) WithScratch(ctx context.Context, name, imageID string, labels map[string]string, volumes map[string]struct{}, f func(scratch string) error) (err error) {
 	host := &container.HostConfig{NetworkMode: network.NetworkNone}
 	for destination := range volumes {
+		if !path.IsAbs(destination) {
+			continue
+		}
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeTmpfs, Target: destination})
 	}
 	scratch, err := e.CreateContainer(ctx, &container.Config{

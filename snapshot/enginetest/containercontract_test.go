@@ -47,6 +47,10 @@ func createBehaviours() map[string]func(*testing.T, contractEngine) {
 			assert.ErrorContains(t, err, "bind source path does not exist")
 			assert.Assert(t, cerrdefs.IsNotFound(create(t, c, container.Config{Image: noImage}, bind("/etc"))))
 		},
+		"nothing is mounted at a relative path": func(t *testing.T, c contractEngine) {
+			cover := container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeTmpfs, Target: "data"}}}
+			assert.ErrorContains(t, create(t, c, container.Config{Image: "busybox"}, cover), "mount path must be absolute")
+		},
 		"a device can be probed like a bind's source": func(t *testing.T, c contractEngine) {
 			assert.Assert(t, cerrdefs.IsNotFound(create(t, c, container.Config{Image: noImage}, bind("/dev/null"))))
 		},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -304,6 +305,9 @@ func (f *Docker) newContainer(config *container.Config, host *container.HostConf
 		return nil, fmt.Errorf("invalid container name (%s): %w", name, cerrdefs.ErrInvalidArgument)
 	}
 	for _, m := range host.Mounts {
+		if !path.IsAbs(m.Target) {
+			return nil, fmt.Errorf("invalid mount path: '%s' mount path must be absolute: %w", m.Target, cerrdefs.ErrInvalidArgument)
+		}
 		missing := m.Type == mount.TypeBind && !f.HostPaths[m.Source]
 		if missing && (m.BindOptions == nil || !m.BindOptions.CreateMountpoint) {
 			return nil, fmt.Errorf("invalid mount config for type \"bind\": bind source path does not exist: %s: %w", m.Source, cerrdefs.ErrInvalidArgument)

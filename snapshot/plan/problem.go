@@ -42,6 +42,7 @@ const (
 	ProblemContents     ProblemKind = "contents"          // Subject: volume of which two snapshots that are restored together hold different contents
 	ProblemCopyState    ProblemKind = "copy-state"        // Subject: copy that cannot stand still
 	ProblemCopyMount    ProblemKind = "copy-mount"        // Subject: destination where a copy has a volume, and what it replaces has none
+	ProblemRelative     ProblemKind = "relative-mount"    // Subject: relative path at which the container has a volume
 	ProblemCopyPort     ProblemKind = "copy-port"         // Subject: copy that holds a port of what it replaces
 	ProblemHostAccess   ProblemKind = "host-access"       // Subject: the access that is asked for
 )

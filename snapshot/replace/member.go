@@ -215,6 +215,7 @@ func (m *member) findProblems(g *group, reserved []string) {
 	g.findHolders(m, around.Containers)
 	m.copyConflicts(g, around)
 	m.peerProblems(g, around)
+	m.relativeMounts()
 	m.unsaved(g)
 	if o.SkipMissing {
 		var left plan.Plan

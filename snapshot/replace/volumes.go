@@ -2,6 +2,7 @@ package replace
 
 import (
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -53,6 +54,19 @@ func (m *member) unknownVolumes(named []string) {
 		if !held {
 			m.problem(plan.ProblemNotHeld, name, fmt.Sprintf("snapshot %s does not hold the content of %s", m.Snapshot.ID, labels.DescribeKey(name)))
 		}
+	}
+}
+
+// relativeMounts finds volumes that an image declares with a relative path (VOLUME data). The engine makes and mounts them by
+// itself, but mounts none there that exists already.
+func (m *member) relativeMounts() {
+	for _, v := range m.Volumes {
+		at := slices.IndexFunc(m.Snapshot.Mounts, func(mount labels.Mount) bool { return mount.Key() == v.Original })
+		if at < 0 || v.IsAnonymous() || path.IsAbs(m.Snapshot.Mounts[at].Destination) {
+			continue
+		}
+		destination := m.Snapshot.Mounts[at].Destination
+		m.problem(plan.ProblemRelative, destination, fmt.Sprintf("container %s has a volume at the relative path %s, where the engine mounts none that is there already", m.Name, destination))
 	}
 }
 
