@@ -46,7 +46,6 @@
 // These variables change a run of the tests:
 //
 //	E2E_KEEP=1               leave everything that the scripts made
-//	E2E_DURATIONS=FILE       write there which scripts took longest, in seconds
 //	E2E_UPDATE=1             rewrite the files that cmp compares with
 //	E2E_DIFF_PAIRS=N         compare so many random pairs of trees with what diff and stat say of them, instead of 6
 //	E2E_POSTGRES_ROUNDS=N    capture and restore PostgreSQL under load so many times, instead of 5

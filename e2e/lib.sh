@@ -7,6 +7,7 @@ containerd_version=v2.4.2
 runc_version=v1.5.2
 docker_cli_version=v28.5.2
 compose_version=v5.0.2
+gotestsum=gotest.tools/gotestsum@v1.13.0
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/docker-snapshot

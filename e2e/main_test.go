@@ -37,13 +37,7 @@ func (s suite) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	status := s.m.Run()
-	if file := os.Getenv("E2E_DURATIONS"); file != "" {
-		if err := os.WriteFile(file, []byte(scriptDurations.slowest(30)+"\n"), 0o600); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}
-	return status
+	return s.m.Run()
 }
 
 func (suite) prepare() (err error) {

@@ -83,9 +83,8 @@ func setup(ctx context.Context, env *testscript.Env) error {
 	env.Setenv("POSTGRES_ROUNDS", cmp.Or(os.Getenv("E2E_POSTGRES_ROUNDS"), "5"))
 
 	ctx = context.WithoutCancel(ctx)
-	start, began := now(), time.Now()
+	start := now()
 	env.Defer(func() {
-		scriptDurations.add(script, time.Since(began))
 		t, ok := env.T().(interface{ Failed() bool })
 		if ok && t.Failed() {
 			env.T().Log(evidence(ctx, prefix, start))

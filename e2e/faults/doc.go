@@ -8,7 +8,7 @@
 //   - every container is the one that it was, in the state that it was in, unless the restore was done
 //   - every volume holds exactly what it held before, or exactly what the snapshot holds, as the command's exit status says. A
 //     client that was killed, or has lost its engine, cannot say it: then it is what was printed had the command ended, or nothing
-//   - every snapshot that ls shows passes docker snapshot verify, and can be restored with exactly its content
+//   - every snapshot that ls shows passes docker snapshot verify; what the command has made can be restored with exactly its content
 //   - nothing that the plugin made is left without a snapshot that it belongs to: no image, no container, no volume, nothing
 //     unfinished in the store. Only what a client that was killed had not published may wait until it is an hour old: the image
 //     and its archives

@@ -41,7 +41,7 @@ type fixture struct {
 	snapshots  map[string]string           // IDs by name
 	contents   map[string]string           // of all captured volumes, by snapshot ID
 	before     string                      // content of all captured volumes before the command
-	checked    map[string]bool             // snapshots that could be restored, by ID
+	checked    map[string]bool             // snapshots that were found whole, by ID
 }
 
 func newFixture(t *testing.T) *fixture {
