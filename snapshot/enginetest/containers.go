@@ -304,14 +304,8 @@ func (f *Docker) newContainer(config *container.Config, host *container.HostConf
 	if name != "" && !legalName.MatchString(name) {
 		return nil, fmt.Errorf("invalid container name (%s): %w", name, cerrdefs.ErrInvalidArgument)
 	}
-	for _, m := range host.Mounts {
-		if !path.IsAbs(m.Target) {
-			return nil, fmt.Errorf("invalid mount path: '%s' mount path must be absolute: %w", m.Target, cerrdefs.ErrInvalidArgument)
-		}
-		missing := m.Type == mount.TypeBind && !f.HostPaths[m.Source]
-		if missing && (m.BindOptions == nil || !m.BindOptions.CreateMountpoint) {
-			return nil, fmt.Errorf("invalid mount config for type \"bind\": bind source path does not exist: %s: %w", m.Source, cerrdefs.ErrInvalidArgument)
-		}
+	if err := f.checkMounts(host.Mounts); err != nil {
+		return nil, err
 	}
 	if networking != nil && len(networking.EndpointsConfig) > 1 && f.APIVersion < "1.44" {
 		return nil, fmt.Errorf("container cannot be created with several network endpoints: %w", cerrdefs.ErrInvalidArgument)
@@ -343,6 +337,20 @@ func (f *Docker) newContainer(config *container.Config, host *container.HostConf
 	f.attach(c, networking)
 	f.mountVolumes(c)
 	return c, nil
+}
+
+// checkMounts refuses what an engine does: a relative path, and a bind whose source is not there.
+func (f *Docker) checkMounts(mounts []mount.Mount) error {
+	for _, m := range mounts {
+		if !path.IsAbs(m.Target) {
+			return fmt.Errorf("invalid mount path: '%s' mount path must be absolute: %w", m.Target, cerrdefs.ErrInvalidArgument)
+		}
+		missing := m.Type == mount.TypeBind && !f.HostPaths[m.Source]
+		if missing && (m.BindOptions == nil || !m.BindOptions.CreateMountpoint) {
+			return fmt.Errorf("invalid mount config for type \"bind\": bind source path does not exist: %s: %w", m.Source, cerrdefs.ErrInvalidArgument)
+		}
+	}
+	return nil
 }
 
 // ContainerLogs returns what a container wrote to its standard error, in the frames of the API.
