@@ -91,6 +91,14 @@ func TestTheContentOfABindMountIsCapturedOnRequest(t *testing.T) {
 	}
 }
 
+// ofWork is what is expected of the included bind mount of [withWork], or of a volume.
+func ofWork[T any](key string, bind, volume T) T {
+	if key == "/srv/work" {
+		return bind
+	}
+	return volume
+}
+
 func TestGitignoreCountsInBindMountsUnlessRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		e            capture.Exclude
@@ -106,10 +114,7 @@ func TestGitignoreCountsInBindMountsUnlessRefused(t *testing.T) {
 			o.Exclude = tc.e
 			s := snapshotOf(t, docker, o)
 			for _, v := range docker.Service.Read[string(s.ID)] {
-				want := tc.volume
-				if v.Key == "/srv/work" {
-					want = tc.bind
-				}
+				want := ofWork(v.Key, tc.bind, tc.volume)
 				assert.Equal(t, v.Excluded != nil && v.Excluded.Gitignore, want, v.Key)
 			}
 		})
@@ -132,11 +137,7 @@ func TestLimitsAreForBindMountsUnlessSaid(t *testing.T) {
 			o.Limits = tc.l
 			s := snapshotOf(t, docker, o)
 			for _, v := range docker.Service.Read[string(s.ID)] {
-				want := tc.volume
-				if v.Key == "/srv/work" {
-					want = tc.bind
-				}
-				assert.DeepEqual(t, v.Limits, want)
+				assert.DeepEqual(t, v.Limits, ofWork(v.Key, tc.bind, tc.volume))
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
 )
 
 // Child is an entry of a directory.
@@ -101,7 +102,7 @@ func childrenIn(files io.Reader) (all []Child, err error) {
 		if err != nil {
 			return all, err
 		}
-		name, _, isBelow := strings.Cut(relative(h.Name), "/")
+		name, _, isBelow := strings.Cut(changes.RelativeOfTar(h.Name), "/")
 		if name != "" && (len(all) == 0 || all[len(all)-1].Name != name) {
 			all = append(all, Child{Name: name, IsDirectory: isBelow || h.Typeflag == tar.TypeDir})
 		}

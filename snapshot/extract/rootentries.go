@@ -5,10 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
 
@@ -32,7 +30,7 @@ func (x *Extractor) RootEntries(ctx context.Context, s catalog.Snapshot, detail 
 			return fmt.Errorf("export the root filesystem of snapshot %s: %w", s.ID, err)
 		}
 		defer files.Close()
-		if err := eachEntry(tar.NewReader(files), detail, visit); err != nil {
+		if err := eachEntry(files, detail, visit); err != nil {
 			return fmt.Errorf("read the root filesystem of snapshot %s: %w", s.ID, err)
 		}
 		return nil
@@ -44,19 +42,11 @@ var kinds = map[byte]string{
 	tar.TypeDir: "d", tar.TypeReg: "f", tar.TypeSymlink: "l", tar.TypeFifo: "p", tar.TypeBlock: "b", tar.TypeChar: "c", tar.TypeLink: "h",
 }
 
-func eachEntry(in *tar.Reader, detail archives.Detail, visit func(volumebackup.Entry)) error {
-	for {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		name := relative(h.Name)
+func eachEntry(in io.Reader, detail archives.Detail, visit func(volumebackup.Entry)) error {
+	return changes.EachOfTar(in, func(name string, h *tar.Header, content io.Reader) error {
 		kind, known := kinds[h.Typeflag]
-		if !known || changes.IsOfEngine(name) {
-			continue
+		if !known {
+			return nil
 		}
 		e := volumebackup.Entry{
 			Path: protocol.Path(name), Kind: kind, Mode: uint32(h.Mode), UID: uint32(h.Uid), GID: uint32(h.Gid),
@@ -64,23 +54,21 @@ func eachEntry(in *tar.Reader, detail archives.Detail, visit func(volumebackup.E
 		}
 		switch kind {
 		case "h":
-			e.Target = protocol.Path(relative(h.Linkname))
+			e.Target = protocol.Path(changes.RelativeOfTar(h.Linkname))
 		case "f":
 			e.Size = h.Size
 			if detail == archives.Summed {
 				sum := sha256.New()
-				if _, err := io.Copy(sum, in); err != nil {
+				if _, err := io.Copy(sum, content); err != nil {
 					return err
 				}
 				e.SHA256 = hex.EncodeToString(sum.Sum(nil))
 			}
 		}
 		visit(e)
-	}
+		return nil
+	})
 }
-
-// relative is a name of a tar as a path below the root.
-func relative(name string) string { return strings.TrimPrefix(path.Join("/", name), "/") }
 
 func xattrNames(h *tar.Header) (names []string) {
 	for key := range h.PAXRecords {

@@ -33,7 +33,7 @@ func TestEntriesOfAnExport(t *testing.T) {
 	assert.NilError(t, w.Close())
 	for detail, sum := range map[archives.Detail]string{archives.Listed: "", archives.Summed: fmt.Sprintf("%x", sha256.Sum256([]byte("text")))} {
 		var got []string
-		err := eachEntry(tar.NewReader(bytes.NewReader(in.Bytes())), detail, func(e volumebackup.Entry) {
+		err := eachEntry(bytes.NewReader(in.Bytes()), detail, func(e volumebackup.Entry) {
 			got = append(got, fmt.Sprintf("%s %q %o %d:%d %d %d %q %v %s", e.Kind, string(e.Path), e.Mode, e.UID, e.GID, e.Size, e.Modified.Unix(), string(e.Target), e.Xattrs, e.SHA256))
 		})
 		assert.NilError(t, err)
@@ -45,6 +45,6 @@ func TestEntriesOfAnExport(t *testing.T) {
 			`p "new\nline" 0 0:0 0 0 "" [] `,
 		})
 	}
-	err := eachEntry(tar.NewReader(bytes.NewReader(in.Bytes()[:700])), archives.Summed, func(volumebackup.Entry) {})
+	err := eachEntry(bytes.NewReader(in.Bytes()[:700]), archives.Summed, func(volumebackup.Entry) {})
 	assert.ErrorContains(t, err, "EOF")
 }

@@ -17,35 +17,41 @@ import (
 // second, so the manifest has no parts of one. It leaves out what the engine puts into every container.
 func FromTar(in io.Reader, out io.Writer) error {
 	r := tarReader{list: NewRootList()}
-	if err := r.read(tar.NewReader(in)); err != nil {
+	if err := EachOfTar(in, r.add); err != nil {
 		return fmt.Errorf("read root filesystem: %w", err)
 	}
 	return r.list.Write(out)
 }
 
-// tarReader collects the entries of a tar.
-type tarReader struct {
-	list   *RootList
-	buffer []byte
-}
-
-func (r *tarReader) read(in *tar.Reader) error {
+// EachOfTar calls visit with every entry of a root filesystem that an engine exports as a tar, with its path below the root
+// and its content. It leaves out what the engine puts into every container.
+func EachOfTar(in io.Reader, visit func(name string, header *tar.Header, content io.Reader) error) error {
+	entries := tar.NewReader(in)
 	for {
-		header, err := in.Next()
+		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		name := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
+		name := RelativeOfTar(header.Name)
 		if IsOfEngine(name) {
 			continue
 		}
-		if err := r.add(name, header, in); err != nil {
+		if err := visit(name, header, entries); err != nil {
 			return err
 		}
 	}
+}
+
+// RelativeOfTar is a name of a tar as a path below the root.
+func RelativeOfTar(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
+
+// tarReader collects the entries of a tar.
+type tarReader struct {
+	list   *RootList
+	buffer []byte
 }
 
 // kinds are those of the entries that a tar can have.
@@ -56,7 +62,7 @@ var kinds = map[byte]manifest.Kind{
 
 func (r *tarReader) add(name string, header *tar.Header, content io.Reader) error {
 	if header.Typeflag == tar.TypeLink {
-		r.list.Link(name, strings.TrimPrefix(path.Clean("/"+header.Linkname), "/"))
+		r.list.Link(name, RelativeOfTar(header.Linkname))
 		return nil
 	}
 	kind, known := kinds[header.Typeflag]
