@@ -227,7 +227,9 @@ func (f *fakeEngine) References(_ context.Context, prefix string) ([]catalog.Can
 
 func (f *fakeEngine) Sweep(context.Context, plan.Progress) { f.swept = f.stdout() }
 
-func (f *fakeEngine) Count(context.Context, string) (int, error) { return f.before, nil }
+func (f *fakeEngine) CountAtTimes(context.Context, string) (int, bool, error) {
+	return f.before, f.before >= 0, nil
+}
 
 func (f *fakeEngine) Prune(_ context.Context, o removal.PruneOptions, p plan.Progress) (removal.Pruned, error) {
 	f.prunes = append(f.prunes, o)

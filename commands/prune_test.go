@@ -143,6 +143,7 @@ func TestCreateByHandWarnsAboveTheLimit(t *testing.T) {
 		{name: "below", before: 9},
 		{name: "automatic", before: 10, args: []string{"--trigger", "interval"}},
 		{name: "its own limit", before: 10, labels: `{"cua.snapshot.policy.keep":"20"}`},
+		{name: "not counted", before: -1},
 		{name: "replaces one", before: 10, args: []string{"--reuse"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -128,7 +128,7 @@ type surroundings interface {
 	Stores(ctx context.Context) ([]catalog.Candidate, error)
 	NetworkNames(ctx context.Context) ([]catalog.Candidate, error)
 	References(ctx context.Context, prefix string) ([]catalog.Candidate, error)
-	Count(ctx context.Context, container string) (int, error)
+	CountAtTimes(ctx context.Context, container string) (number int, counted bool, err error)
 	Services(ctx context.Context, name string) ([]catalog.Service, error)
 }
 

@@ -184,7 +184,8 @@ func (d deps) countAside(ctx context.Context, eng engine, o capture.Options) (wa
 	d.clock.after(countMost, stop)
 	counted := make(chan int, 1)
 	go func() {
-		if number, err := eng.Count(counting, o.Container); err == nil {
+		defer close(counted)
+		if number, ok, err := eng.CountAtTimes(counting, o.Container); ok && err == nil {
 			counted <- number
 		}
 	}()
@@ -193,7 +194,10 @@ func (d deps) countAside(ctx context.Context, eng engine, o capture.Options) (wa
 		over := make(chan struct{})
 		defer d.clock.after(limitWait, func() { close(over) })()
 		select {
-		case before := <-counted:
+		case before, isKnown := <-counted:
+			if !isKnown {
+				return
+			}
 			policy, err := d.settings.policyOf(s.ContainerLabels(), func(string) {})
 			if number := before + 1; err == nil && policy.MaxSnapshots > 0 && number > policy.MaxSnapshots {
 				p.Warn("limits", fmt.Sprintf("container %s has %d snapshots, and the limit is %d; those taken by hand stay until somebody removes them", s.Container.Name, number, policy.MaxSnapshots))

@@ -24,9 +24,9 @@ func (e listingEngine) Prune(ctx context.Context, o removal.PruneOptions, p plan
 	return e.fakeEngine.Prune(ctx, o, p)
 }
 
-func (e listingEngine) Count(ctx context.Context, _ string) (int, error) {
+func (e listingEngine) CountAtTimes(ctx context.Context, _ string) (number int, counted bool, err error) {
 	e.list(ctx)
-	return 0, ctx.Err()
+	return 0, false, ctx.Err()
 }
 
 // However many snapshots there are, tidies take the engine for a tenth of the time: each rests nine times as long as it was at work.

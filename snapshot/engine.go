@@ -40,6 +40,7 @@ type Engine struct {
 	keeper   *runs.Keeper
 	runner   *runs.Runner
 	now      func() time.Time
+	random   io.Reader
 }
 
 // Option changes how an [Engine] works.
@@ -71,7 +72,7 @@ type parts struct {
 
 // assemble makes the rooms, each from those below it.
 func assemble(p parts) *Engine {
-	e := &Engine{docker: dockerop.New(p.docker, p.volumes.OpenFreezer), now: p.now}
+	e := &Engine{docker: dockerop.New(p.docker, p.volumes.OpenFreezer), now: p.now, random: p.random}
 	e.catalog = catalog.New(e.docker, p.now, p.random)
 	e.archives = archives.New(e.docker, e.catalog, p.volumes, p.given)
 	e.diff = diff.New(e.docker, e.catalog, e.archives)

@@ -57,11 +57,6 @@ func (e *Engine) NetworkNames(ctx context.Context) ([]catalog.Candidate, error) 
 	return e.catalog.NetworkNames(ctx)
 }
 
-// Count returns how many snapshots there are of the container of a name.
-func (e *Engine) Count(ctx context.Context, container string) (int, error) {
-	return e.catalog.Count(ctx, container)
-}
-
 // Services lists the containers of the services of that name; of all, if it is empty.
 func (e *Engine) Services(ctx context.Context, name string) ([]catalog.Service, error) {
 	return e.catalog.Services(ctx, name)

@@ -13,6 +13,7 @@ import (
 type Info struct {
 	ID         string
 	ImageStore string // the image store in use; an engine may have several
+	Images     int    // how many it has
 	systemTime string
 	machine    string // the architecture, as the kernel calls it
 }
@@ -22,7 +23,7 @@ type Info struct {
 const driverType = "driver-type"
 
 func newInfo(info system.Info) Info {
-	e := Info{ID: info.ID, ImageStore: info.Driver, systemTime: info.SystemTime, machine: info.Architecture}
+	e := Info{ID: info.ID, ImageStore: info.Driver, Images: info.Images, systemTime: info.SystemTime, machine: info.Architecture}
 	for _, line := range info.DriverStatus {
 		if line[0] == driverType {
 			e.ImageStore += "/" + line[1]
