@@ -16,6 +16,7 @@
 //	    start another engine for this script, with these flags of dockerd; NAME becomes its DOCKER_HOST. Everything of it is
 //	    in the folder, which may be a disk
 //	certificates FOLDER           make certificates for docker with TLS: of an authority, of a server on 127.0.0.1, of a client
+//	clock                         make docker snapshot's clock as far ahead of the machine's as $CLOCK_AHEAD says: 24h, -24h
 //	disk FOLDER SIZE              mount a new disk of that size there
 //	compose                       add docker compose to the script's docker
 //

@@ -41,6 +41,7 @@ func TestScripts(t *testing.T) {
 			"disk":       cmdDisk,
 
 			"certificates": cmdCertificates,
+			"clock":        cmdClock,
 		},
 	})
 }
