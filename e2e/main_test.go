@@ -66,7 +66,16 @@ func (suite) prepare() (err error) {
 			return err
 		}
 	}
-	return build(filepath.Join(plugins, "docker-snapshot"), "..", "-ldflags", "-X github.com/cua-snapshot/docker-snapshot/plugin/metadata.version=e2e")
+	return buildPlugin(filepath.Join(plugins, "docker-snapshot"))
+}
+
+// buildPlugin builds the plugin as install.sh does, with the workers inside. One that is its own worker reads and hashes itself
+// whenever it needs one, and its container takes longer to start.
+func buildPlugin(file string) error {
+	if out, err := exec.Command("../install.sh", "--workers").CombinedOutput(); err != nil {
+		return fmt.Errorf("build the workers: %w\n%s", err, out)
+	}
+	return build(file, "..", "-tags", "workers", "-ldflags", "-s -w -X github.com/cua-snapshot/docker-snapshot/plugin/metadata.version=e2e")
 }
 
 // build builds a program without libraries: it only needs the kernel.

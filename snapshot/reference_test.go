@@ -11,6 +11,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 )
 
 func TestRepository(t *testing.T) {
@@ -319,4 +321,28 @@ func TestReferencesForCompletion(t *testing.T) {
 	services, err := engine.Services(ctx, "db")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, services, []catalog.Service{{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}})
+}
+
+// A name that a snapshot has lost names nothing any more, but the error says what it was.
+func TestALostNameIsExplained(t *testing.T) {
+	docker := enginetest.New()
+	docker.Run(t, "web")
+	made, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web", Name: "one"}, nil)
+	assert.NilError(t, err)
+	_, err = docker.ImageRemove(t.Context(), "cua-snapshot/web:one", image.RemoveOptions{})
+	assert.NilError(t, err)
+	_, err = engineOf(docker).Resolve(t.Context(), "web:one")
+	assert.Error(t, err, "no such snapshot: web:one: it has lost this name, and is still there as "+string(made.ID))
+	assert.Assert(t, cerrdefs.IsNotFound(err))
+	_, err = engineOf(docker).Resolve(t.Context(), "web:two")
+	assert.Error(t, err, "no such snapshot: web:two")
+
+	// the name is another's now, and that is gone
+	other, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web", Name: "one"}, nil)
+	assert.NilError(t, err)
+	for _, r := range engineOf(docker).Remove(t.Context(), []string{string(other.ID)}, removal.Options{}, nil) {
+		assert.NilError(t, r.Err)
+	}
+	_, err = engineOf(docker).Resolve(t.Context(), "web:one")
+	assert.ErrorContains(t, err, string(made.ID))
 }

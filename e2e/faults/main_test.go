@@ -62,10 +62,15 @@ func run(m *testing.M) (status int, err error) {
 	}
 	defer os.RemoveAll(dir)
 	plugin = filepath.Join(dir, "docker-snapshot")
-	build := exec.Command("go", "build", "-trimpath", "-o", plugin, "../..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build the plugin: %w\n%s", err, out)
+	for _, args := range [][]string{ // as install.sh does it: with the workers inside
+		{"../../install.sh", "--workers"},
+		{"go", "build", "-trimpath", "-tags", "workers", "-ldflags", "-s -w", "-o", plugin, "../.."},
+	} {
+		build := exec.Command(args[0], args[1:]...)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			return 1, fmt.Errorf("build the plugin: %w\n%s", err, out)
+		}
 	}
 	if err := os.Setenv("DOCKER_CONFIG", dir); err != nil {
 		return 1, err

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -67,7 +66,7 @@ func (n *naming) giveBack(ctx context.Context) error {
 func (n *naming) keep(ctx context.Context) error {
 	patience := n.catalog.now().Add(namesakeGrace)
 	return dockerop.Poll(ctx, func() (bool, error) {
-		images, err := n.namesakes(ctx)
+		images, err := n.catalog.imagesNamed(ctx, n.name)
 		if err != nil {
 			return false, err
 		}
@@ -81,18 +80,6 @@ func (n *naming) keep(ctx context.Context) error {
 		}
 		return !waits || n.catalog.now().After(patience), nil
 	})
-}
-
-// namesakes lists the images of the container that were given the name. An engine with the containerd image store looks at the
-// labels of an image in a quarter of the time that it takes to list it.
-func (n *naming) namesakes(ctx context.Context) ([]image.Summary, error) {
-	images, err := n.catalog.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
-		filters.Arg("reference", n.name.repository), filters.Arg("label", labels.KeyName+"="+n.name.tag),
-	)})
-	if err != nil {
-		return nil, fmt.Errorf("look for other snapshots named %s: %w", n.name.tag, err)
-	}
-	return images, nil
 }
 
 // rivals returns the other snapshots that were given the name, and have it or may be about to take

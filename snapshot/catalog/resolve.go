@@ -9,6 +9,8 @@ import (
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -106,7 +108,7 @@ func (cat *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot,
 func (cat *Catalog) Lookup(ctx context.Context, word string, ref Tag) (Snapshot, error) {
 	found, err := cat.docker.ImageInspect(ctx, ref.String())
 	if cerrdefs.IsNotFound(err) {
-		return Snapshot{}, &NotFoundError{Word: word}
+		return Snapshot{}, cat.notNamed(ctx, word, ref)
 	}
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("inspect image %s: %w", ref, err)
@@ -119,6 +121,42 @@ func (cat *Catalog) Lookup(ctx context.Context, word string, ref Tag) (Snapshot,
 		return Snapshot{}, &UnreadableError{Ref: ref.String(), Err: err}
 	}
 	return s, nil
+}
+
+// notNamed returns the error for a tag that no image has. If it is a name that snapshots have lost, the error says which they are:
+// somebody may have removed it by hand, or a removal was killed after it had taken the name away and before the snapshot.
+func (cat *Catalog) notNamed(ctx context.Context, word string, ref Tag) error {
+	none := &NotFoundError{Word: word}
+	if labels.CheckName(ref.tag) != nil {
+		return none
+	}
+	images, err := cat.imagesNamed(ctx, ref)
+	if err != nil {
+		return err
+	}
+	had, _ := decodeAll(images)
+	var ids []string
+	for _, s := range had {
+		if s.LostName == ref.tag {
+			ids = append(ids, string(s.ID))
+		}
+	}
+	if len(ids) > 0 {
+		none.Reason = fmt.Sprintf("no such snapshot: %s: it has lost this name, and is still there as %s", word, strings.Join(ids, ", or "))
+	}
+	return none
+}
+
+// imagesNamed lists the images of a container's snapshots whose labels have the name of a tag, whether they have the tag or not. An
+// engine with the containerd image store looks at the labels of an image in a quarter of the time that it takes to list it.
+func (cat *Catalog) imagesNamed(ctx context.Context, name Tag) ([]image.Summary, error) {
+	images, err := cat.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
+		filters.Arg("reference", name.repository), filters.Arg("label", labels.KeyName+"="+name.tag),
+	)})
+	if err != nil {
+		return nil, fmt.Errorf("look for snapshots named %s: %w", name.tag, err)
+	}
+	return images, nil
 }
 
 // pick returns the only snapshot among all that word means.
