@@ -12,8 +12,13 @@ import (
 )
 
 // RemoveImage removes an image if id is its ID, or one of its tags. It succeeds if that is gone
-// already.
+// already. Once it has asked the engine, it waits for the answer; see [outlive].
 func (e *Engine) RemoveImage(ctx context.Context, id string) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := outlive(ctx)
+	defer cancel()
 	_, err := e.ImageRemove(ctx, id, image.RemoveOptions{Force: true, PruneChildren: true})
 	if cerrdefs.IsNotFound(err) {
 		return nil
@@ -41,10 +46,15 @@ const (
 
 // Tag makes ref point at an image. An engine with the containerd image store moves a tag in two
 // steps. If somebody else moves the same tag in between, it fails with an internal error that says
-// "already exists", so Tag tries again.
+// "already exists", so Tag tries again. Once it has asked the engine, it waits for the answer; see [outlive].
 func (e *Engine) Tag(ctx context.Context, imageID, ref string) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	asking, cancel := outlive(ctx)
+	defer cancel()
 	for n := 1; ; n++ {
-		err := e.ImageTag(ctx, imageID, ref)
+		err := e.ImageTag(asking, imageID, ref)
 		if err == nil || n == TagTries || !strings.Contains(err.Error(), "already exists") {
 			return err
 		}

@@ -63,6 +63,23 @@ func insist(ctx context.Context, step func(context.Context) error, p plan.Progre
 	}
 }
 
+// outlive returns a context for a call that changes something and would be undone after Ctrl-C. It ends [cleanupTimeout] after ctx
+// has: an engine goes on with a call whose client has hung up, and might do it after it was undone.
+func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(cleanupTimeout):
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
 // Cleanup returns a context for cleaning up. It outlives ctx, but ends after [cleanupTimeout].
 func Cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
