@@ -5,7 +5,7 @@
 #   test.sh unit
 #   test.sh e2e [debian|moby] [go test FLAG…] e.g. test.sh e2e moby -run Scripts/version
 #   test.sh faults [debian|moby] [FLAG…]      something goes wrong at one request: e2e/faults/doc.go has the flags; without
-#                                             one, always the same 60 cells on each engine
+#                                             one, always the same 150 cells on each engine
 #
 # On Debian, as root, it installs and builds what is missing; it needs Go. What it starts it stops.
 set -euo pipefail
@@ -34,7 +34,7 @@ trap 'exit 143' TERM
 # times, a fault at each call or the loss of power, is so less often; the packages that do this also run without it, whole.
 unit() {
 	install_packages gcc libc6-dev # the race detector is C
-	go test -shuffle=on -parallel 8 ./snapshot ./volumebackup/worker # they wait for half of their time
+	CGO_ENABLED=0 go test -shuffle=on -parallel 8 ./snapshot ./volumebackup/worker # as releases are built; they wait for half of their time
 	DOCKER_SNAPSHOT_TEST_STRIDE=10 DOCKER_SNAPSHOT_TEST_MOMENTS=20 DOCKER_SNAPSHOT_TEST_DAMAGES=10 go test -race -shuffle=on -p 4 -parallel 8 -timeout 40m ./...
 }
 
@@ -51,16 +51,16 @@ stop_engine() {
 }
 
 # faults ENGINE [FLAG…] runs cells of the fault matrix on a new engine of that kind. Without a flag they are always the same: a
-# change is judged by what it does, not by the draw. Most of them wait most of the time. All of them take hours. Up to two that
+# change is judged by what it does, not by the draw. 300 on both take ten minutes of two cores, and all take hours. Up to two that
 # failed run once more, alone, and the log names them: beside a dozen others a cell may wait for too long.
 faults() {
 	local kind=$1 DOCKER_HOST cell again=()
 	shift
-	(($#)) || set -- -seed 2026 -cells 56
+	(($#)) || set -- -seed 2026 -cells 142 -ends 8
 	say "faults on the $kind engine"
 	start_engine "$kind"
 	e2e/image.sh busybox
-	if ! go test -tags e2e -count 1 -timeout 12h -parallel 6 -v ./e2e/faults "$@" | tee "$scratch/cells"; then
+	if ! go test -tags e2e -count 1 -timeout 12h -parallel 8 -v ./e2e/faults "$@" | tee "$scratch/cells"; then
 		mapfile -t again < <(sed -nE 's|^ *--- FAIL: TestFaults(/cells)?/([a-z-]+/[a-z-]+/[0-9]+) .*|\2|p' "$scratch/cells")
 		((${#again[@]} > 0 && ${#again[@]} <= 2)) || return 1
 	fi

@@ -42,7 +42,7 @@ var (
 )
 
 // toFill is for new volumes: the snapshot says what comes into them. The worker also writes a head to the store;
-// without it the next snapshot would store everything once more.
+// without it the next snapshot would store everything once more. It can write nothing else there, see worker.ServeConfined.
 func toFill(devices, trusted bool) rights {
 	return rights{readsVolumes: true, writesVolumes: true, makesDevices: devices, setsTrusted: trusted, writesStore: true}
 }

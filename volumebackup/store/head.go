@@ -38,6 +38,12 @@ func (s *Store) openHead(path string) (*Manifest, error) {
 	return m, nil
 }
 
+// Recorded are the folders of the store in root that are written while volumes are restored: where heads are, and where they are
+// made.
+func Recorded(root string) []string {
+	return []string{filepath.Join(root, "volumes"), filepath.Join(root, "tmp")}
+}
+
 // DropHead makes the store forget what a volume holds, before the volume is changed.
 func (s *Store) DropHead(volume string) error { return s.dropHead(s.headPath(volume)) }
 

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ServeConfined is [Serve] in a process that has nothing else to do: it first takes from the process every system call that
-// a worker has no use for, which cannot be undone.
+// ServeConfined is [Serve] in a process that has nothing else to do. First it takes from the process every system call that a worker
+// has no use for, and before it restores anything, the right to change the rest of the store. Neither can be undone.
 func ServeConfined(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err := confine(); err != nil {
 		return err
 	}
-	return Serve(ctx, in, out, o)
+	return serve(ctx, in, out, o, narrow)
 }
 
 // confine takes the system calls away. An engine that does not let the worker do that has a filter of its own, which has
@@ -46,7 +46,7 @@ func confine() error {
 }
 
 func allowed() []string {
-	return slices.Concat(ofFiles, ofAttributes, ofTheRuntime, ofThisArchitecture)
+	return slices.Concat(ofFiles, ofAttributes, ofNarrowing, ofTheRuntime, ofThisArchitecture)
 }
 
 // The system calls of a worker, by what they are for.
@@ -63,6 +63,8 @@ var (
 		"fchmod", "fchmodat", "fchown", "fchownat", "fgetxattr", "flistxattr", "fremovexattr", "fsetxattr", "getxattr", "lgetxattr",
 		"listxattr", "llistxattr", "lremovexattr", "lsetxattr", "removexattr", "setxattr", "utimensat",
 	}
+	// ofNarrowing only ever take rights away.
+	ofNarrowing = []string{"landlock_add_rule", "landlock_create_ruleset", "landlock_restrict_self"}
 	// ofTheRuntime are those of Go, and of a C library: memory, threads, signals, time, waiting.
 	ofTheRuntime = []string{
 		"brk", "clock_gettime", "clock_nanosleep", "clone", "epoll_create1", "epoll_ctl", "epoll_pwait", "eventfd2", "exit", "exit_group", "futex",

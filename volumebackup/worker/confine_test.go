@@ -3,9 +3,11 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
@@ -25,14 +27,24 @@ func TestAConfinedProcess(t *testing.T) {
 		"program: operation not permitted\nptrace: operation not permitted\n")
 }
 
-// probeVariable has the test's program confine itself, and say what it is refused.
+// probeVariable has the test's program confine itself, and say what it is refused. Its value is the folder for [probeNarrow].
 const probeVariable = "DOCKER_SNAPSHOT_TEST_PROBE"
+
+// tell prints what came of a try, by the error's number alone.
+func tell(what string, err error) {
+	if number, ok := errors.AsType[unix.Errno](err); ok {
+		err = number
+	}
+	_, _ = fmt.Fprintf(os.Stdout, "%s: %v\n", what, err)
+}
 
 func probe() error {
 	if err := confine(); err != nil {
 		return err
 	}
-	tell := func(what string, err error) { _, _ = fmt.Fprintf(os.Stdout, "%s: %v\n", what, err) }
+	if dir := os.Getenv(probeVariable); filepath.IsAbs(dir) {
+		return probeNarrow(dir)
+	}
 	_, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	tell("socket", err)
 	_, err = unix.OpenByHandleAt(unix.AT_FDCWD, unix.NewFileHandle(1, []byte("handle")), unix.O_RDONLY)
@@ -40,6 +52,36 @@ func probe() error {
 	tell("mount", unix.Mount("", "/", "", unix.MS_REMOUNT, ""))
 	tell("program", unix.Exec("/bin/true", []string{"true"}, nil))
 	tell("ptrace", unix.PtraceAttach(os.Getppid()))
+	return nil
+}
+
+func probeNarrow(dir string) error {
+	if err := narrow(Options{StoreRoot: filepath.Join(dir, "store"), MountRoot: filepath.Join(dir, "mnt")}); err != nil {
+		return err
+	}
+	at := func(path string) string { return filepath.Join(dir, path) }
+	pack, head, file := at("store/snapshots/pack"), at("store/tmp/head"), at("mnt/0/file")
+	write := func(path string, flags int) error {
+		f, err := os.OpenFile(path, flags, 0o600)
+		if err == nil {
+			err = f.Close()
+		}
+		return err
+	}
+	tell("read a pack", write(pack, os.O_RDONLY))
+	tell("write a pack", write(pack, os.O_WRONLY))
+	tell("truncate a pack", os.Truncate(pack, 0))
+	tell("remove a pack", os.Remove(pack))
+	tell("make a pack", write(pack+"2", os.O_CREATE|os.O_WRONLY))
+	tell("link a pack", os.Link(pack, pack+"2"))
+	tell("write elsewhere", write(at("elsewhere"), os.O_WRONLY))
+	tell("make a head", write(head, os.O_CREATE|os.O_WRONLY))
+	tell("move a head", os.Rename(head, at("store/volumes/head")))
+	tell("make a snapshot of a head", os.Rename(at("store/volumes/head"), pack+"2"))
+	tell("make a file", write(file, os.O_CREATE|os.O_WRONLY))
+	tell("move a file", os.Rename(file, at("mnt/0/folder/file")))
+	tell("link a file", os.Link(at("mnt/0/folder/file"), file))
+	tell("make a pipe", unix.Mkfifo(at("mnt/0/pipe"), 0o600))
 	return nil
 }
 

@@ -15,6 +15,9 @@ func (s *session) fill(ctx context.Context, r protocol.FillRequest, e *exchange)
 	if err != nil {
 		return protocol.FillResult{}, err
 	}
+	if err := s.narrow(); err != nil {
+		return protocol.FillResult{}, err
+	}
 	mounts := make([]archive.Mount, len(r.Mounts))
 	for i, m := range r.Mounts {
 		mounts[i] = s.mount(m)

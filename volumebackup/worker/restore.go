@@ -20,6 +20,11 @@ func (s *session) restore(ctx context.Context, r protocol.RestoreRequest, e *exc
 	if err != nil {
 		return protocol.RestoreResult{}, err
 	}
+	if !r.DryRun {
+		if err := s.narrow(); err != nil {
+			return protocol.RestoreResult{}, err
+		}
+	}
 	done, err := archive.Restore(ctx, s.store, archive.RestoreOptions{
 		Snapshot: r.Snapshot, Archive: r.Archive, Root: root, Mount: s.mount(r.Mount), Chosen: chosen, DryRun: r.DryRun,
 	}, e, &e.counter)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -21,7 +22,12 @@ import (
 const memoryLimit = 240 << 20
 
 // Serve answers requests from in until in ends, or ctx does. It drops what is unfinished then.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (err error) {
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	return serve(ctx, in, out, o, func(Options) error { return nil })
+}
+
+// serve is Serve that calls narrows before it changes a volume.
+func serve(ctx context.Context, in io.Reader, out io.Writer, o Options, narrows func(Options) error) (err error) {
 	debug.SetMemoryLimit(memoryLimit)
 	if o.StoreRoot == "" {
 		o.StoreRoot = "/store"
@@ -39,6 +45,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (err err
 		o.ProgressInterval = progressInterval
 	}
 	s := &session{options: o, images: map[string][]byte{}}
+	s.narrow = sync.OnceValue(func() error { return narrows(o) })
 	defer func() { err = errors.Join(err, s.close()) }()
 	return protocol.Serve(ctx, in, out, s.handle, describe)
 }
@@ -46,6 +53,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (err err
 // session is what lasts from one request to the next.
 type session struct {
 	options Options
+	narrow  func() error // before a volume is changed: the store is not, but for what is recorded of that volume
 	store   *store.Store
 	backup  *archive.Backup
 	images  map[string][]byte // manifests of root filesystems that the client has told of, by their keys
