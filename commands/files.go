@@ -54,6 +54,9 @@ func runFiles(ctx context.Context, d deps, o inspectOptions, args []string) erro
 			return err
 		}
 	}
+	if len(listed) == 0 && len(args) == 1 {
+		return missing{fmt.Errorf("snapshot %s holds the content of no volume: %s after it lists its root filesystem", s.ID, diff.Rootfs)}
+	}
 	if len(listed) == 0 {
 		return missing{fmt.Errorf("snapshot %s holds the content of no such volume: docker snapshot inspect lists those that it holds", s.ID)}
 	}

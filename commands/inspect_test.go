@@ -2,6 +2,7 @@ package commands
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"gotest.tools/v3/assert"
@@ -56,4 +57,17 @@ func TestInspectOfNothingThatExists(t *testing.T) {
 func TestInspectRefusesBrokenTemplates(t *testing.T) {
 	f := newFixture()
 	assert.Equal(t, f.run(t, "inspect", "--format", "{{", "before"), 125)
+}
+
+// A snapshot without the content of a volume has files nevertheless.
+func TestInspectFilesWithoutVolumes(t *testing.T) {
+	for _, tc := range []struct{ args, says string }{
+		{string(secondID), "snapshot " + string(secondID) + " holds the content of no volume: rootfs after it lists its root filesystem"},
+		{string(secondID) + " pg", "snapshot " + string(secondID) + " holds the content of no such volume"},
+	} {
+		f := newFixture()
+		f.engine.list = []catalog.Snapshot{secondSnapshot()}
+		assert.Equal(t, f.run(t, append([]string{"inspect", "--files"}, strings.Fields(tc.args)...)...), 1)
+		assert.Assert(t, strings.Contains(f.stderr.String(), tc.says), f.stderr.String())
+	}
 }
