@@ -138,10 +138,11 @@ func (r *round) rollBack(live string) {
 	}
 	id := r.ids[r.r.IntN(len(r.ids))]
 	request := protocol.RestoreRequest{Snapshot: id, Mount: protocol.Mount{Number: 0, Key: "live"}, DryRun: true}
-	planned, err := r.client.Restore(r.t.Context(), request, nil)
+	restorer := r.connect() // it changes nothing else after that
+	planned, err := restorer.Restore(r.t.Context(), request, nil)
 	assert.NilError(r.t, err)
 	request.DryRun = false
-	done, err := r.client.Restore(r.t.Context(), request, nil)
+	done, err := restorer.Restore(r.t.Context(), request, nil)
 	assert.NilError(r.t, err)
 	assert.DeepEqual(r.t, planned, done)
 	archivetest.Equal(r.t, archivetest.Describe(r.t, live), r.want[id])
@@ -154,6 +155,7 @@ func (r *round) checkAll() {
 	found, err := r.client.Verify(r.t.Context(), protocol.VerifyRequest{}, nil)
 	assert.NilError(r.t, err)
 	assert.Equal(r.t, len(found.Damages), 0, "%v", found.Damages)
+	restorer := r.connect()
 	for _, i := range r.r.Perm(len(r.ids)) {
 		number := inPlace
 		if r.r.IntN(8) == 0 {
@@ -162,7 +164,7 @@ func (r *round) checkAll() {
 		}
 		target := r.volume(number)
 		mount := protocol.Mount{Number: number, Key: fmt.Sprintf("copy%d", number)}
-		_, err = r.client.Restore(r.t.Context(), protocol.RestoreRequest{Snapshot: r.ids[i], Mount: mount}, nil)
+		_, err = restorer.Restore(r.t.Context(), protocol.RestoreRequest{Snapshot: r.ids[i], Mount: mount}, nil)
 		assert.NilError(r.t, err)
 		archivetest.Equal(r.t, archivetest.Describe(r.t, target), r.want[r.ids[i]])
 		if number != inPlace {
