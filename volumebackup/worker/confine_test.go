@@ -17,18 +17,24 @@ import (
 
 // A confined process can do what a worker does, as every test with a worker of its own shows, and no more.
 func TestAConfinedProcess(t *testing.T) {
-	program, err := os.Executable()
-	assert.NilError(t, err)
-	command := exec.Command(program)
-	command.Env = append(os.Environ(), probeVariable+"=1")
-	out, err := command.CombinedOutput()
-	assert.NilError(t, err, "%s", out)
-	assert.Equal(t, string(out), "socket: operation not permitted\nopen by handle: operation not permitted\nmount: operation not permitted\n"+
+	assert.Equal(t, runProbe(t, "1"), "socket: operation not permitted\nopen by handle: operation not permitted\nmount: operation not permitted\n"+
 		"program: operation not permitted\nptrace: operation not permitted\n")
 }
 
 // probeVariable has the test's program confine itself, and say what it is refused. Its value is the folder for [probeNarrow].
 const probeVariable = "DOCKER_SNAPSHOT_TEST_PROBE"
+
+// runProbe runs [probe] in a process of its own, and returns what it prints.
+func runProbe(t *testing.T, value string) string {
+	t.Helper()
+	program, err := os.Executable()
+	assert.NilError(t, err)
+	command := exec.Command(program)
+	command.Env = append(os.Environ(), probeVariable+"="+value)
+	out, err := command.CombinedOutput()
+	assert.NilError(t, err, "%s", out)
+	return string(out)
+}
 
 // tell prints what came of a try, by the error's number alone.
 func tell(what string, err error) {

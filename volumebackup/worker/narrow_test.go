@@ -4,7 +4,6 @@ package worker
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -27,13 +26,7 @@ func TestANarrowedProcess(t *testing.T) {
 	assert.NilError(t, os.MkdirAll(filepath.Join(dir, "mnt", "0", "folder"), 0o755))
 	assert.NilError(t, os.WriteFile(filepath.Join(dir, "store", "snapshots", "pack"), []byte("pack"), 0o600))
 	assert.NilError(t, os.WriteFile(filepath.Join(dir, "elsewhere"), nil, 0o600))
-	program, err := os.Executable()
-	assert.NilError(t, err)
-	command := exec.Command(program)
-	command.Env = append(os.Environ(), probeVariable+"="+dir)
-	out, err := command.CombinedOutput()
-	assert.NilError(t, err, "%s", out)
-	assert.Equal(t, string(out), `read a pack: <nil>
+	assert.Equal(t, runProbe(t, dir), `read a pack: <nil>
 write a pack: permission denied
 truncate a pack: permission denied
 remove a pack: permission denied
