@@ -252,7 +252,7 @@ var solutions = map[plan.ProblemKind]string{
 	plan.ProblemNoVolume:     "use --skip-missing for an empty one",
 	plan.ProblemPortTaken:    "stop what holds it, or use -p to publish another",
 	plan.ProblemVolumeInUse:  "stop it, or use --stop-others",
-	plan.ProblemDependent:    "remove that container first, and make it again afterwards",
+	plan.ProblemDependent:    "restore a snapshot of that container together with this one, or remove that container first, and make it again afterwards",
 	plan.ProblemNeedsRunning: "stop it first, and start it again afterwards, or use --live",
 	plan.ProblemStopRemoves:  "use --live to freeze it instead, or put back rootfs as well, with --only rootfs",
 	plan.ProblemNotMounted:   "leave it out of --only, or put back rootfs as well, with --only rootfs",

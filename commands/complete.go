@@ -232,7 +232,10 @@ func completeFlags(root *cobra.Command, d deps) {
 		"attachments": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
-		"run-id":       completeRuns(d, 1),
+		"run-id": completeRuns(d, 1),
+		"with": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
+			return eng.Containers(ctx)
+		}).complete(d),
 		"interval":     intervalChoices.complete,
 		"auto-cleanup": choices{"true", "false"}.complete,
 		"when":         whenChoices.complete,

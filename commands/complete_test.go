@@ -23,6 +23,8 @@ func TestCompletion(t *testing.T) {
 		{"snapshots", "snapshot restore |", "web:before web:latest " + string(firstID)},
 		{"snapshots by prefix", "snapshot restore web:|", "web:before web:latest"},
 		{"one snapshot only", "snapshot restore web:before |", ""},
+		{"many go back together", "snapshot restore --replace web:before |", "web:latest " + string(firstID)},
+		{"containers together", "snapshot create --with |", "web db"},
 		{"many, none twice", "snapshot rm web:before |", "web:latest " + string(firstID)},
 		{"filter values", "snapshot ls --filter pinned=|", "pinned=true pinned=false"},
 		{"filter by container", "snapshot ls --filter container=|", "container=web container=db"},

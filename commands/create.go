@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/docker/cli/cli"
@@ -19,6 +20,7 @@ import (
 
 type createOptions struct {
 	engine   capture.Options
+	with     []string // further containers, of which one is taken at the same moment
 	attach   attachOptions
 	state    stateOptions
 	usage    usageOptions
@@ -67,6 +69,12 @@ named, its volume is read whole, and the exit status is 3.
 Commands may run in the container before and after it is frozen: see --pre-exec,
 or the labels cua.snapshot.policy.pre and .post of the container.
 
+--with takes a snapshot of another container, too, at the same moment: nothing is written
+to any of their volumes between one and the next. All are taken or none, under the same
+NAME, and they are one --group: that of the first one's ID, unless it is named. The IDs
+are printed in the order of the containers. 'docker snapshot restore --replace' puts
+several back together.
+
 --attach stores files of yours with the snapshot, such as the state of an agent. What
 has a name that ends in .json has to be JSON. 'docker snapshot cat' writes one out.
 
@@ -93,6 +101,7 @@ func newCreateCommand(d deps) *cobra.Command {
   docker snapshot create --include-bind /work agent
   docker snapshot create --exclude node_modules --exclude-glob '*.log' dev
   docker snapshot create --changes --files web
+  docker snapshot create --with db --with cache web before-upgrade
   docker snapshot create --full db
   docker snapshot create --pre-exec 'redis-cli save' cache
   docker snapshot create --attach chat.json=chat.json --attach log=/tmp/agent.log web
@@ -148,6 +157,7 @@ func (o *createOptions) addFlags(flags *pflag.FlagSet, clock clock) {
 	flags.BoolVar(&o.engine.Volumes.None, "no-volumes", false, "Leave out the content of all volumes")
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Only, nil), "volume", "Capture the content of this volume only")
 	flags.Var(opts.NewListOptsRef(&o.engine.Volumes.Exclude, nil), "exclude-volume", "Leave out the content of this volume")
+	o.addTogetherFlags(flags)
 	o.addBindFlags(flags)
 	o.addExcludeFlags(flags)
 	o.addHookFlags(flags)
@@ -185,7 +195,7 @@ func (o *createOptions) addHookFlags(flags *pflag.FlagSet) {
 // withinRun adds what the run around this command has named, and the user has not.
 func (o *createOptions) withinRun(d deps, args []string) []string {
 	container, runID := d.runDefaults()
-	if o.engine.RunID == "" {
+	if o.engine.RunID == "" && len(o.with) == 0 { // a run is of one container
 		o.engine.RunID = runID
 	}
 	switch {
@@ -206,6 +216,9 @@ func (o *createOptions) parse(flags *pflag.FlagSet, args []string) error {
 		return err
 	}
 	if err := o.changes.check(o.state.only); err != nil {
+		return err
+	}
+	if err := o.checkTogether(flags); err != nil {
 		return err
 	}
 	o.engine.Container = args[0]
@@ -237,38 +250,46 @@ func runCreate(ctx context.Context, d deps, o createOptions, args []string) erro
 		}
 	}
 	var warned warningList
-	s, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (capture.Created, error) {
-		created, err := o.take(ctx, d, eng, warned.from(p))
-		if created.Skipped != "" {
-			p.Note("usage", "no snapshot was taken: "+created.Skipped)
-			return created, err
+	all, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) ([]capture.Created, error) {
+		all, err := o.take(ctx, d, eng, warned.from(p))
+		for i, s := range all {
+			switch {
+			case s.Skipped != "":
+				p.Note("usage", "no snapshot was taken: "+s.Skipped)
+			case s.Layers == nil && o.printer.formats(): // in a run they are known
+				all[i].Layers = layersOf(ctx, eng, s.Snapshot)
+			}
 		}
-		if err == nil && created.Layers == nil && o.printer.formats() { // in a run they are known
-			created.Layers = layersOf(ctx, eng, created.Snapshot)
-		}
-		return created, err
+		return all, err
 	})
 	if err != nil {
 		return err
 	}
-	if s.Skipped != "" {
-		return o.printSkipped(d, s.Skipped)
+	if all[0].Skipped != "" {
+		return o.printSkipped(d, all[0].Skipped)
 	}
-	if err := o.printCreated(ctx, d, s, &warned); err != nil {
-		return err
+	for _, s := range all {
+		if err := o.printCreated(ctx, d, s, &warned); err != nil {
+			return err
+		}
 	}
-	o.tidyLine(ctx, d, s.Snapshot)
-	d.tidyAfter(ctx, s.Trigger)
-	if s.SweepDue { // only now that the result is out, for nobody waits for that
+	o.tidyLine(ctx, d, all[0].Snapshot)
+	d.tidyAfter(ctx, all[0].Trigger)
+	if slices.ContainsFunc(all, func(s capture.Created) bool { return s.SweepDue }) { // only now that the result is out, for nobody waits for that
 		_, _ = call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (struct{}, error) {
 			eng.Sweep(ctx, d.advised(p))
 			return struct{}{}, nil
 		})
 	}
-	if s.Contradicted {
+	return errors.Join(convert(all, shortcoming)...)
+}
+
+// shortcoming is what a snapshot lacks that was taken.
+func shortcoming(s capture.Created) error {
+	switch {
+	case s.Contradicted:
 		return &contradictedError{s.ID}
-	}
-	if s.Incomplete {
+	case s.Incomplete:
 		return fmt.Errorf("snapshot %s is %w: see the warnings", s.ID, errIncomplete)
 	}
 	return nil

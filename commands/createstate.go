@@ -73,8 +73,19 @@ func (o *createOptions) tidyLine(ctx context.Context, d deps, s catalog.Snapshot
 	})
 }
 
-// take takes the snapshot that the options ask for.
-func (o *createOptions) take(ctx context.Context, d deps, eng engine, p plan.Progress) (capture.Created, error) {
+// take takes the snapshots that the options ask for.
+func (o *createOptions) take(ctx context.Context, d deps, eng engine, p plan.Progress) ([]capture.Created, error) {
+	if len(o.with) > 0 {
+		return o.takeTogether(ctx, d, eng, p)
+	}
+	created, err := o.takeOne(ctx, d, eng, p)
+	if err != nil {
+		return nil, err
+	}
+	return []capture.Created{created}, nil
+}
+
+func (o *createOptions) takeOne(ctx context.Context, d deps, eng engine, p plan.Progress) (capture.Created, error) {
 	if o.state.only {
 		return eng.Create(ctx, o.engine, d.advised(p))
 	}

@@ -56,6 +56,7 @@ type fakeEngine struct {
 	err      error
 
 	create    capture.Options
+	together  []capture.Options
 	annotated capture.Annotation
 	attached  []string // names and contents of its attachments
 	restore   runconfig.RestoreOptions
@@ -96,6 +97,20 @@ func (f *fakeEngine) Create(_ context.Context, o capture.Options, p plan.Progres
 		return capture.Created{}, fmt.Errorf("no such container: %s: %w", o.Container, cerrdefs.ErrNotFound)
 	}
 	return f.created, f.called(p)
+}
+
+func (f *fakeEngine) CreateTogether(_ context.Context, all []capture.Options, p plan.Progress) ([]capture.Created, error) {
+	f.together = all
+	for _, o := range all {
+		if f.containers != nil && !slices.Contains(f.containers, o.Container) {
+			return nil, fmt.Errorf("no such container: %s: %w", o.Container, cerrdefs.ErrNotFound)
+		}
+	}
+	made := make([]capture.Created, len(all))
+	for i := range all {
+		made[i] = f.created
+	}
+	return made, f.called(p)
 }
 
 func (f *fakeEngine) Restore(_ context.Context, o runconfig.RestoreOptions, p plan.Progress) (build.Restored, error) {

@@ -197,7 +197,8 @@ func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, only []strin
 	if err != nil {
 		return nil, c.withRecovery(withGuard(err))
 	}
-	r := planned(o.newReplaced(c.deps, replaced, c.warned.list), dryRun)
+	r := planned(newReplaced(c.deps, replaced, c.warned.list), dryRun)
+	r.Undo = o.undoCommand(c.deps, replaced)
 	if dryRun {
 		r.Changes, err = c.countChanges(ctx, o.differences(replaced))
 	}

@@ -40,6 +40,9 @@ var copyOnly = []string{"volumes", "binds"}
 
 // checkTogether refuses flags of a restore in place for a copy, and the other way round.
 func (o *restoreOptions) checkTogether(flags *pflag.FlagSet) error {
+	if err := o.checkSeveral(flags); err != nil {
+		return err
+	}
 	if o.engine.Lost && (o.engine.Volumes == runconfig.VolumesNone || o.engine.Volumes == runconfig.VolumesShared) {
 		return fmt.Errorf("conflicting options: --lost and --volumes %s: the volumes are all that is left of it", o.engine.Volumes)
 	}
@@ -84,16 +87,20 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 	if changed == nil && (isPlanned || replaced.Safety != nil) {
 		changed = compared(ctx, o.differences(replaced))
 	}
-	return o.printReplaced(d, replaced, changed, &warned)
+	undo := o.undoCommand(d, replaced)
+	if err := tellUndo(d, undo); err != nil {
+		return err
+	}
+	return o.printReplaced(d, replaced, changed, undo, &warned)
 }
 
 // prepareReplace asks the user. If there will be no safety snapshot, it finds out what will change. It tells whether that
 // has shown the notes of the restore.
 func (o *restoreOptions) prepareReplace(ctx context.Context, d deps, warned *warningList) (changed changeSource, noted bool, err error) {
-	asks := !o.engine.DryRun && !o.force
 	compares := !o.engine.DryRun && o.engine.NoSafety && o.showsChanges()
-	if asks && !d.in.IsTerminal() {
-		return nil, false, wrongArgument{errors.New("--replace asks for confirmation; without a terminal, add --force")}
+	asks, err := o.asks(d)
+	if err != nil {
+		return nil, false, err
 	}
 	if !asks && !compares {
 		return nil, false, nil
@@ -114,21 +121,36 @@ func (o *restoreOptions) prepareReplace(ctx context.Context, d deps, warned *war
 	return changed, true, err
 }
 
-// printReplaced writes the container's ID and, on stderr, how to take it back and what changed; or the plan of a dry run.
-func (o *restoreOptions) printReplaced(d deps, replaced replace.Result, changed changeSource, warned *warningList) error {
+// asks tells whether the user is to be asked first. It fails if there is nobody to ask.
+func (o *restoreOptions) asks(d deps) (bool, error) {
+	if o.engine.DryRun || o.force {
+		return false, nil
+	}
+	if !d.in.IsTerminal() {
+		return false, wrongArgument{errors.New("--replace asks for confirmation; without a terminal, add --force")}
+	}
+	return true, nil
+}
+
+// tellUndo writes on stderr how to take a restore in place back.
+func tellUndo(d deps, undo string) error {
+	if undo == "" {
+		return nil
+	}
+	return writeLine(d.err, "To take it back: "+undo)
+}
+
+// printReplaced writes the container's ID and, on stderr, what changed; or the plan of a dry run. The command undo takes it
+// back.
+func (o *restoreOptions) printReplaced(d deps, replaced replace.Result, changed changeSource, undo string, warned *warningList) error {
 	var report *changeReport
 	if o.printer.formats() && changed != nil && o.showsChanges() {
 		report = o.changesOf(d, changed, nil, warned)
 	}
-	r := o.newReplaced(d, replaced, warned.list)
-	r.Changes = report
+	r := newReplaced(d, replaced, warned.list)
+	r.Changes, r.Undo = report, undo
 	if o.engine.DryRun {
 		return o.printReplacePlan(d, r, replaced, changed, warned)
-	}
-	if r.Undo != "" {
-		if err := writeLine(d.err, "To take it back: "+r.Undo); err != nil {
-			return err
-		}
 	}
 	err := o.printDone(d, r)
 	switch {
@@ -195,7 +217,7 @@ func (o *restoreOptions) printReplacePlan(d deps, r restoreResult, planned repla
 }
 
 // newReplaced describes a restore in place.
-func (o *restoreOptions) newReplaced(d deps, replaced replace.Result, warnings []string) restoreResult {
+func newReplaced(d deps, replaced replace.Result, warnings []string) restoreResult {
 	r := newRestored(d, replaced.Restored, warnings)
 	r.ContainerKept = replaced.Keeps
 	if r.Copy = replaced.Copy; r.Copy != "" {
@@ -205,7 +227,6 @@ func (o *restoreOptions) newReplaced(d deps, replaced replace.Result, warnings [
 	r.ConfigChanges = convert(replaced.Config, func(c runconfig.ConfigChange) configChange { return configChange(c) })
 	if replaced.Safety != nil {
 		r.Safety = string(replaced.Safety.ID)
-		r.Undo = o.undoCommand(d, replaced)
 	}
 	return r
 }
@@ -215,15 +236,12 @@ func newVolumeChange(v replace.VolumeChange) volumeChange {
 }
 
 // undoCommand is the command that takes the restore back: on the same engine, and with
-// the same power over other containers.
+// the same power over other containers. It is empty if there is no safety snapshot.
 func (o *restoreOptions) undoCommand(d deps, replaced replace.Result) string {
-	words := []string{"restore", "--replace"}
-	if !d.in.IsTerminal() {
-		words = append(words, "--force")
+	if replaced.Safety == nil {
+		return ""
 	}
-	if o.engine.StopOthers {
-		words = append(words, "--stop-others")
-	}
+	words := o.undoWords(d)
 	for _, volume := range o.engine.ReadOnly {
 		words = append(words, "--volume", volume)
 	}
@@ -247,6 +265,18 @@ func (o *restoreOptions) undoCommand(d deps, replaced replace.Result) string {
 		words = append(words, "--name", replaced.Name)
 	}
 	return d.commandLine(append(words, string(replaced.Safety.ID))...)
+}
+
+// undoWords begin every command that takes a restore back.
+func (o *restoreOptions) undoWords(d deps) []string {
+	words := []string{"restore", "--replace"}
+	if !d.in.IsTerminal() {
+		words = append(words, "--force")
+	}
+	if o.engine.StopOthers {
+		words = append(words, "--stop-others")
+	}
+	return words
 }
 
 // commandLine is a command of this program as people type it, with the global options that

@@ -21,6 +21,8 @@ type replacingEngine struct {
 	replaced replace.Result
 	options  replace.Options
 	err      error
+	together []replace.Result
+	asked    [][]string // words of snapshots, by ReplaceTogether; dry runs have -- before them
 	changes  []diff.Change
 	diffErr  error
 	calls    []string // of Replace and Diff
@@ -38,6 +40,15 @@ func (e *replacingEngine) Replace(_ context.Context, o replace.Options, _ plan.P
 	e.options = o
 	e.calls = append(e.calls, "replace")
 	return e.replaced, e.err
+}
+
+func (e *replacingEngine) ReplaceTogether(_ context.Context, all []replace.Options, _ plan.Progress) ([]replace.Result, error) {
+	var words []string
+	if all[0].DryRun {
+		words = append(words, "--")
+	}
+	e.asked = append(e.asked, append(words, convert(all, func(o replace.Options) string { return o.Snapshot })...))
+	return e.together, e.err
 }
 
 func (e *replacingEngine) Recover(context.Context, string, plan.Progress) ([]replace.Recovery, error) {

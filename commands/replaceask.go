@@ -19,7 +19,7 @@ func (o *restoreOptions) planReplace(ctx context.Context, d deps) (replace.Resul
 	options.DryRun = true
 	planned, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (replace.Result, error) {
 		return withReplaced(ctx, d, eng, options, func(options replace.Options) (replace.Result, error) {
-			return planSettled(ctx, eng, options, p)
+			return planSettled(ctx, eng, p, func() (replace.Result, error) { return eng.Replace(ctx, options, p) })
 		})
 	})
 	if err != nil {
@@ -39,11 +39,11 @@ func withReplaced(ctx context.Context, d deps, eng engine, options replace.Optio
 	})
 }
 
-// planSettled finds out what a restore in place would do. It first recovers a pending one:
+// planSettled finds out with dryRun what a restore in place would do. It first recovers a pending one:
 // that needs no question, because any next command would do so.
-func planSettled(ctx context.Context, eng engine, options replace.Options, p plan.Progress) (replace.Result, error) {
+func planSettled[T any](ctx context.Context, eng engine, p plan.Progress, dryRun func() (T, error)) (T, error) {
 	for {
-		planned, err := eng.Replace(ctx, options, p)
+		planned, err := dryRun()
 		pending, ok := errors.AsType[*replace.PendingError](err)
 		if !ok {
 			return planned, err

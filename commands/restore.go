@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/docker/cli/cli"
@@ -18,6 +19,7 @@ import (
 
 type restoreOptions struct {
 	engine  replace.Options // a copy only needs the RestoreOptions in it
+	others  []string        // further snapshots, which go back in place together with the first
 	replace bool
 	force   bool // without it, a restore in place asks
 	files   bool // show each file that a restore in place changes
@@ -30,7 +32,7 @@ type restoreOptions struct {
 func newRestoreCommand(d deps) *cobra.Command {
 	var o restoreOptions
 	cmd := &cobra.Command{
-		Use:   "restore [OPTIONS] SNAPSHOT",
+		Use:   "restore [OPTIONS] SNAPSHOT [SNAPSHOT...]",
 		Short: "Bring a snapshot back, as a new container or in place",
 		Long: `Bring a snapshot back as a new container, and print the container's ID.
 
@@ -53,6 +55,10 @@ With --only some volumes alone, or the root filesystem alone, go back; volumes a
 keep the container, which is only stopped meanwhile. With --live it is only frozen:
 for programs that bear it that their files change.
 
+With --replace there may be several snapshots, each of another container: those that
+create --with has taken at one moment, for example. All containers go back, or all run
+again as they were, also if one needs the network of another, or shares a volume with it.
+
 With --lost it brings back a snapshot whose image somebody else has removed, as
 docker system prune -a does; docker snapshot ls --lost lists those. Only the volumes
 are left of it: they come into a new container of the image that the captured one
@@ -70,10 +76,17 @@ by its service in the Compose project of the current directory.`,
   docker snapshot restore --replace web:before-upgrade
   docker snapshot restore --replace db@5m
   docker snapshot restore --replace --only /var/lib/postgresql/data db@5m
+  docker snapshot restore --replace web:before-upgrade db:before-upgrade
   docker snapshot restore --lost --replace 20260314-092653-58979a`,
-		Args:                  cli.ExactArgs(1),
+		Args:                  cli.RequiresMinArgs(1),
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction:     completeSnapshots(d, 1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			limit := 1
+			if o.replace {
+				limit = 0
+			}
+			return completeSnapshots(d, limit)(cmd, args, word)
+		},
 		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			if err := errors.Join(o.parse(args), o.checkTogether(cmd.Flags())); err != nil {
 				return usageError(cmd, err)
@@ -102,17 +115,22 @@ var bindChoices = choicesOf(runconfig.BindsReadOnly, runconfig.BindsShared, runc
 
 var volumeChoices = choicesOf(runconfig.VolumesNew, runconfig.VolumesShared, runconfig.VolumesNone)
 
-// parse takes the argument, and checks what the options say together.
+// parse takes the arguments, and checks what the options say together.
 func (o *restoreOptions) parse(args []string) error {
-	o.engine.Snapshot = args[0]
+	o.engine.Snapshot, o.others = args[0], args[1:]
 	return o.apply(&o.engine.RestoreOptions)
 }
 
 func runRestore(ctx context.Context, d deps, o restoreOptions) error {
-	if err := checkSnapshot(o.engine.Snapshot); err != nil {
-		return err
+	for _, word := range slices.Concat([]string{o.engine.Snapshot}, o.others) {
+		if err := checkSnapshot(word); err != nil {
+			return err
+		}
 	}
-	if o.replace {
+	switch {
+	case len(o.others) > 0:
+		return runReplaceTogether(ctx, d, o)
+	case o.replace:
 		return runReplace(ctx, d, o)
 	}
 	var warned warningList

@@ -104,8 +104,11 @@ func TestRestoreRefusesWithoutAskingTheEngine(t *testing.T) {
 		args          []string
 		status        int
 	}{
-		{"nothing", "requires 1 argument", nil, 125},
-		{"two snapshots", "requires 1 argument", []string{"a", "b"}, 125},
+		{"nothing", "requires at least 1 argument", nil, 125},
+		{"two snapshots", "go back together only with --replace", []string{"a", "b"}, 125},
+		{"two snapshots and a name", "--name is for one snapshot, and 2 are named", []string{"--replace", "--name", "x", "a", "b"}, 125},
+		{"two snapshots, of which one is empty", "snapshot name cannot be empty", []string{"--replace", "--force", "a", ""}, 1},
+		{"two snapshots, and nobody to ask", "add --force", []string{"--replace", "a", "b"}, 1},
 		{"empty", "snapshot name cannot be empty", []string{""}, 1},
 		{"contradiction", "--start and --no-start", []string{"--start", "--no-start", "a"}, 125},
 		{"port", `for "-p, --publish" flag: `, []string{"-p", "no:port:at:all", "a"}, 125},

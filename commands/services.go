@@ -31,13 +31,28 @@ func (d deps) ofThisProject(services []catalog.Service) []catalog.Service {
 // withService calls do with the name of a container. If there is no such container, but a
 // service of this project has the name and one container, it calls do with that.
 func withService[T any](ctx context.Context, d deps, eng engine, container string, do func(container string) (T, error)) (T, error) {
-	return retryAsService(ctx, d, eng, container, do, cerrdefs.IsNotFound)
+	return withServices(ctx, d, eng, []string{container}, ofOne(do))
+}
+
+// withServices does the same with several containers.
+func withServices[T any](ctx context.Context, d deps, eng engine, containers []string, do func(containers []string) (T, error)) (T, error) {
+	return retryAsServices(ctx, d, eng, containers, do, cerrdefs.IsNotFound)
+}
+
+// ofOne makes a function of a word one of a list of one word.
+func ofOne[T any](do func(word string) (T, error)) func(words []string) (T, error) {
+	return func(words []string) (T, error) { return do(words[0]) }
 }
 
 // withSnapshot does the same with a word that means a snapshot: the service stands for its
 // container, alone or in front of ':' or '@'.
 func withSnapshot[T any](ctx context.Context, d deps, eng engine, word string, do func(word string) (T, error)) (T, error) {
-	done, err := retryAsService(ctx, d, eng, word, do, isNoSnapshot)
+	return withSnapshots(ctx, d, eng, []string{word}, ofOne(do))
+}
+
+// withSnapshots does the same with several words.
+func withSnapshots[T any](ctx context.Context, d deps, eng engine, words []string, do func(words []string) (T, error)) (T, error) {
+	done, err := retryAsServices(ctx, d, eng, words, do, isNoSnapshot)
 	if none, ok := errors.AsType[*catalog.NotFoundError](err); ok && !none.Lost {
 		lost, failed := eng.Lost(ctx, catalog.ListOptions{}, nil)
 		none.Lost = failed == nil && len(lost) > 0
@@ -51,16 +66,23 @@ func isNoSnapshot(err error) bool {
 	return none
 }
 
-func retryAsService[T any](ctx context.Context, d deps, eng engine, word string, do func(word string) (T, error), unknown func(error) bool) (T, error) {
-	done, err := do(word)
+func retryAsServices[T any](ctx context.Context, d deps, eng engine, words []string, do func(words []string) (T, error), unknown func(error) bool) (T, error) {
+	done, err := do(words)
 	if !unknown(err) {
 		return done, err
 	}
-	meant, other := d.containerOfService(ctx, eng, word)
-	if meant != "" {
+	meant, found := slices.Clone(words), false
+	for i, word := range words {
+		container, other := d.containerOfService(ctx, eng, word)
+		err = errors.Join(err, other)
+		if container != "" {
+			meant[i], found = container, true
+		}
+	}
+	if found {
 		return do(meant)
 	}
-	return done, errors.Join(err, other)
+	return done, err
 }
 
 // containerOfService replaces the service that a word begins with by its container. It

@@ -173,9 +173,12 @@ const limitWait = 10 * time.Millisecond
 // meanwhile.
 const countMost = 200 * time.Millisecond
 
+// limitWarning warns if a container has more snapshots than its limit, now that it has this one.
+type limitWarning func(catalog.Snapshot, plan.Progress)
+
 // countAside counts the snapshots of a container while one is taken of it by hand. The function that
 // it returns warns if there are more than the limit then: nobody removes those by itself.
-func (d deps) countAside(ctx context.Context, eng engine, o capture.Options) (warn func(catalog.Snapshot, plan.Progress)) {
+func (d deps) countAside(ctx context.Context, eng engine, o capture.Options) limitWarning {
 	byHand := o.Trigger == "" || o.Trigger == labels.TriggerManual
 	if !byHand || o.Reuse || catalog.IsContainerID(o.Container) { // all snapshots would be looked at to find those of an ID
 		return func(catalog.Snapshot, plan.Progress) {}

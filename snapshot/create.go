@@ -1,8 +1,11 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"golang.org/x/sync/errgroup"
@@ -37,42 +40,66 @@ func (e *Engine) Create(ctx context.Context, o capture.Options, p plan.Progress)
 	return created, err
 }
 
+// CreateTogether takes snapshots of several containers, all of one moment: all of them or none. They are in the order
+// of the options. A snapshot for which the options name no group is in that of the first snapshot's ID.
+func (e *Engine) CreateTogether(ctx context.Context, all []capture.Options, p plan.Progress) ([]capture.Created, error) {
+	when, err := e.capture.NewRequest(len(all))
+	if err != nil {
+		return nil, err
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		if err := all[i].Check(); err != nil {
+			return nil, err
+		}
+		all[i].Group = cmp.Or(all[i].Group, string(when.IDs[0]))
+	}
+	return e.createSettled(ctx, all, when, p)
+}
+
 // createOne takes one snapshot, of a container or a line. A request with an idempotency key that was made
 // before has the answer of that time.
 func (e *Engine) createOne(ctx context.Context, o capture.Options, p plan.Progress) (capture.Created, error) {
 	if err := o.Check(); err != nil {
 		return capture.Created{}, err
 	}
-	create := e.createSettled
 	if o.Line != "" {
-		create = e.createState
+		return orMade(e.createState(ctx, o, p))
 	}
-	created, err := create(ctx, o, p)
+	when, err := e.capture.NewRequest(1)
+	if err != nil {
+		return capture.Created{}, err
+	}
+	all, err := e.createSettled(ctx, []capture.Options{o}, when, p)
+	if err != nil {
+		return orMade(capture.Created{}, err)
+	}
+	return all[0], nil
+}
+
+// orMade turns the error that a request was made before into its snapshot.
+func orMade(created capture.Created, err error) (capture.Created, error) {
 	if made, ok := errors.AsType[*capture.MadeError](err); ok {
 		return capture.Created{Snapshot: made.Snapshot}, nil
 	}
 	return created, err
 }
 
-// createSettled takes a snapshot of a container, and begins again if that has changed meanwhile.
-func (e *Engine) createSettled(ctx context.Context, o capture.Options, p plan.Progress) (capture.Created, error) {
-	when, err := e.capture.NewRequest(1)
-	if err != nil {
-		return capture.Created{}, err
-	}
+// createSettled takes snapshots of containers, and begins again if one of them has changed meanwhile.
+func (e *Engine) createSettled(ctx context.Context, all []capture.Options, when capture.Request, p plan.Progress) ([]capture.Created, error) {
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
 	early := e.docker.AskInfoEarly(asking)
 	moved := 0
 	for attempt := 1; ; attempt++ {
-		p.Status("inspect", "reading configuration of "+o.Container)
-		from, err := e.observeSettled(ctx, o, early, p)
-		var created capture.Created
+		p.Status("inspect", "reading configuration of "+namesOf(all))
+		from, err := e.observeSettled(ctx, all, early, p)
+		var created []capture.Created
 		if err == nil {
-			created, err = e.takeOne(ctx, from, when, p)
+			created, err = e.capture.Take(ctx, from, when, p)
 		}
 		if again, settleErr := e.settleMoved(ctx, err); settleErr != nil {
-			return capture.Created{}, settleErr
+			return nil, settleErr
 		} else if again && moved < movedAttempts {
 			attempt--
 			moved++
@@ -81,38 +108,40 @@ func (e *Engine) createSettled(ctx context.Context, o capture.Options, p plan.Pr
 		if !cerrdefs.IsNotFound(err) || attempt == createAttempts {
 			return created, err
 		}
-		if c, inspectErr := e.docker.InspectIfThere(ctx, o.Container); c == nil {
+		if gone, inspectErr := e.missing(ctx, all); gone {
 			return created, errors.Join(err, inspectErr)
 		}
 	}
 }
 
-// observeOne and takeOne are the capture of a list of one container.
-func (e *Engine) observeOne(ctx context.Context, o capture.Options, early dockerop.EarlyInfo) (capture.Source, error) {
-	all, err := e.capture.Observe(ctx, []capture.Options{o}, early)
-	if err != nil {
-		return capture.Source{}, err
+// namesOf names the containers of some options.
+func namesOf(all []capture.Options) string {
+	names := make([]string, len(all))
+	for i, o := range all {
+		names[i] = o.Container
 	}
-	return all[0], nil
+	return strings.Join(names, ", ")
 }
 
-func (e *Engine) takeOne(ctx context.Context, from capture.Source, when capture.Request, p plan.Progress) (capture.Created, error) {
-	all, err := e.capture.Take(ctx, []capture.Source{from}, when, p)
-	if err != nil {
-		return capture.Created{}, err
+// missing tells whether one of the containers is not there.
+func (e *Engine) missing(ctx context.Context, all []capture.Options) (bool, error) {
+	for _, o := range all {
+		if c, err := e.docker.InspectIfThere(ctx, o.Container); c == nil || err != nil {
+			return true, err
+		}
 	}
-	return all[0], nil
+	return false, nil
 }
 
-// createAttempts is how often Create begins again after the container was
+// createAttempts is how often Create begins again after a container was
 // replaced while it waited for another operation.
 const createAttempts = 3
 
-// movedAttempts is how often it does so because something about the container has
+// movedAttempts is how often it does so because something about a container has
 // changed: mostly because a restore in place that it has waited for is over.
 const movedAttempts = 100
 
-// settleMoved tells whether the snapshot has to begin again because the container changed, or
+// settleMoved tells whether the snapshots have to begin again because a container changed, or
 // because an interrupted operation left containers frozen, which it thaws.
 func (e *Engine) settleMoved(ctx context.Context, failure error) (again bool, err error) {
 	if interrupted, ok := errors.AsType[*capture.LeftFrozenError](failure); ok {
@@ -121,65 +150,91 @@ func (e *Engine) settleMoved(ctx context.Context, failure error) (again bool, er
 	return errors.Is(failure, pending.ErrMoved), nil
 }
 
-// observeSettled observes a container, after settling any pending restore in place that concerns it
+// observeSettled observes containers, after settling any pending restore in place that concerns one of them
 // or its volumes. It looks for one while it observes, because there hardly ever is one; if there
 // is, it observes again.
-func (e *Engine) observeSettled(ctx context.Context, o capture.Options, early dockerop.EarlyInfo, p plan.Progress) (capture.Source, error) {
+func (e *Engine) observeSettled(ctx context.Context, all []capture.Options, early dockerop.EarlyInfo, p plan.Progress) ([]capture.Source, error) {
 	tried, looked := replace.Leftovers{}, false
 	for {
-		var workers []pending.Worker
-		var from capture.Source
-		var failed error
-		calls, callsCtx := errgroup.WithContext(ctx)
-		calls.Go(func() (err error) {
-			workers, err = e.pending.Workers(callsCtx, volumebackup.LabelPurpose)
-			return err
-		})
-		observed := make(chan struct{})
-		calls.Go(func() error {
-			defer close(observed)
-			from, failed = e.observeOne(callsCtx, o, early)
-			return nil // a pending restore may be the reason
-		})
-		calls.Go(func() error {
-			e.helpIfStuck(callsCtx, observed, o.Container, p)
-			return nil
-		})
-		if err := calls.Wait(); err != nil {
-			return capture.Source{}, err
+		from, workers, failed, err := e.observeBeside(ctx, all, early, p)
+		if err != nil {
+			return nil, err
 		}
 		e.pending.ClearDead(ctx, workers, p)
-		about := pending.Scope{Words: []string{o.Container}}
-		if failed == nil {
-			about = about.Of(from.Container)
-			about.Volumes = pending.VolumesOf(from.Mounts)
-		}
-		pending, err := about.Choose(workers, p)
+		found, err := scopeOf(all, from).Choose(workers, p)
 		if err != nil {
-			return capture.Source{}, err
+			return nil, err
 		}
-		again, err := e.settlePause(ctx, from, workers, p)
+		again, err := e.settlePauses(ctx, from, workers, p)
 		if err != nil {
-			return capture.Source{}, err
+			return nil, err
 		}
-		if pending = tried.Untried(pending); len(pending) == 0 && !again {
+		if found = tried.Untried(found); len(found) == 0 && !again {
 			if cerrdefs.IsNotFound(failed) && !looked { // a restore that ended this moment had renamed it
 				looked = true
 				continue
 			}
 			return from, failed
 		}
-		if err := tried.Conclude(ctx, e.replace, pending, p); err != nil {
-			return capture.Source{}, err
+		if err := tried.Conclude(ctx, e.replace, found, p); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// settlePause finds out whether a container is paused because of another snapshot. It waits for one
-// that is being taken, and thaws what an interrupted one left. Then the container has to be
+// observeBeside observes containers, and lists the workers meanwhile. That the containers could not be observed is
+// failed: a pending restore may be the reason.
+func (e *Engine) observeBeside(ctx context.Context, all []capture.Options, early dockerop.EarlyInfo, p plan.Progress) (from []capture.Source, workers []pending.Worker, failed, err error) {
+	calls, callsCtx := errgroup.WithContext(ctx)
+	calls.Go(func() (err error) {
+		workers, err = e.pending.Workers(callsCtx, volumebackup.LabelPurpose)
+		return err
+	})
+	observed := make(chan struct{})
+	calls.Go(func() error {
+		defer close(observed)
+		from, failed = e.capture.Observe(callsCtx, all, early)
+		return nil
+	})
+	for _, o := range all {
+		calls.Go(func() error {
+			e.helpIfStuck(callsCtx, observed, o.Container, p)
+			return nil
+		})
+	}
+	err = calls.Wait()
+	return from, workers, failed, err
+}
+
+// scopeOf is what snapshots of containers concern, as far as these could be observed.
+func scopeOf(all []capture.Options, from []capture.Source) pending.Scope {
+	var about pending.Scope
+	for _, o := range all {
+		about.Words = append(about.Words, o.Container)
+	}
+	for _, s := range from {
+		about = about.Of(s.Container)
+		about.Volumes = dockerop.Distinct(about.Volumes, pending.VolumesOf(s.Mounts))
+	}
+	return about
+}
+
+// settlePauses finds out whether containers are paused because of another snapshot. It waits for one
+// that is being taken, and thaws what an interrupted one left. Then the containers have to be
 // observed again.
+func (e *Engine) settlePauses(ctx context.Context, from []capture.Source, workers []pending.Worker, p plan.Progress) (again bool, err error) {
+	for _, s := range from {
+		settled, err := e.settlePause(ctx, s, workers, p)
+		if err != nil {
+			return false, err
+		}
+		again = again || settled
+	}
+	return again, nil
+}
+
 func (e *Engine) settlePause(ctx context.Context, from capture.Source, workers []pending.Worker, p plan.Progress) (again bool, err error) {
-	if from.Container.ContainerJSONBase == nil || !from.Container.State.Paused {
+	if !from.Container.State.Paused {
 		return false, nil
 	}
 	ids := []string{from.Container.ID}

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,15 +61,52 @@ func setGroup(docker *enginetest.Docker, text string) {
 // captureGroup takes snapshots named one, all of one moment.
 func captureGroup(t *testing.T, docker *enginetest.Docker, names ...string) {
 	t.Helper()
-	cr := engineOf(docker).capture
-	when, err := cr.NewRequest(len(names))
+	_, err := createTogether(t.Context(), docker, "one", names...)
 	assert.NilError(t, err)
+}
+
+func createTogether(ctx context.Context, docker *enginetest.Docker, name string, containers ...string) ([]capture.Created, error) {
 	var all []capture.Options
-	for _, name := range names {
-		all = append(all, capture.Options{Container: name, Name: "one"})
+	for _, container := range containers {
+		all = append(all, capture.Options{Container: container, Name: name})
 	}
-	_, err = cr.TakeWithin(t.Context(), when, all, nil)
-	assert.NilError(t, err)
+	return engineOf(docker).CreateTogether(ctx, all, nil)
+}
+
+func TestSnapshotsTakenTogetherAreAGroup(t *testing.T) {
+	docker := withGroup(t)
+	docker.Randomness = 50
+	for group, want := range map[string]string{"": "", "mine": "mine"} {
+		all := []capture.Options{{Container: "web", Group: group}, {Container: "db", Group: group}}
+		made, err := engineOf(docker).CreateTogether(t.Context(), all, nil)
+		assert.NilError(t, err)
+		for i, s := range made {
+			assert.Equal(t, s.Container.Name, all[i].Container)
+			assert.Equal(t, s.Group, cmp.Or(want, string(made[0].ID)))
+			assert.Equal(t, s.Created, made[0].Created)
+		}
+	}
+	before := docker.World()
+	for _, names := range [][]string{{"db", "nobody"}, {"db", "db"}, {"db", ""}} {
+		_, err := createTogether(t.Context(), docker, "", names...)
+		assert.Assert(t, err != nil, names)
+		assert.Equal(t, docker.World(), before)
+	}
+}
+
+// What an interrupted snapshot of any of them has left frozen is thawed first.
+func TestFrozenContainersAreThawedBeforeTheyAreCapturedTogether(t *testing.T) {
+	docker := withGroup(t)
+	docker.DieAt = "ContainerCommit"
+	_, _ = createTogether(t.Context(), docker, "", "web", "db")
+	assert.Equal(t, docker.FindContainer("web").State+" "+docker.FindContainer("db").State, "paused paused")
+	docker.DieAt, docker.Dead = "", false
+	docker.ClientDies()
+	docker.Wait(time.Minute / 2)
+	docker.Randomness = 50
+	_, err := createTogether(t.Context(), docker, "", "job", "db", "web")
+	assert.NilError(t, err, docker.World())
+	assert.Equal(t, docker.FindContainer("web").State+" "+docker.FindContainer("db").State, "running running")
 }
 
 // replaceGroup restores the snapshots one of some containers in place.

@@ -159,11 +159,17 @@ func (e *Engine) RemoveCopies(ctx context.Context, words []string, force bool, p
 // what it was, and so do its volumes. It is a transaction: whatever fails, the same
 // container runs again with the data that it had.
 func (e *Engine) Replace(ctx context.Context, o replace.Options, p plan.Progress) (replace.Result, error) {
-	all, err := e.replace.Replace(ctx, []replace.Options{o}, p)
+	all, err := e.ReplaceTogether(ctx, []replace.Options{o}, p)
 	if err != nil {
 		return replace.Result{}, err
 	}
 	return all[0], nil
+}
+
+// ReplaceTogether brings snapshots of several containers back in place: all of them become what they were, or none does.
+// The results are in the order of the options.
+func (e *Engine) ReplaceTogether(ctx context.Context, all []replace.Options, p plan.Progress) ([]replace.Result, error) {
+	return e.replace.Replace(ctx, all, p)
 }
 
 // Settle puts right what was interrupted of restores in place of a container, and

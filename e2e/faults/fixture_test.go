@@ -38,17 +38,18 @@ type fixture struct {
 	policy     container.RestartPolicyMode // of its containers
 	containers map[string]string           // IDs by name
 	states     map[string]string           // of the containers, before the command
+	subjects   []string                    // names of the containers of which there are snapshots
 	snapshots  map[string]string           // IDs by name
-	contents   map[string]string           // of all captured volumes, by snapshot ID
-	before     string                      // content of all captured volumes before the command
+	contents   map[string]content          // of all captured volumes, by snapshot ID
+	before     content                     // of all captured volumes before the command
 	checked    map[string]bool             // snapshots that were found whole, by ID
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{
-		T: t, prefix: fmt.Sprintf("f%08x-", rand.Uint32()),
-		containers: map[string]string{}, states: map[string]string{}, snapshots: map[string]string{}, contents: map[string]string{}, checked: map[string]bool{},
+		T: t, prefix: fmt.Sprintf("f%08x-", rand.Uint32()), subjects: []string{"db"},
+		containers: map[string]string{}, states: map[string]string{}, snapshots: map[string]string{}, contents: map[string]content{}, checked: map[string]bool{},
 	}
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() { f.sweep(ctx) })
@@ -103,8 +104,20 @@ func (f *fixture) create(name string) {
 	f.snapshots[name], f.contents[id] = id, f.captured()
 }
 
-// captured is what the volumes of the container db hold.
-func (f *fixture) captured() string {
+// content describes what volumes hold, by where they are mounted.
+type content map[string]string
+
+// within is the part of it that is mounted in the places of another.
+func (c content) within(other content) content {
+	part := content{}
+	for destination := range other {
+		part[destination] = c[destination]
+	}
+	return part
+}
+
+// captured is what the volumes of the container db hold: all that are captured.
+func (f *fixture) captured() content {
 	f.Helper()
 	found, err := docker.ContainerInspect(f.Context(), f.prefix+"db")
 	assert.NilError(f, err)
@@ -112,17 +125,13 @@ func (f *fixture) captured() string {
 }
 
 // contentOf describes the content of a container's volumes, without what the writer writes all the time.
-func (f *fixture) contentOf(c container.InspectResponse) string {
+func (f *fixture) contentOf(c container.InspectResponse) content {
 	f.Helper()
-	var text strings.Builder
-	for _, destination := range []string{"/one", "/two"} {
-		for _, m := range c.Mounts {
-			if m.Destination == destination {
-				fmt.Fprintf(&text, "%s\n%s", destination, listTree(f.T, m.Source))
-			}
-		}
+	found := content{}
+	for _, m := range c.Mounts {
+		found[m.Destination] = listTree(f.T, m.Source)
 	}
-	return text.String()
+	return found
 }
 
 // listTree lists the entries of a folder with their attributes and a hash of their content.

@@ -35,8 +35,11 @@ func (f *fixture) leftovers(ctx context.Context) (found leftovers) {
 			found.containers = append(found.containers, c)
 		}
 	}
-	found.images, err = docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "cua.snapshot.container.name="+f.prefix+"db"))})
-	assert.NilError(f, err)
+	for _, name := range f.subjects {
+		images, err := docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "cua.snapshot.container.name="+f.prefix+name))})
+		assert.NilError(f, err)
+		found.images = append(found.images, images...)
+	}
 	volumes, err := docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", f.prefix))})
 	assert.NilError(f, err)
 	found.volumes = volumes.Volumes

@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -77,7 +78,7 @@ var scenarios = []scenario{
 		prepare: (*fixture).prepareRestore,
 		command: []string{"restore", "--replace", "--force", "--only", "/one", "--settle", "200ms", "%sdb:old"},
 		printed: func(f *fixture) string {
-			if f.captured() == f.oneGoesBack() {
+			if maps.Equal(f.captured(), f.oneGoesBack()) {
 				return f.containers["db"]
 			}
 			return ""
@@ -85,7 +86,7 @@ var scenarios = []scenario{
 		done: func(f *fixture, o outcome) {
 			assert.Equal(f, o.stdout, f.containers["db"])
 			f.checkStates()
-			assert.Equal(f, f.captured(), f.oneGoesBack())
+			assert.DeepEqual(f, f.captured(), f.oneGoesBack())
 		},
 	},
 	{
@@ -100,6 +101,20 @@ var scenarios = []scenario{
 			delete(f.states, "copy")
 			f.wentBack(o)
 		},
+	},
+	{
+		name:    "group-create",
+		prepare: (*fixture).prepareGroup,
+		command: []string{"create", "--with", "%sweb", "--with", "%sjob", "%sdb"},
+		printed: (*fixture).newGroup,
+		done:    (*fixture).createdGroup,
+	},
+	{
+		name:    "group-replace",
+		prepare: (*fixture).prepareGroup,
+		command: []string{"restore", "--replace", "--force", "--settle", "200ms", "%sdb:old", "%sweb:old", "%sjob:old"},
+		printed: (*fixture).replaced,
+		done:    (*fixture).wentBack,
 	},
 	{
 		name:    "rm",
@@ -130,6 +145,23 @@ func (f *fixture) prepareRestore() {
 	f.fill("two", "second")
 }
 
+// prepareGroup takes a snapshot of three containers that share volumes, at one moment, and then changes the volumes.
+func (f *fixture) prepareGroup() {
+	f.subjects = []string{"db", "web", "job"}
+	f.fill("one", "first")
+	f.fill("two", "first")
+	f.start("db", idle, "one", "two")
+	f.start("web", idle, "two")
+	f.start("job", idle, "one")
+	ids := strings.Fields(f.succeed("create", "--with", f.prefix+"web", "--with", f.prefix+"job", f.prefix+"db", "old"))
+	f.snapshots["old"] = ids[0]
+	for _, id := range ids {
+		f.contents[id] = f.captured()
+	}
+	f.fill("one", "second")
+	f.fill("two", "second")
+}
+
 // prepareThree takes three snapshots of a stopped container.
 func (f *fixture) prepareThree() {
 	f.fill("one", "first")
@@ -146,6 +178,28 @@ func (f *fixture) prepareThree() {
 func (f *fixture) newSnapshot() string {
 	f.Helper()
 	return f.succeed("ls", "--quiet", "--filter", "name=^new$", f.prefix+"db")
+}
+
+// newGroup are the IDs of the snapshots that were made, one a line and of one container after the other. It is empty if one is
+// missing.
+func (f *fixture) newGroup() string {
+	f.Helper()
+	made := slices.DeleteFunc(f.listed(), func(id string) bool { return f.contents[id] != nil })
+	if len(made) < len(f.subjects) {
+		return ""
+	}
+	return strings.Join(made, "\n")
+}
+
+// createdGroup looks for the snapshots that were made, one of each container.
+func (f *fixture) createdGroup(o outcome) {
+	f.Helper()
+	f.checkStates()
+	made := strings.Fields(o.stdout)
+	assert.Equal(f, len(made), len(f.subjects))
+	for i, id := range made {
+		assert.Equal(f, f.succeed("inspect", "--format", "{{.Container}} {{.Group}}", id), f.prefix+f.subjects[i]+" "+made[0])
+	}
 }
 
 // created looks for the snapshot that was made.
@@ -170,20 +224,24 @@ func (f *fixture) running(names ...string) string {
 	return strings.Join(ids, "\n")
 }
 
-// replaced is the ID of the container that has taken the place of db, or empty.
+// replaced are the IDs of the containers that have taken the places of the subjects, one a line. It is empty if one has not.
 func (f *fixture) replaced() string {
 	if f.isReplaced() {
-		return f.running("db")
+		return f.running(f.subjects...)
 	}
 	return ""
 }
 
-// wentBack checks that another container is in the place of db, with what the snapshot old holds.
+// wentBack checks that others are in the places of the subjects, with what the snapshot old holds.
 func (f *fixture) wentBack(o outcome) {
 	f.Helper()
-	f.states["db"] = "running " + o.stdout
+	ids := strings.Fields(o.stdout)
+	assert.Equal(f, len(ids), len(f.subjects), "%s", o)
+	for i, name := range f.subjects {
+		f.states[name] = "running " + ids[i]
+	}
 	f.checkStates()
-	assert.Equal(f, f.captured(), f.contents[f.snapshots["old"]])
+	assert.DeepEqual(f, f.captured(), f.contents[f.snapshots["old"]])
 }
 
 // copied checks the copies that a restore of old has made.
@@ -198,16 +256,14 @@ func (f *fixture) copied(o outcome, names ...string) {
 	for _, id := range ids {
 		found, err := docker.ContainerInspect(f.Context(), id)
 		assert.NilError(f, err)
-		assert.Equal(f, f.contentOf(found), f.contents[f.snapshots["old"]])
+		assert.DeepEqual(f, f.contentOf(found), f.contents[f.snapshots["old"]])
 	}
-	assert.Equal(f, f.captured(), f.before)
+	assert.DeepEqual(f, f.captured(), f.before)
 }
 
 // oneGoesBack is what the volumes hold when only the first is what the snapshot old holds.
-func (f *fixture) oneGoesBack() string {
-	old, _, _ := strings.Cut(f.contents[f.snapshots["old"]], "/two\n")
-	_, kept, _ := strings.Cut(f.before, "/two\n")
-	return old + "/two\n" + kept
+func (f *fixture) oneGoesBack() content {
+	return content{"/one": f.contents[f.snapshots["old"]]["/one"], "/two": f.before["/two"]}
 }
 
 // gone are the IDs of these snapshots, one a line. It is empty if one of them is listed.

@@ -67,7 +67,7 @@ func (cat *Catalog) Session(ctx context.Context, runID string) (KeptSession, err
 // Sessions returns the sessions of all runs, the newest first. It passes over images that keep none.
 // While a session is written, the list may lack it.
 func (cat *Catalog) Sessions(ctx context.Context) ([]session.Session, error) {
-	images, err := cat.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", sessionNamespace+"*"), filters.Arg("label", labels.KeySession))})
+	images, err := cat.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", sessionNamespace+"*"))})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list the sessions of runs")
 	}
