@@ -146,9 +146,6 @@ func (cat *Catalog) rename(ctx context.Context, s *Snapshot, rollback *dockerop.
 	if err := name.take(ctx, rollback); err != nil {
 		return err
 	}
-	if err := name.keep(ctx); err != nil {
-		return err
-	}
 	s.Refs = append(s.Refs, name.name.String())
 	return nil
 }

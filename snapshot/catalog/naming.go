@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,32 +14,44 @@ import (
 )
 
 // naming gives a new snapshot its name: a tag, which any client can move at any time. Of several
-// clients that want the same name at once exactly one gets it.
+// clients that want the same name at once exactly one gets it: they look whether it is free, and take it, under a lock.
 //
-// Each client has set its ID tag by now, and checks that the name is free before it takes it. So a
-// client that has taken the name sees all others that may have found it free. A client that sees
-// another with the name gives up. The one with the name waits until the others have taken the name
-// or given up; after that it keeps it.
+// A client that stands still between the two for so long that another one breaks its lock may move a tag that
+// the other has got. It notices that it has lost the lock, and gives the tag back. Every other image with the name in its labels
+// may be that one's; it is looked for only then, because a containerd image store needs a millisecond for each of an engine's images.
 type naming struct {
 	catalog  *Catalog
 	snapshot Snapshot
 	name     Tag
 	before   Holder // had the name when the snapshot was begun; is replaced
-	late     bool   // taking the name took so long that another client may have stopped waiting for it
 }
 
-// A snapshot that was given the same name, but does not have the tag, may be about to take it. It
-// is waited for, for namesakeGrace. If its image is older by namesakeAge it has lost the name, or
-// its client was killed before it took it.
-const (
-	namesakeGrace = 3 * time.Second
-	namesakeAge   = 10 * time.Minute
-)
+// namePrefix begins the names of the volumes that are locks of names.
+const namePrefix = "cua-snapshot-name-"
+
+// rivalAge is how old the image of a client can be that has got the name while this one stood still.
+const rivalAge = 10 * time.Minute
 
 // take sets the tag, if it is free or belongs to the snapshot that is to be replaced.
 func (n *naming) take(ctx context.Context, rollback *dockerop.Rollback) error {
-	cat, began := n.catalog, n.catalog.now()
-	now, err := cat.Holder(ctx, n.name)
+	rollback.Progress.Status("name", "taking the name "+n.snapshot.word(n.name.tag))
+	lock, err := n.lock(ctx)
+	if err != nil {
+		return err
+	}
+	err = n.takeFree(ctx, rollback)
+	wasHeld, unreleased := lock.Release(ctx)
+	switch {
+	case err != nil:
+		return err
+	case wasHeld:
+		return nil
+	}
+	return errors.Join(n.findRival(ctx), unreleased)
+}
+
+func (n *naming) takeFree(ctx context.Context, rollback *dockerop.Rollback) error {
+	now, err := n.catalog.Holder(ctx, n.name)
 	if err != nil {
 		return err
 	}
@@ -46,15 +59,27 @@ func (n *naming) take(ctx context.Context, rollback *dockerop.Rollback) error {
 		return n.taken(now.Snapshot != nil)
 	}
 	rollback.Add(n.giveBack)
-	if err := cat.docker.Tag(ctx, n.snapshot.ImageID, n.name.String()); err != nil {
+	if err := n.catalog.docker.Tag(ctx, n.snapshot.ImageID, n.name.String()); err != nil {
 		return fmt.Errorf("tag image %s: %w", n.name, err)
 	}
-	n.late = cat.now().Sub(began) >= namesakeGrace
 	return nil
+}
+
+func (n *naming) lock(ctx context.Context) (*dockerop.Lock, error) {
+	lock, err := n.catalog.docker.Lock(ctx, dockerop.LockName(namePrefix, n.name.String()), n.catalog.random, n.catalog.now)
+	if err != nil {
+		return nil, fmt.Errorf("take the name %s: %w", n.name.tag, err)
+	}
+	return lock, nil
 }
 
 // giveBack returns the tag to its earlier holder, unless somebody else has it by now.
 func (n *naming) giveBack(ctx context.Context) error {
+	lock, err := n.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _, _ = lock.Release(ctx) }() // what is not released, others take as from a dead client
 	now, err := n.catalog.Holder(ctx, n.name)
 	if err != nil || now.imageID != n.snapshot.ImageID {
 		return err
@@ -62,37 +87,26 @@ func (n *naming) giveBack(ctx context.Context) error {
 	return n.catalog.docker.Retag(ctx, n.name.String(), n.before.imageID)
 }
 
-// keep waits until no other client can take the name any more. It fails if one has taken it.
-func (n *naming) keep(ctx context.Context) error {
-	patience := n.catalog.now().Add(namesakeGrace)
-	return dockerop.Poll(ctx, func() (bool, error) {
-		images, err := n.catalog.imagesNamed(ctx, n.name)
-		if err != nil {
-			return false, err
-		}
-		waits := false
-		for _, rival := range n.rivals(images) {
-			if n.late || slices.Contains(rival.RepoTags, n.name.String()) {
-				n.before.imageID = rival.ID
-				return false, n.taken(true)
-			}
-			waits = true
-		}
-		return !waits || n.catalog.now().After(patience), nil
-	})
+// findRival fails if another client may have got the name, which is its then.
+func (n *naming) findRival(ctx context.Context) error {
+	images, err := n.catalog.imagesNamed(ctx, n.name)
+	if err != nil {
+		return err
+	}
+	if found := n.rivals(images); len(found) > 0 {
+		n.before.imageID = found[0].ID
+		return n.taken(true)
+	}
+	return nil
 }
 
-// rivals returns the other snapshots that were given the name, and have it or may be about to take
-// it.
+// rivals returns the other snapshots that were given the name not long ago.
 func (n *naming) rivals(images []image.Summary) []image.Summary {
 	own := slices.IndexFunc(images, func(i image.Summary) bool { return i.ID == n.snapshot.ImageID })
 	return slices.DeleteFunc(slices.Clone(images), func(i image.Summary) bool {
 		isSnapshot := slices.Contains(i.RepoTags, Tag{n.name.repository, i.Labels[labels.KeyID]}.String())
-		if !isSnapshot || i.Labels[labels.KeyName] != n.name.tag || i.ID == n.snapshot.ImageID || i.ID == n.before.imageID {
-			return true
-		}
-		has := slices.Contains(i.RepoTags, n.name.String())
-		return !has && own >= 0 && i.Created < images[own].Created-int64(namesakeAge.Seconds())
+		return !isSnapshot || i.Labels[labels.KeyName] != n.name.tag || i.ID == n.snapshot.ImageID || i.ID == n.before.imageID ||
+			own >= 0 && i.Created < images[own].Created-int64(rivalAge.Seconds())
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	cerrdefs "github.com/containerd/errdefs"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
@@ -30,16 +29,8 @@ func (cat *Catalog) Publish(ctx context.Context, s *Snapshot, latestBefore, name
 	}
 	latest := LatestOf(s.Container.Name)
 	rollback.Add(func(ctx context.Context) error { return cat.giveBackLatest(ctx, *s, latestBefore) })
-	calls, callsCtx := errgroup.WithContext(ctx)
-	if s.Name != "" {
-		calls.Go(func() error { return name.keep(callsCtx) })
-	}
-	var holder Snapshot
-	calls.Go(func() (err error) {
-		holder, err = cat.giveLatest(callsCtx, *s, nil)
-		return err
-	})
-	if err := calls.Wait(); err != nil {
+	holder, err := cat.giveLatest(ctx, *s, nil)
+	if err != nil {
 		return err
 	}
 	if holder.ID == s.ID {

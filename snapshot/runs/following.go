@@ -2,9 +2,7 @@ package runs
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -13,7 +11,6 @@ import (
 	eventtypes "github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/volume"
 
-	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/hooks"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
@@ -81,19 +78,17 @@ const noMarker = "none"
 // mark makes something happen on the engine that shows in the stream of events, behind everything that
 // has happened before.
 func (w *following) mark(ctx context.Context) error {
-	random := make([]byte, lockNonce)
-	if _, err := io.ReadFull(w.runner.random, random); err != nil {
-		return err
-	}
-	name := lockPrefix + "end-" + hex.EncodeToString(random)
-	w.tell(name) // before it can be heard
-	_, err := w.runner.docker.VolumeCreate(ctx, volume.CreateOptions{Name: name, Driver: "local", Labels: map[string]string{
-		labels.KeyVersion: labels.SchemaVersion, labels.KeyLock: name, // so that it is swept if this client is killed now
-	}})
+	nonce, err := dockerop.LockNonce(w.runner.random)
 	if err != nil {
 		return err
 	}
-	return w.runner.keeper.unlock(ctx, name)
+	name := lockPrefix + "end-" + nonce
+	w.tell(name)                                                                                                                     // before it can be heard
+	_, err = w.runner.docker.VolumeCreate(ctx, volume.CreateOptions{Name: name, Driver: "local", Labels: dockerop.LockLabels(name)}) // so that it is swept if this client is killed now
+	if err != nil {
+		return err
+	}
+	return w.runner.docker.RemoveLock(ctx, name)
 }
 
 // tell tells the loop what it has to hear before the end.

@@ -56,6 +56,18 @@ func (k *Keeper) begin(ctx context.Context, s session.Session) (session.Session,
 	return s, k.write(ctx, before, s)
 }
 
+// lockPrefix begins the names of the volumes that are locks of runs.
+const lockPrefix = "cua-snapshot-run-"
+
+// lock waits until no other client writes to the session of a run. The caller must call release.
+func (k *Keeper) lock(ctx context.Context, runID string) (release func(), err error) {
+	lock, err := k.docker.Lock(ctx, dockerop.LockName(lockPrefix, runID), k.random, k.now)
+	if err != nil {
+		return nil, fmt.Errorf("lock run %s: %w", runID, err)
+	}
+	return func() { _, _ = lock.Release(ctx) }, nil // what is not released, others take as from a dead client
+}
+
 // update changes the session of a run. It works on what the session is now, because other clients may
 // have written to it.
 func (k *Keeper) update(ctx context.Context, runID string, change func(s *session.Session) error) error {
