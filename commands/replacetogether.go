@@ -61,6 +61,11 @@ func runReplaceTogether(ctx context.Context, d deps, o restoreOptions) error {
 			break
 		}
 	}
+	return o.printTogether(ctx, d, all, &warned)
+}
+
+// printTogether writes what became of each container, and how to take it back.
+func (o *restoreOptions) printTogether(ctx context.Context, d deps, all []replace.Result, warned *warningList) error {
 	undos := o.undoTogether(d, all)
 	for _, undo := range slices.Compact(slices.Clone(undos)) {
 		if err := tellUndo(d, undo); err != nil {
@@ -72,7 +77,7 @@ func runReplaceTogether(ctx context.Context, d deps, o restoreOptions) error {
 		if o.engine.DryRun && !o.printer.formats() { // what a plan says of a root filesystem does not name the container
 			failures = append(failures, writeLine(d.out, "container "+r.Name+":"))
 		}
-		failures = append(failures, o.printReplaced(d, r, o.changesTogether(ctx, r), undos[i], &warned))
+		failures = append(failures, o.printReplaced(d, r, o.changesTogether(ctx, r), undos[i], warned))
 	}
 	return errors.Join(failures...)
 }
@@ -120,22 +125,19 @@ func (o *restoreOptions) replaceTogether(ctx context.Context, d deps, eng engine
 // undoTogether are the commands that take back what became of each container. It is one for all, unless a container that
 // is called otherwise by now has to be named: then each has its own.
 func (o *restoreOptions) undoTogether(d deps, all []replace.Result) []string {
-	words := o.undoWords(d)
+	var saved []string
 	for _, r := range all {
 		switch {
 		case r.Safety == nil: // it was gone
 		case r.Name != r.Safety.Container.Name:
 			return convert(all, func(r replace.Result) string { return o.undoCommand(d, r) })
 		default:
-			words = append(words, string(r.Safety.ID))
+			saved = append(saved, string(r.Safety.ID))
 		}
 	}
-	undos := make([]string, len(all))
-	if len(words) == len(o.undoWords(d)) {
-		return undos
+	undo := ""
+	if len(saved) > 0 {
+		undo = d.commandLine(append(o.undoWords(d), saved...)...)
 	}
-	for i := range undos {
-		undos[i] = d.commandLine(words...)
-	}
-	return undos
+	return slices.Repeat([]string{undo}, len(all))
 }

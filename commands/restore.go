@@ -29,12 +29,8 @@ type restoreOptions struct {
 	printer  printer
 }
 
-func newRestoreCommand(d deps) *cobra.Command {
-	var o restoreOptions
-	cmd := &cobra.Command{
-		Use:   "restore [OPTIONS] SNAPSHOT [SNAPSHOT...]",
-		Short: "Bring a snapshot back, as a new container or in place",
-		Long: `Bring a snapshot back as a new container, and print the container's ID.
+// restoreLong is what the help says.
+const restoreLong = `Bring a snapshot back as a new container, and print the container's ID.
 
 The container that the snapshot was taken of is not touched. The new one has its
 whole configuration, except for what only one of the two can have: addresses,
@@ -67,7 +63,14 @@ ran from or, with --replace, into the container that is there.
 SNAPSHOT is a container, for its latest snapshot; container:name; container@5m or
 container@2026-03-14T09:26, for the newest that is at least that old; an ID, the
 beginning of one, or a name that only one snapshot has. The container may be named
-by its service in the Compose project of the current directory.`,
+by its service in the Compose project of the current directory.`
+
+func newRestoreCommand(d deps) *cobra.Command {
+	var o restoreOptions
+	cmd := &cobra.Command{
+		Use:   "restore [OPTIONS] SNAPSHOT [SNAPSHOT...]",
+		Short: "Bring a snapshot back, as a new container or in place",
+		Long:  restoreLong,
 		Example: `  docker snapshot restore web:before-upgrade
   docker snapshot restore --name web-copy -p 8081:80 web:latest
   docker snapshot restore --wait web:before-upgrade
@@ -80,13 +83,7 @@ by its service in the Compose project of the current directory.`,
   docker snapshot restore --lost --replace 20260314-092653-58979a`,
 		Args:                  cli.RequiresMinArgs(1),
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-			limit := 1
-			if o.replace {
-				limit = 0
-			}
-			return completeSnapshots(d, limit)(cmd, args, word)
-		},
+		ValidArgsFunction:     o.complete(d),
 		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			if err := errors.Join(o.parse(args), o.checkTogether(cmd.Flags())); err != nil {
 				return usageError(cmd, err)
@@ -114,6 +111,17 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 var bindChoices = choicesOf(runconfig.BindsReadOnly, runconfig.BindsShared, runconfig.BindsNone)
 
 var volumeChoices = choicesOf(runconfig.VolumesNew, runconfig.VolumesShared, runconfig.VolumesNone)
+
+// complete completes snapshots: several only if they go back in place.
+func (o *restoreOptions) complete(d deps) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		limit := 1
+		if o.replace {
+			limit = 0
+		}
+		return completeSnapshots(d, limit)(cmd, args, word)
+	}
+}
 
 // parse takes the arguments, and checks what the options say together.
 func (o *restoreOptions) parse(args []string) error {

@@ -45,6 +45,7 @@ const Name = "snapshot"
 // engine is what the commands need of [snapshot.Engine].
 type engine interface {
 	snapshots
+	together
 	copying
 	contents
 	upkeep
@@ -57,7 +58,6 @@ type engine interface {
 // snapshots is the part about snapshots themselves.
 type snapshots interface {
 	Create(ctx context.Context, o capture.Options, p plan.Progress) (capture.Created, error)
-	CreateTogether(ctx context.Context, all []capture.Options, p plan.Progress) ([]capture.Created, error)
 	List(ctx context.Context, o catalog.ListOptions, p plan.Progress) ([]catalog.Snapshot, error)
 	Lost(ctx context.Context, o catalog.ListOptions, p plan.Progress) ([]archives.Lost, error)
 	Resolve(ctx context.Context, word string) (catalog.Snapshot, error)
@@ -65,8 +65,13 @@ type snapshots interface {
 	Prune(ctx context.Context, o removal.PruneOptions, p plan.Progress) (removal.Pruned, error)
 	Outlook(ctx context.Context, o removal.OutlookOptions, p plan.Progress) (removal.Outlook, error)
 	Replace(ctx context.Context, o replace.Options, p plan.Progress) (replace.Result, error)
-	ReplaceTogether(ctx context.Context, all []replace.Options, p plan.Progress) ([]replace.Result, error)
 	Annotate(ctx context.Context, a capture.Annotation, p plan.Progress) (catalog.Snapshot, error)
+}
+
+// together is the part about several containers, of which all are done or none.
+type together interface {
+	CreateTogether(ctx context.Context, all []capture.Options, p plan.Progress) ([]capture.Created, error)
+	ReplaceTogether(ctx context.Context, all []replace.Options, p plan.Progress) ([]replace.Result, error)
 }
 
 // contents is the part about what snapshots hold.
