@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"path"
@@ -100,10 +101,17 @@ func split(all []cell) (cells, ends []cell) {
 	return cells, ends
 }
 
-// draw chooses so many cells, the same for the same seed.
+// draw chooses so many cells, the same for the same seed: every scenario meets every fault once before any meets one again.
 func draw(cells []cell, count int) []cell {
 	random := rand.New(rand.NewPCG(options.seed, 0))
 	random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
+	met, turn := map[string]int{}, map[string]int{}
+	for _, c := range cells {
+		pair := c.scenario.name + "/" + string(c.fault)
+		turn[c.String()] = met[pair]
+		met[pair]++
+	}
+	slices.SortStableFunc(cells, func(a, b cell) int { return cmp.Compare(turn[a.String()], turn[b.String()]) })
 	return cells[:min(count, len(cells))]
 }
 
