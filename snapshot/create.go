@@ -1,10 +1,8 @@
 package snapshot
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -41,20 +39,14 @@ func (e *Engine) Create(ctx context.Context, o capture.Options, p plan.Progress)
 }
 
 // CreateTogether takes snapshots of several containers, all of one moment: all of them or none. They are in the order
-// of the options. A snapshot for which the options name no group is in that of the first snapshot's ID.
+// of the options. They are a group: that of the options, or of the first one's ID.
 func (e *Engine) CreateTogether(ctx context.Context, all []capture.Options, p plan.Progress) ([]capture.Created, error) {
-	when, err := e.capture.NewRequest(len(all))
-	if err != nil {
-		return nil, err
-	}
-	all = slices.Clone(all)
-	for i := range all {
-		if err := all[i].Check(); err != nil {
+	for _, o := range all {
+		if err := o.Check(); err != nil {
 			return nil, err
 		}
-		all[i].Group = cmp.Or(all[i].Group, string(when.IDs[0]))
 	}
-	return e.createSettled(ctx, all, when, p)
+	return e.createSettled(ctx, all, p)
 }
 
 // createOne takes one snapshot, of a container or a line. A request with an idempotency key that was made
@@ -66,11 +58,7 @@ func (e *Engine) createOne(ctx context.Context, o capture.Options, p plan.Progre
 	if o.Line != "" {
 		return orMade(e.createState(ctx, o, p))
 	}
-	when, err := e.capture.NewRequest(1)
-	if err != nil {
-		return capture.Created{}, err
-	}
-	all, err := e.createSettled(ctx, []capture.Options{o}, when, p)
+	all, err := e.createSettled(ctx, []capture.Options{o}, p)
 	if err != nil {
 		return orMade(capture.Created{}, err)
 	}
@@ -86,7 +74,11 @@ func orMade(created capture.Created, err error) (capture.Created, error) {
 }
 
 // createSettled takes snapshots of containers, and begins again if one of them has changed meanwhile.
-func (e *Engine) createSettled(ctx context.Context, all []capture.Options, when capture.Request, p plan.Progress) ([]capture.Created, error) {
+func (e *Engine) createSettled(ctx context.Context, all []capture.Options, p plan.Progress) ([]capture.Created, error) {
+	when, err := e.capture.NewRequest(len(all))
+	if err != nil {
+		return nil, err
+	}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
 	early := e.docker.AskInfoEarly(asking)

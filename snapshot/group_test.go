@@ -76,6 +76,7 @@ func createTogether(ctx context.Context, docker *enginetest.Docker, name string,
 func TestSnapshotsTakenTogetherAreAGroup(t *testing.T) {
 	docker := withGroup(t)
 	docker.Randomness = 50
+	docker.Clock = docker.Clock.Add(-time.Hour) // then they get other IDs than they were begun with
 	for group, want := range map[string]string{"": "", "mine": "mine"} {
 		all := []capture.Options{{Container: "web", Group: group}, {Container: "db", Group: group}}
 		made, err := engineOf(docker).CreateTogether(t.Context(), all, nil)

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -67,6 +68,9 @@ func (cr *Capturer) taking(sources []Source, when Request, p plan.Progress) (*ta
 		}
 		record := from.record(when.IDs[i], from.options)
 		record.Created = when.created
+		if len(sources) > 1 { // only now the IDs are certain
+			record.Group = cmp.Or(record.Group, string(when.IDs[0]))
+		}
 		from.options.As.describe(&record)
 		a.parts = append(a.parts, &part{taking: a, from: from, record: &record, hooks: around, excluded: excluded})
 	}
