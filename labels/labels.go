@@ -101,6 +101,8 @@ const (
 	KeySession = Prefix + "session"
 	// KeyLock stands on a volume that is a lock for a moment, and tells who holds it.
 	KeyLock = Prefix + "lock"
+	// KeyRemoves stands on the lock of a name, and is the ID of the snapshot that is being removed with it.
+	KeyRemoves = Prefix + "removes"
 	// KeyFilledBy stands on a copy that is not to be started and has anonymous
 	// volumes, and names the operation that fills them. Until that has, the copy has
 	// another name.

@@ -56,6 +56,41 @@ func TestRemoveMovesLatestToTheNewestThatIsLeft(t *testing.T) {
 	assert.Assert(t, strings.Contains(docker.World(), "cua-snapshot/db"))
 }
 
+// A removal takes the name first. If the client is killed then, the same words remove the snapshot all the same.
+func TestARemovalThatWasKilledIsDoneByTheSameWord(t *testing.T) {
+	for _, word := range []string{"web:two", "two"} {
+		for _, call := range []string{"ImageRemove cua-snapshot/web:two", "ImageRemove cua-snapshot/web:2"} {
+			t.Run(word+", killed before "+call, func(t *testing.T) {
+				docker, made := withSnapshots(t, "web:one", "web:two", "web:three")
+				docker.DieAt = call
+				_, err := removeOne(t, engineOf(docker), word, removal.Options{}, nil)
+				assert.Assert(t, err != nil && docker.Dead, "%v", docker.Calls)
+				docker.DieAt, docker.Dead = "", false
+				found, err := engineOf(docker).Resolve(t.Context(), string(made[1].ID))
+				assert.NilError(t, err)
+				assert.Equal(t, found.Name+found.LostName, "two")
+				assert.Equal(t, remove(t, docker, word).ID, made[1].ID)
+				_, err = engineOf(docker).Resolve(t.Context(), string(made[1].ID))
+				assert.Assert(t, cerrdefs.IsNotFound(err))
+				assert.Assert(t, !strings.Contains(docker.World(), "cua-snapshot-name-"), docker.World())
+				assert.Equal(t, latestIs(t, docker), string(made[2].ID))
+			})
+		}
+	}
+}
+
+// A name that somebody has taken away by hand means nothing, also to a removal.
+func TestANameThatWasLostIsNotRemovedBy(t *testing.T) {
+	docker, made := withSnapshots(t, "web:one", "web:two")
+	assert.NilError(t, engineOf(docker).docker.RemoveImage(t.Context(), "cua-snapshot/web:one"))
+	docker.DieAt = "ImageRemove cua-snapshot/web:2"
+	_, _ = removeOne(t, engineOf(docker), "two", removal.Options{}, nil)
+	assert.Assert(t, docker.Dead)
+	docker.DieAt, docker.Dead = "", false
+	_, err := removeOne(t, engineOf(docker), "web:one", removal.Options{}, nil)
+	assert.ErrorContains(t, err, "it has lost this name, and is still there as "+string(made[0].ID))
+}
+
 func TestRemoveByAnyWordRemovesEveryTag(t *testing.T) {
 	for name, word := range map[string]func(catalog.Snapshot) string{
 		"name":      func(s catalog.Snapshot) string { return s.Name },

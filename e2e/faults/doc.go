@@ -12,8 +12,7 @@
 //   - nothing that the plugin made is left without a snapshot that it belongs to: no image, no container, no volume, nothing
 //     unfinished in the store. Only what a client that was killed had not published may wait until it is an hour old: the image
 //     and its archives
-//   - if the command failed, it succeeds when it is run again, unless it is an rm whose snapshot is gone already. If an rm was killed
-//     after it had taken the name away, and before the snapshot, the error says the ID, and an rm of that succeeds
+//   - if the command failed, it succeeds when it is run again, unless it is an rm whose snapshot is gone already
 //   - nothing waits for longer than --lock-timeout
 //
 // Containers must also be back without the recover: the guard does that, unless it is killed, too.

@@ -75,9 +75,6 @@ func (f *fixture) judge(c cell, args []string, o outcome) {
 	f.checkSnapshots()
 
 	again := f.runPlain(args...)
-	if id := f.nameless(s, c, again); id != "" {
-		again = f.runPlain(args[0], id)
-	}
 	if !again.isDone() {
 		f.Errorf("run again, it fails: %s", again)
 		return
@@ -87,18 +84,6 @@ func (f *fixture) judge(c cell, args []string, o outcome) {
 		clear(f.checked) // what is left must not have been damaged
 	}
 	f.checkSnapshots()
-}
-
-// nameless is the ID of the snapshot that an rm was to remove, if that was killed after it had taken the snapshot's name away: nobody
-// was left to give it back. The error must say the ID, for the name is of no use any more.
-func (f *fixture) nameless(s scenario, c cell, again outcome) string {
-	if len(s.removes) != 1 || again.isDone() || !c.fault.isSudden() {
-		return ""
-	}
-	if id := f.snapshots[s.removes[0]]; strings.Contains(again.stderr, "it has lost this name, and is still there as "+id) {
-		return id
-	}
-	return ""
 }
 
 // forgetRemoved no longer expects those snapshots that the failed command has removed although it did not come to its end. It

@@ -35,7 +35,7 @@ const rivalAge = 10 * time.Minute
 // take sets the tag, if it is free or belongs to the snapshot that is to be replaced.
 func (n *naming) take(ctx context.Context, rollback *dockerop.Rollback) error {
 	rollback.Progress.Status("name", "taking the name "+n.snapshot.word(n.name.tag))
-	lock, err := n.lock(ctx)
+	lock, err := n.catalog.lockName(ctx, n.name, nil)
 	if err != nil {
 		return err
 	}
@@ -65,17 +65,21 @@ func (n *naming) takeFree(ctx context.Context, rollback *dockerop.Rollback) erro
 	return nil
 }
 
-func (n *naming) lock(ctx context.Context) (*dockerop.Lock, error) {
-	lock, err := n.catalog.docker.Lock(ctx, dockerop.LockName(namePrefix, n.name.String()), n.catalog.random, n.catalog.now)
+// lockName takes the lock of a name. The labels in about say what for.
+func (cat *Catalog) lockName(ctx context.Context, name Tag, about map[string]string) (*dockerop.Lock, error) {
+	lock, err := cat.docker.Lock(ctx, nameLock(name), about, cat.random, cat.now)
 	if err != nil {
-		return nil, fmt.Errorf("take the name %s: %w", n.name.tag, err)
+		return nil, fmt.Errorf("lock the name %s: %w", name.tag, err)
 	}
 	return lock, nil
 }
 
+// nameLock is the volume that is the lock of a name.
+func nameLock(name Tag) string { return dockerop.LockName(namePrefix, name.String()) }
+
 // giveBack returns the tag to its earlier holder, unless somebody else has it by now.
 func (n *naming) giveBack(ctx context.Context) error {
-	lock, err := n.lock(ctx)
+	lock, err := n.catalog.lockName(ctx, n.name, nil)
 	if err != nil {
 		return err
 	}

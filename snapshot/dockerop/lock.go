@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -52,23 +53,28 @@ func LockNonce(random io.Reader) (string, error) {
 }
 
 // Lock waits until no other client holds the lock of a name, and takes it. The caller must call [Lock.Release]. A client that has
-// held it for ten seconds counts as dead, and loses it: [Lock.Release] tells whether that has happened.
-func (e *Engine) Lock(ctx context.Context, name string, random io.Reader, now func() time.Time) (*Lock, error) {
+// held it for ten seconds counts as dead, and loses it: [Lock.Release] tells whether that has happened. The labels in about, which
+// may be nil, say what the lock is held for. Who wants it for the same does not wait: it goes on with what the other may have begun.
+func (e *Engine) Lock(ctx context.Context, name string, about map[string]string, random io.Reader, now func() time.Time) (*Lock, error) {
 	nonce, err := LockNonce(random)
 	if err != nil {
 		return nil, err
 	}
 	own := &Lock{docker: e, volume: name, holder: nonce}
+	wanted := LockLabels(nonce)
+	maps.Copy(wanted, about)
 	var holder string
 	var since time.Time
 	err = Poll(ctx, func() (bool, error) {
-		made, err := e.VolumeCreate(ctx, volume.CreateOptions{Name: name, Driver: "local", Labels: LockLabels(nonce)})
+		made, err := e.VolumeCreate(ctx, volume.CreateOptions{Name: name, Driver: "local", Labels: wanted})
 		if err != nil {
 			return false, fmt.Errorf("lock with volume %s: %w", name, err)
 		}
 		switch current := made.Labels[labels.KeyLock]; {
 		case current == nonce:
 			return true, nil
+		case len(about) > 0 && isFor(made.Labels, about):
+			return false, e.RemoveLock(ctx, name)
 		case current != holder:
 			holder, since = current, now()
 		case now().Sub(since) >= lockAge:
@@ -81,6 +87,16 @@ func (e *Engine) Lock(ctx context.Context, name string, random io.Reader, now fu
 		return nil, err
 	}
 	return own, nil
+}
+
+// isFor tells whether the labels of a lock say that it is held for this.
+func isFor(found, about map[string]string) bool {
+	for key, value := range about {
+		if found[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // Release lets others have the lock, and tells whether it was still this client's: then nobody else has had it since it was taken.

@@ -74,7 +74,7 @@ func TestALockIsOneClientsAtATime(t *testing.T) {
 		var clients sync.WaitGroup
 		for range 5 {
 			clients.Go(func() {
-				lock, err := e.Lock(t.Context(), "lock", rand.Reader, time.Now)
+				lock, err := e.Lock(t.Context(), "lock", nil, rand.Reader, time.Now)
 				assert.Check(t, err)
 				holders++
 				assert.Check(t, holders == 1)
@@ -93,10 +93,10 @@ func TestALockIsOneClientsAtATime(t *testing.T) {
 func TestTheLockOfADeadClientIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, e := newLockEngine()
-		dead, err := e.Lock(t.Context(), "lock", rand.Reader, time.Now)
+		dead, err := e.Lock(t.Context(), "lock", nil, rand.Reader, time.Now)
 		assert.NilError(t, err)
 		began := time.Now()
-		lock, err := e.Lock(t.Context(), "lock", rand.Reader, time.Now)
+		lock, err := e.Lock(t.Context(), "lock", nil, rand.Reader, time.Now)
 		assert.NilError(t, err)
 		assert.Assert(t, time.Since(began) >= lockAge && time.Since(began) < lockAge+time.Second)
 		wasHeld, err := dead.Release(t.Context()) // it only stood still
@@ -112,7 +112,7 @@ func TestNoLockIsLeftBehindByALostAnswer(t *testing.T) {
 	for _, call := range []string{"create", "inspect", "remove"} {
 		t.Run(call, func(t *testing.T) {
 			fake, e := newLockEngine(call)
-			lock, err := e.Lock(t.Context(), "lock", rand.Reader, time.Now)
+			lock, err := e.Lock(t.Context(), "lock", nil, rand.Reader, time.Now)
 			if call == "create" {
 				assert.ErrorIs(t, err, errLost)
 			} else {
@@ -129,12 +129,31 @@ func TestNoLockIsLeftBehindByALostAnswer(t *testing.T) {
 func TestWhoStopsWaitingForALockLeavesItToItsHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, e := newLockEngine()
-		_, err := e.Lock(t.Context(), "lock", rand.Reader, time.Now)
+		_, err := e.Lock(t.Context(), "lock", nil, rand.Reader, time.Now)
 		assert.NilError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = e.Lock(ctx, "lock", rand.Reader, time.Now)
+		_, err = e.Lock(ctx, "lock", nil, rand.Reader, time.Now)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, len(fake.volumes), 1)
+	})
+}
+
+func TestWhoWantsALockForTheSameGoesOnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, e := newLockEngine()
+		about := map[string]string{"removes": "one"}
+		_, err := e.Lock(t.Context(), "lock", about, rand.Reader, time.Now)
+		assert.NilError(t, err)
+		began := time.Now()
+		_, err = e.Lock(t.Context(), "lock", about, rand.Reader, time.Now)
+		assert.NilError(t, err)
+		assert.Assert(t, time.Since(began) < time.Second)
+		lock, err := e.Lock(t.Context(), "lock", map[string]string{"removes": "two"}, rand.Reader, time.Now)
+		assert.NilError(t, err)
+		assert.Assert(t, time.Since(began) >= lockAge)
+		assert.Equal(t, fake.volumes["lock"].Labels["removes"], "two")
+		_, err = lock.Release(t.Context())
+		assert.NilError(t, err)
 	})
 }

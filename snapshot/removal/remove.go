@@ -78,7 +78,7 @@ func (rm *Remover) chooseRemoved(ctx context.Context, words []string, o Options)
 		all[i] = r
 		calls.Go(func() error {
 			if r.Snapshot = known[word]; r.Snapshot.ID == "" {
-				r.Snapshot, r.Err = rm.catalog.Resolve(ctx, word)
+				r.Snapshot, r.Err = rm.resolve(ctx, word)
 			}
 			if r.Err == nil && r.Snapshot.Pinned && !o.Force {
 				r.Err = &catalog.PinnedError{ID: r.Snapshot.ID}
@@ -95,6 +95,19 @@ func (rm *Remover) chooseRemoved(ctx context.Context, words []string, o Options)
 		chosen[r.Snapshot.ImageID] = true
 	}
 	return all
+}
+
+// resolve finds the snapshot that a word names, also one that has lost that name to an interrupted removal.
+func (rm *Remover) resolve(ctx context.Context, word string) (catalog.Snapshot, error) {
+	found, err := rm.catalog.Resolve(ctx, word)
+	if !cerrdefs.IsNotFound(err) {
+		return found, err
+	}
+	begun, noneBegun := rm.catalog.BeingRemoved(ctx, word)
+	if noneBegun != nil {
+		return found, err
+	}
+	return begun, nil
 }
 
 // manyWords is the number of words from which on it is faster to list all snapshots than to look up
@@ -222,6 +235,11 @@ func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.
 	if s, err = rm.catalog.WithFormerTags(ctx, s); err != nil {
 		return err
 	}
+	end, err := rm.catalog.BeginRemoval(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer end()
 	var rollback dockerop.Rollback
 	defer func() { rollback.Unless(ctx, &err) }()
 	latest := catalog.LatestOf(s.Container.Name)

@@ -61,7 +61,7 @@ const lockPrefix = "cua-snapshot-run-"
 
 // lock waits until no other client writes to the session of a run. The caller must call release.
 func (k *Keeper) lock(ctx context.Context, runID string) (release func(), err error) {
-	lock, err := k.docker.Lock(ctx, dockerop.LockName(lockPrefix, runID), k.random, k.now)
+	lock, err := k.docker.Lock(ctx, dockerop.LockName(lockPrefix, runID), nil, k.random, k.now)
 	if err != nil {
 		return nil, fmt.Errorf("lock run %s: %w", runID, err)
 	}
