@@ -73,6 +73,8 @@ func (e *Engine) Lock(ctx context.Context, name string, about map[string]string,
 		switch current := made.Labels[labels.KeyLock]; {
 		case current == nonce:
 			return true, nil
+		case current == "": // somebody else's, with what he keeps in it
+			return false, fmt.Errorf("lock with volume %s: there is a volume of that name which is no lock: remove it", name)
 		case len(about) > 0 && isFor(made.Labels, about):
 			return false, e.RemoveLock(ctx, name)
 		case current != holder:

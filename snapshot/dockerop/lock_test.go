@@ -126,6 +126,14 @@ func TestNoLockIsLeftBehindByALostAnswer(t *testing.T) {
 	}
 }
 
+func TestSomebodysVolumeIsNoLock(t *testing.T) {
+	fake, e := newLockEngine()
+	fake.volumes["lock"] = volume.Volume{Name: "lock"}
+	_, err := e.Lock(t.Context(), "lock", nil, rand.Reader, time.Now)
+	assert.ErrorContains(t, err, "there is a volume of that name which is no lock")
+	assert.Equal(t, len(fake.volumes), 1)
+}
+
 func TestWhoStopsWaitingForALockLeavesItToItsHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, e := newLockEngine()
