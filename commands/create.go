@@ -72,7 +72,8 @@ or the labels cua.snapshot.policy.pre and .post of the container.
 --with takes a snapshot of another container, too, at the same moment: nothing is written
 to any of their volumes between one and the next. All are taken or none, under the same
 NAME, and they are one --group: that of the first one's ID, unless it is named. The IDs
-are printed in the order of the containers. 'docker snapshot restore --replace' puts
+are printed in the order of the containers. Every option is for each of them: hooks that
+differ belong in the labels of the containers. 'docker snapshot restore --replace' puts
 several back together.
 
 --attach stores files of yours with the snapshot, such as the state of an agent. What
