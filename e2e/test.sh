@@ -51,7 +51,7 @@ stop_engine() {
 }
 
 # faults ENGINE [FLAG…] runs cells of the fault matrix on a new engine of that kind. Without a flag they are always the same: a
-# change is judged by what it does, not by the draw. 300 on both take ten minutes of two cores, and all take hours. Up to two that
+# change is judged by what it does, not by the draw. 300 on both take eleven minutes of two cores, and all take hours. Up to two that
 # failed run once more, alone, and the log names them: beside a dozen others a cell may wait for too long.
 faults() {
 	local kind=$1 DOCKER_HOST cell again=()
