@@ -88,6 +88,13 @@ func completeSnapshots(d deps, limit int) cobra.CompletionFunc {
 	return upTo(limit, complete)
 }
 
+// completeNames completes the names of containers, without those of services.
+func completeNames(d deps) cobra.CompletionFunc {
+	return completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
+		return eng.Containers(ctx)
+	}).complete(d)
+}
+
 // completeRun completes the container of a run, and leaves the command to the shell.
 func completeRun(d deps) cobra.CompletionFunc {
 	containers := completeContainers(d)
@@ -215,9 +222,7 @@ func completeFlags(root *cobra.Command, d deps) {
 		"network": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
 			return eng.NetworkNames(ctx)
 		}).complete(d),
-		"container": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
-			return eng.Containers(ctx)
-		}).complete(d),
+		"container":     completeNames(d),
 		"sort":          sortOrders.complete,
 		"by":            groupings.complete,
 		"progress":      progressModes.complete,
@@ -232,10 +237,8 @@ func completeFlags(root *cobra.Command, d deps) {
 		"attachments": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
-		"run-id": completeRuns(d, 1),
-		"with": completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
-			return eng.Containers(ctx)
-		}).complete(d),
+		"run-id":       completeRuns(d, 1),
+		"with":         completeNames(d),
 		"interval":     intervalChoices.complete,
 		"auto-cleanup": choices{"true", "false"}.complete,
 		"when":         whenChoices.complete,

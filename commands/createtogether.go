@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,14 +13,7 @@ import (
 )
 
 func (o *createOptions) addTogetherFlags(flags *pflag.FlagSet) {
-	flags.Var(opts.NewListOptsRef(&o.with, checkWith), "with", "Take one of this container, too, at the same moment: all are taken, or none (may be repeated)")
-}
-
-func checkWith(word string) (string, error) {
-	if word == "" {
-		return "", errors.New("container name cannot be empty")
-	}
-	return word, nil
+	flags.Var(opts.NewListOptsRef(&o.with, checkWord(checkContainer)), "with", "Take one of this container, too, at the same moment: all are taken, or none (may be repeated)")
 }
 
 // ofOneSnapshot are the options of create that are about a single snapshot.

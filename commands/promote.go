@@ -6,8 +6,6 @@ import (
 
 	"github.com/docker/cli/cli"
 	"github.com/spf13/cobra"
-
-	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 func newPromoteCommand(d deps) *cobra.Command {
@@ -33,9 +31,7 @@ again.`,
   docker snapshot promote web-copy`,
 		Args:                  cli.ExactArgs(1),
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction: upTo(1, completion(func(ctx context.Context, eng engine, _ []string, _ string) ([]catalog.Candidate, error) {
-			return eng.Containers(ctx)
-		}).complete(d)),
+		ValidArgsFunction:     upTo(1, completeNames(d)),
 		RunE: adapt(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			o.engine.Copy = args[0]
 			if args[0] == "" {

@@ -83,8 +83,9 @@ func (w *following) mark(ctx context.Context) error {
 		return err
 	}
 	name := lockPrefix + "end-" + nonce
-	w.tell(name)                                                                                                                     // before it can be heard
-	_, err = w.runner.docker.VolumeCreate(ctx, volume.CreateOptions{Name: name, Driver: "local", Labels: dockerop.LockLabels(name)}) // so that it is swept if this client is killed now
+	w.tell(name) // before it can be heard
+	// Its labels have it swept if this client is killed now.
+	_, err = w.runner.docker.VolumeCreate(ctx, volume.CreateOptions{Name: name, Driver: "local", Labels: dockerop.LockLabels(name)})
 	if err != nil {
 		return err
 	}
