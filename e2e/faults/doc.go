@@ -3,7 +3,8 @@
 //
 // A cell is a scenario (what the command does), a fault (what goes wrong; strike_test.go lists them) and the number of the
 // request. Every scenario runs once without a fault, to count its requests. Each cell has containers, volumes, snapshots and a
-// store of its own. After the command, and one docker snapshot recover, this must hold:
+// store of its own. After the command, and one docker snapshot ls or, if it failed or something is left over, recover, this must
+// hold:
 //
 //   - every container is the one that it was, in the state that it was in, unless the restore was done
 //   - every volume holds exactly what it held before, or exactly what the snapshot holds, as the command's exit status says. A

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"gotest.tools/v3/assert"
@@ -54,14 +55,9 @@ func chooseCells(t *testing.T) (cells, ends []cell) {
 	if options.cell != "" && !strings.ContainsAny(options.cell, "*?[") {
 		return split([]cell{parseCell(t, options.cell)})
 	}
-	all := allCells(t)
-	if options.cell != "" {
-		all = slices.DeleteFunc(all, func(c cell) bool {
-			matches, err := path.Match(options.cell, c.String())
-			assert.NilError(t, err)
-			return !matches
-		})
-	}
+	pattern := cmp.Or(options.cell, "*/*/*")
+	scenario, _, _ := strings.Cut(pattern, "/")
+	all := slices.DeleteFunc(allCells(t, scenario), func(c cell) bool { return !matches(t, pattern, c.String()) })
 	cells, ends = split(all)
 	if options.all || options.cell != "" {
 		return cells, ends
@@ -70,23 +66,49 @@ func chooseCells(t *testing.T) (cells, ends []cell) {
 	return draw(cells, options.cells), draw(ends, options.ends)
 }
 
-// allCells counts the requests of every scenario. The first run of all makes what the engine has once: the worker's image and the
-// key. It makes more requests than any later one, so it does not count.
-func allCells(t *testing.T) (all []cell) {
+func matches(t *testing.T, pattern, name string) bool {
+	t.Helper()
+	matched, err := path.Match(pattern, name)
+	assert.NilError(t, err)
+	return matched
+}
+
+// allCells are the cells of those scenarios whose names match a pattern. The first run of all makes what the engine has once: the
+// worker's image and the key. It makes more requests than any later one, so it does not count.
+func allCells(t *testing.T, pattern string) (all []cell) {
 	t.Helper()
 	t.Run("first", func(t *testing.T) { runCell(t, cell{scenario: scenarios[0], fault: faultNone}) })
+	requests := countRequests(t, pattern)
 	for _, s := range scenarios {
-		var requests int
-		if !t.Run("count/"+s.name, func(t *testing.T) { requests, _ = runCell(t, cell{scenario: s, fault: faultNone}) }) {
-			continue
-		}
 		for _, f := range slices.Concat(allFaults, engineFaults) {
-			for at := range requests {
+			for at := range requests[s.name] {
 				all = append(all, cell{s, f, at + 1})
 			}
 		}
 	}
 	return all
+}
+
+// countRequests runs each of those scenarios without a fault, and returns how many requests it makes, by its name. One that fails
+// is missing.
+func countRequests(t *testing.T, pattern string) map[string]int {
+	t.Helper()
+	requests, mu := map[string]int{}, sync.Mutex{}
+	t.Run("count", func(t *testing.T) {
+		for _, s := range scenarios {
+			if !matches(t, pattern, s.name) {
+				continue
+			}
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				count, _ := runCell(t, cell{scenario: s, fault: faultNone})
+				mu.Lock()
+				defer mu.Unlock()
+				requests[s.name] = count
+			})
+		}
+	})
+	return requests
 }
 
 // split parts the cells that end the engine from the others.

@@ -35,16 +35,13 @@ func (f *fixture) leftovers(ctx context.Context) (found leftovers) {
 			found.containers = append(found.containers, c)
 		}
 	}
-	for _, name := range f.subjects {
-		images, err := docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "cua.snapshot.container.name="+f.prefix+name))})
-		assert.NilError(f, err)
-		found.images = append(found.images, images...)
-	}
+	found.images, err = docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "cua.snapshot.store="+f.store()))})
+	assert.NilError(f, err)
 	volumes, err := docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", f.prefix))})
 	assert.NilError(f, err)
 	found.volumes = volumes.Volumes
 	for _, v := range found.volumes {
-		if v.Name == f.prefix+"store" {
+		if v.Name == f.store() {
 			found.unfinished, err = filepath.Glob(filepath.Join(v.Mountpoint, "tmp", "*"))
 			assert.NilError(f, err)
 		}
@@ -57,9 +54,16 @@ func (f *fixture) mounts(c container.Summary) bool {
 	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return strings.HasPrefix(m.Name, f.prefix) })
 }
 
+// left describes what there is too much of the cell once the snapshots have been listed.
+func (f *fixture) left(c cell) string {
+	f.Helper()
+	listed := f.listed()
+	return f.leftovers(f.Context()).without(f, c, listed)
+}
+
 // without describes what belongs neither to the fixture nor to a listed snapshot, nor to what a command has made that is done.
 // If nobody was left to remove an image that was not published, it may wait: it is removed when it is an hour old.
-func (l leftovers) without(f *fixture, c cell) string {
+func (l leftovers) without(f *fixture, c cell, listed []string) string {
 	f.Helper()
 	s, known := c.scenario, map[string]bool{}
 	for name := range f.states {
@@ -76,7 +80,6 @@ func (l leftovers) without(f *fixture, c cell) string {
 			left = append(left, "container "+c.Names[0]+" "+c.Status)
 		}
 	}
-	listed := f.listed()
 	for _, i := range l.images {
 		isPublished := slices.ContainsFunc(i.RepoTags, func(tag string) bool { return tag != "<none>:<none>" })
 		if !slices.Contains(listed, i.Labels["cua.snapshot.id"]) && (isPublished || !c.fault.isSudden()) {
@@ -87,7 +90,7 @@ func (l leftovers) without(f *fixture, c cell) string {
 		isOurs := slices.ContainsFunc(l.containers, func(c container.Summary) bool {
 			return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Name == v.Name })
 		})
-		if !isOurs && v.Name != f.prefix+"store" {
+		if !isOurs && v.Name != f.store() {
 			left = append(left, "volume "+v.Name)
 		}
 	}

@@ -197,9 +197,11 @@ func (f *fixture) createdGroup(o outcome) {
 	f.checkStates()
 	made := strings.Fields(o.stdout)
 	assert.Equal(f, len(made), len(f.subjects))
-	for i, id := range made {
-		assert.Equal(f, f.succeed("inspect", "--format", "{{.Container}} {{.Group}}", id), f.prefix+f.subjects[i]+" "+made[0])
+	var want []string
+	for _, name := range f.subjects {
+		want = append(want, f.prefix+name+" "+made[0])
 	}
+	assert.Equal(f, f.succeed(append([]string{"inspect", "--format", "{{.Container}} {{.Group}}"}, made...)...), strings.Join(want, "\n"))
 }
 
 // created looks for the snapshot that was made.

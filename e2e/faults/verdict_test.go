@@ -57,7 +57,9 @@ func (f *fixture) judge(c cell, args []string, o outcome) {
 		f.await(func() bool { return len(f.clients(true)) == 0 && (f.hasStates() || f.isReplaced()) })
 		assert.Assert(f, f.isReplaced() || f.hasStates(), "not even the guard has put it right: %s", f.running("db"))
 	}
-	f.repair(c)
+	if !o.isDone() || c.fault.isSudden() || f.left(c) != "" {
+		f.repair(c)
+	}
 	if !o.isDone() && c.fault.isSudden() {
 		o.stdout = s.printed(f)
 	}
@@ -68,30 +70,26 @@ func (f *fixture) judge(c cell, args []string, o outcome) {
 	}
 	f.checkStates()
 	assert.DeepEqual(f, f.captured(), f.before)
+	defer f.checkSnapshots() // also what the failed command has left: nothing mends a snapshot
 	if f.forgetRemoved(s) {
-		f.checkSnapshots()
 		return
 	}
-	f.checkSnapshots()
-
-	again := f.runPlain(args...)
-	if !again.isDone() {
+	if again := f.runPlain(args...); again.isDone() {
+		s.done(f, again)
+	} else {
 		f.Errorf("run again, it fails: %s", again)
-		return
 	}
-	s.done(f, again)
-	if len(s.removes) > 0 {
-		clear(f.checked) // what is left must not have been damaged
-	}
-	f.checkSnapshots()
 }
 
 // forgetRemoved no longer expects those snapshots that the failed command has removed although it did not come to its end. It
 // tells whether these are all that it was to remove.
 func (f *fixture) forgetRemoved(s scenario) (all bool) {
 	f.Helper()
+	if len(s.removes) == 0 {
+		return false
+	}
 	listed := f.listed()
-	all = len(s.removes) > 0
+	all = true
 	for _, name := range s.removes {
 		if id := f.snapshots[name]; slices.Contains(listed, id) {
 			all = false
@@ -149,7 +147,7 @@ func (f *fixture) repair(c cell) {
 	var left string
 	if !f.await(func() bool {
 		o = f.runPlain("recover", f.prefix+"db")
-		left = f.leftovers(f.Context()).without(f, c)
+		left = f.left(c)
 		return o.status == 0 && left == ""
 	}) {
 		f.Errorf("this is left over: %s\nrecover: %s", left, o)
@@ -166,22 +164,19 @@ func (f *fixture) listed() []string {
 	return ids
 }
 
-// checkSnapshots verifies all listed snapshots, unless that was done. Those that the cell began with must be there. For these
-// that is enough: the record that they agree with is a part of their image's ID. What the command has made is also restored,
-// and compared.
+// checkSnapshots verifies all listed snapshots. Those that the cell began with must be there. For these that is enough: the record
+// that they agree with is a part of their image's ID. What the command has made is also restored, and compared.
 func (f *fixture) checkSnapshots() {
 	f.Helper()
 	listed := f.listed()
 	for id := range f.contents {
 		assert.Assert(f, slices.Contains(listed, id), "snapshot %s is gone", id)
 	}
-	unchecked := slices.DeleteFunc(listed, func(id string) bool { return f.checked[id] })
-	if len(unchecked) == 0 {
+	if len(listed) == 0 {
 		return
 	}
-	f.succeed(append([]string{"verify"}, unchecked...)...)
-	for _, id := range unchecked {
-		f.checked[id] = true
+	f.succeed(append([]string{"verify"}, listed...)...)
+	for _, id := range listed {
 		if _, isOld := f.contents[id]; !isOld {
 			f.checkSnapshot(id, f.contentOfNew(id))
 		}
