@@ -170,6 +170,23 @@ func TestOfTwoWhoWantANameOneGetsIt(t *testing.T) {
 	}
 }
 
+// An engine that is out of reach for a while does not hear that the lock is released.
+func TestToGiveANameBackNobodyWaitsForItself(t *testing.T) {
+	docker := enginetest.New()
+	docker.Run(t, "web")
+	const lock = "cua-snapshot-name-"
+	docker.Before("VolumeInspect "+lock, 0, func() {
+		docker.Refused = []string{"VolumeInspect " + lock, "VolumeRemove " + lock, "ImageList"}
+		docker.Before("ImageList", 0, func() { docker.Refused = []string{"ImageList"} })
+	})
+	_, err := createBy(t, docker, 1, "one")
+	assert.ErrorContains(t, err, "refused ImageList")
+	docker.Refused = nil
+	assert.Equal(t, docker.Count("VolumeCreate "+lock), 2, "to take it, and to give it back: %v", docker.Calls)
+	_, err = createBy(t, docker, 2, "one")
+	assert.NilError(t, err)
+}
+
 // What was begun first may end last.
 func TestLatestIsTheNewestOfThoseMadeAtOnce(t *testing.T) {
 	for _, pause := range []time.Duration{0, 30 * time.Second, 5 * time.Minute, 3 * time.Hour, 10 * 24 * time.Hour, 100 * 24 * time.Hour} {

@@ -24,6 +24,7 @@ type naming struct {
 	snapshot Snapshot
 	name     Tag
 	before   Holder // had the name when the snapshot was begun; is replaced
+	lock     *dockerop.Lock
 }
 
 // namePrefix begins the names of the volumes that are locks of names.
@@ -35,12 +36,12 @@ const rivalAge = 10 * time.Minute
 // take sets the tag, if it is free or belongs to the snapshot that is to be replaced.
 func (n *naming) take(ctx context.Context, rollback *dockerop.Rollback) error {
 	rollback.Progress.Status("name", "taking the name "+n.snapshot.word(n.name.tag))
-	lock, err := n.catalog.lockName(ctx, n.name, nil)
-	if err != nil {
+	var err error
+	if n.lock, err = n.catalog.lockName(ctx, n.name, nil); err != nil {
 		return err
 	}
 	err = n.takeFree(ctx, rollback)
-	wasHeld, unreleased := lock.Release(ctx)
+	wasHeld, unreleased := n.lock.Release(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -77,8 +78,10 @@ func (cat *Catalog) lockName(ctx context.Context, name Tag, about map[string]str
 // nameLock is the volume that is the lock of a name.
 func nameLock(name Tag) string { return dockerop.LockName(namePrefix, name.String()) }
 
-// giveBack returns the tag to its earlier holder, unless somebody else has it by now.
+// giveBack returns the tag to its earlier holder, unless somebody else has it by now. If the engine was out of reach when the lock
+// was to be released, it is released now: else this client would wait for itself until it counts as dead.
 func (n *naming) giveBack(ctx context.Context) error {
+	_, _ = n.lock.Release(ctx)
 	lock, err := n.catalog.lockName(ctx, n.name, nil)
 	if err != nil {
 		return err
