@@ -74,6 +74,9 @@ func (f *fixture) judge(c cell, args []string, o outcome) {
 	if f.forgetRemoved(s) {
 		return
 	}
+	if len(s.removes) > 0 {
+		f.checkSnapshots() // the next run removes them
+	}
 	if again := f.runPlain(args...); again.isDone() {
 		s.done(f, again)
 	} else {
