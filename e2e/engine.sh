@@ -35,15 +35,6 @@ moby_dir=$cache/engine/moby-$moby_version-containerd-$containerd_version-runc-$r
 cli_dir=$cache/cli/$docker_cli_version
 compose_dir=$cache/compose/$compose_version
 
-# locked NAME CMD… lets only one of several scripts build something; the others find it done.
-locked() {
-	mkdir -p "$cache"
-	(
-		flock 9
-		"${@:2}"
-	) 9>"$cache/$1.lock"
-}
-
 build_moby() {
 	[[ ! -e $moby_dir/.complete ]] || return 0
 	install_packages gcc libc6-dev libseccomp-dev pkg-config

@@ -8,7 +8,7 @@
 #   image.sh mariadb    test/mariadb: likewise; root needs no password
 #   image.sh sqlite     test/sqlite: busybox and sqlite3
 #
-# postgres, redis and mariadb are made with debootstrap once and kept as tarballs in the cache.
+# postgres, redis and mariadb are made with debootstrap once, on what they have in common, and kept as tarballs in the cache.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -67,42 +67,69 @@ sqlite() {
 	import_tree test/sqlite 'CMD ["sqlite3"]'
 }
 
-# debian NAME PACKAGE prints a tarball of a minimal Debian with the package, and with an entrypoint from stdin.
-debian() {
-	local name=$1 package=$2 codename mirror entrypoint archive status root=$tree
-	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	entrypoint=$(cat)
-	archive=$cache/image/$name-$codename-$(sha256sum <<<"$entrypoint" | cut -c 1-8).tar.gz
-	echo "$archive"
-	[[ ! -e $archive ]] || return 0
-	install_packages debootstrap
-	say "building an image of Debian $codename with $package"
-	# shellcheck disable=SC2016 # apt expands these
-	mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' | sed -n "s/^$codename //p" | sort -u)
-	# The commands are in a subshell that nothing follows but a look at its status: before "||" bash would go on after
-	# one that failed, and this would keep half an installation for good.
+# into_archive ARCHIVE CMD… has CMD fill the tree, and keeps that as a tarball.
+into_archive() {
+	local archive=$1 status
+	# CMD runs in a subshell that nothing follows but a look at its status: before "||" bash would go on after what failed in
+	# it, and this would keep half an installation for good.
 	set +e
 	(
 		set -e
 		unset TMPDIR # the chroot has no such folder
-		debootstrap --variant=minbase "$codename" "$root" "${mirror%%$'\n'*}"
-		printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # start no service
-		mkdir -p "$root/etc/postgresql-common"
-		echo 'create_main_cluster = false' >"$root/etc/postgresql-common/createcluster.conf"
-		echo "$entrypoint" >"$root/usr/local/bin/docker-entrypoint"
-		chmod 0755 "$root/usr/sbin/policy-rc.d" "$root/usr/local/bin/docker-entrypoint"
-		chroot "$root" apt-get -qq update
-		DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qq install --no-install-recommends "$package"
-		chroot "$root" sh -c 'ln -sf /usr/lib/postgresql/*/bin/* /usr/local/bin/'
-		rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale}/* \
-			"$root"/var/lib/mysql/* "$root"/usr/lib/*/libLLVM* "$root"/usr/lib/postgresql/*/lib/{llvmjit*,bitcode} # PostgreSQL does without its compiler
+		"${@:2}"
 	) </dev/null >"$tree.log" 2>&1
 	status=$?
 	set -e
 	((status == 0)) || die "$(tail -n 20 "$tree.log")"
 	mkdir -p "$cache/image"
-	tar -C "$root" -cz . >"$archive.$$"
+	tar -C "$tree" -c . | gzip -1 >"$archive.$$"
 	mv "$archive.$$" "$archive"
+	find "$tree" -mindepth 1 -delete
+}
+
+# base CODENAME fills the tree with a minimal Debian that starts no service.
+base() {
+	local mirror
+	# shellcheck disable=SC2016 # apt expands these
+	mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' | sed -n "s/^$1 //p" | sort -u)
+	debootstrap --variant=minbase "$1" "$tree" "${mirror%%$'\n'*}"
+	printf '#!/bin/sh\nexit 101\n' >"$tree/usr/sbin/policy-rc.d"
+	chmod 0755 "$tree/usr/sbin/policy-rc.d"
+	chroot "$tree" apt-get -qq update
+}
+
+# with_package BASE PACKAGE ENTRYPOINT fills the tree with what is in the tarball BASE, the package, and the entrypoint.
+with_package() {
+	tar -C "$tree" -xzf "$1"
+	mkdir -p "$tree/etc/postgresql-common"
+	echo 'create_main_cluster = false' >"$tree/etc/postgresql-common/createcluster.conf"
+	echo "$3" >"$tree/usr/local/bin/docker-entrypoint"
+	chmod 0755 "$tree/usr/local/bin/docker-entrypoint"
+	DEBIAN_FRONTEND=noninteractive chroot "$tree" apt-get -qq install --no-install-recommends "$2"
+	chroot "$tree" sh -c 'ln -sf /usr/lib/postgresql/*/bin/* /usr/local/bin/'
+	rm -rf "$tree"/var/cache/apt/* "$tree"/var/lib/apt/lists/* "$tree"/usr/share/{doc,man,locale}/* \
+		"$tree"/var/lib/mysql/* "$tree"/usr/lib/*/libLLVM* "$tree"/usr/lib/postgresql/*/lib/{llvmjit*,bitcode} # PostgreSQL does without its compiler
+}
+
+# make_debian ARCHIVE CODENAME PACKAGE ENTRYPOINT makes the tarball if it is not there.
+make_debian() {
+	local archive=$1 codename=$2 package=$3 entrypoint=$4 minimal=$cache/image/minimal-$2.tar.gz
+	[[ ! -e $archive ]] || return 0
+	install_packages debootstrap
+	say "building an image of Debian $codename with $package"
+	[[ -e $minimal ]] || into_archive "$minimal" base "$codename"
+	into_archive "$archive" with_package "$minimal" "$package" "$entrypoint"
+}
+
+# debian NAME PACKAGE prints a tarball of a minimal Debian with the package, and with an entrypoint from stdin.
+debian() {
+	local name=$1 package=$2 codename entrypoint archive
+	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	entrypoint=$(cat)
+	archive=$cache/image/$name-$codename-$(sha256sum <<<"$entrypoint" | cut -c 1-8).tar.gz
+	locked image make_debian "$archive" "$codename" "$package" "$entrypoint"
+	[[ -e $archive ]] || exit 1 # it has said why
+	echo "$archive"
 }
 
 postgres() {

@@ -30,6 +30,15 @@ poll() {
 	done
 }
 
+# locked NAME CMD… lets only one of several scripts build something; the others find it done.
+locked() {
+	mkdir -p "$cache"
+	(
+		flock 9
+		"${@:2}"
+	) 9>"$cache/$1.lock"
+}
+
 # install_packages PACKAGE… installs what is missing of these Debian packages.
 install_packages() {
 	local package missing=()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gotest.tools/v3/assert"
 )
@@ -27,9 +28,14 @@ func (c cell) String() string { return fmt.Sprintf("%s/%s/%d", c.scenario.name, 
 
 // TestFaults runs each scenario without a fault, and then the cells that the options choose.
 func TestFaults(t *testing.T) {
+	began := time.Now()
 	cells, ends := chooseCells(t)
 	results := newTable()
 	run := func(t *testing.T, c cell) {
+		if options.within > 0 && time.Since(began) > options.within {
+			results.leaveOut()
+			t.Skipf("it would begin later than the %s that -within allows", options.within)
+		}
 		var reached bool
 		defer func() { results.add(c, reached, !t.Failed()) }()
 		_, reached = runCell(t, c)

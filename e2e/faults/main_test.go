@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/client"
 )
@@ -22,6 +23,8 @@ var options struct {
 	seed  uint64
 	all   bool
 	cell  string
+
+	within time.Duration
 }
 
 // What all cells share.
@@ -37,6 +40,7 @@ func TestMain(m *testing.M) {
 	flag.Uint64Var(&options.seed, "seed", rand.Uint64N(1_000_000), "chooses the cells")
 	flag.BoolVar(&options.all, "all", false, "run every cell")
 	flag.StringVar(&options.cell, "cell", "", "run only SCENARIO/FAULT/REQUEST; each may be a pattern")
+	flag.DurationVar(&options.within, "within", 0, "begin no cell after so long")
 	flag.Parse()
 	status, err := run(m)
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 
 // table counts cells by scenario and fault.
 type table struct {
-	mu    sync.Mutex
-	cells map[[2]string]tally
+	mu       sync.Mutex
+	cells    map[[2]string]tally
+	notBegun int
 }
 
 // tally counts cells. Those whose request was never made, or which found nothing to end, count only as missed.
@@ -38,6 +39,13 @@ func (b *table) add(c cell, reached, held bool) {
 	b.cells[key] = count
 }
 
+// leaveOut counts a cell for which there was no time.
+func (b *table) leaveOut() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.notBegun++
+}
+
 // String shows for each scenario and fault how many cells held, how many ran, and how many were not reached.
 func (b *table) String() string {
 	var text strings.Builder
@@ -57,7 +65,7 @@ func (b *table) String() string {
 		}
 	}
 	w.Flush()
-	fmt.Fprintf(&text, "\nheld: %d of %d; not reached: %d\n", all.held, all.run, all.missed)
+	fmt.Fprintf(&text, "\nheld: %d of %d; not reached: %d; not begun: %d\n", all.held, all.run, all.missed, b.notBegun)
 	return text.String()
 }
 

@@ -3,12 +3,12 @@ package enginetest
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/archive/archivetest"
 )
 
 // Outcome says how an operation ended in which one call went wrong.
@@ -36,26 +36,10 @@ func EachFault(t *testing.T, scene func(*testing.T) *Docker, operate func(contex
 	Faults(t, []FaultKind{FaultRefuse, FaultLoseAnswer, FaultCancelBefore, FaultCancelAfter}, scene, operate, check)
 }
 
-// strideVariable says that only every n-th call is to go wrong.
-const strideVariable = "DOCKER_SNAPSHOT_TEST_STRIDE"
-
-// stride is how many calls there are from one that goes wrong to the next.
-func stride(t *testing.T) int {
-	t.Helper()
-	value := os.Getenv(strideVariable)
-	if value == "" {
-		return 1
-	}
-	n, err := strconv.Atoi(value)
-	assert.NilError(t, err)
-	assert.Assert(t, n > 0, "%s=%d", strideVariable, n)
-	return n
-}
-
 // Faults does what [EachFault] does, with only these kinds of faults.
 func Faults(t *testing.T, kinds []FaultKind, scene func(*testing.T) *Docker, operate func(context.Context, *Docker) error, check func(*testing.T, Outcome)) {
 	t.Helper()
-	step := stride(t)
+	step := archivetest.Stride(t)
 	for i, kind := range kinds {
 		for n := 1 + i%step; ; n += step {
 			docker := scene(t)

@@ -57,11 +57,12 @@ func faultyWorld(t *testing.T) (*world, string, []string) {
 // opener opens the store of a world so that it fails somewhere.
 type opener func(*world) (*store.Store, error)
 
-// withFaults runs something on the store once for each change that it makes, with
+// withFaults runs something on the store once for each change that it makes, or for as many as the stride says, with
 // that change failing, until it comes through without. Each run begins with a new world.
 func withFaults(t *testing.T, crash bool, run func(t *testing.T, open opener) (failed bool)) {
 	t.Helper()
-	for n := 1; ; n++ {
+	step := archivetest.Stride(t)
+	for n := 1; ; n += step {
 		f := &faults{at: n, crash: crash}
 		var failed bool
 		t.Run(fmt.Sprintf("change=%d", n), func(t *testing.T) {
@@ -71,7 +72,7 @@ func withFaults(t *testing.T, crash bool, run func(t *testing.T, open opener) (f
 			}
 		})
 		if f.hit == "" {
-			assert.Assert(t, n > 5, "%d changes", n)
+			assert.Assert(t, f.count > 5, "%d changes", f.count)
 			assert.Assert(t, !failed)
 			return
 		}

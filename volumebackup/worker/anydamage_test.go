@@ -33,7 +33,7 @@ const (
 // earlier time. Nothing panics, no restore gives anything but what was captured, and whoever is refused is told which
 // snapshot and which file it is.
 func TestAnyDamage(t *testing.T) {
-	rounds, first := number(t, damagesVariable, defaultDamages), number(t, seedVariable, 1)
+	rounds, first := archivetest.Number(t, damagesVariable, defaultDamages), archivetest.Number(t, seedVariable, 1)
 	seen := map[string]int{}
 	for n := 0; n < rounds; n += damagesPerStore {
 		seed := first + n/damagesPerStore

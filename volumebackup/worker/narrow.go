@@ -22,7 +22,8 @@ const changing landlock.AccessFSSet = access.AccessFSWriteFile | access.AccessFS
 // built without it, and an engine that does not let the worker ask for it, leave it as it is.
 func narrow(o Options) error {
 	rules := landlock.PathAccess(changing, append(store.Recorded(o.StoreRoot), o.MountRoot)...).IgnoreIfMissing()
-	if err := landlock.MustConfig(changing).BestEffort().RestrictPaths(rules); err != nil {
+	config := landlock.Config{HandledAccessFS: changing}
+	if err := config.BestEffort().RestrictPaths(rules); err != nil {
 		return fmt.Errorf("keep the store from being changed: %w", err)
 	}
 	return nil

@@ -29,8 +29,8 @@ func TestPowerLoss(t *testing.T) {
 			t.Skipf("no disk can be made: %v", err)
 		}
 	}
-	moments := number(t, "DOCKER_SNAPSHOT_TEST_MOMENTS", 200)
-	seed := number(t, "DOCKER_SNAPSHOT_TEST_SEED", 1)
+	moments := archivetest.Number(t, "DOCKER_SNAPSHOT_TEST_MOMENTS", 200)
+	seed := archivetest.Number(t, "DOCKER_SNAPSHOT_TEST_SEED", 1)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	d := newDisk(t)
 	w := newWorld(t)

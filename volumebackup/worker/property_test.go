@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"gotest.tools/v3/assert"
@@ -30,7 +29,7 @@ const (
 // deletes snapshots in random order: every one that remains restores to what it was, in
 // place as well as into a new volume.
 func TestAnySnapshotRestores(t *testing.T) {
-	rounds, first := number(t, roundsVariable, defaultRounds), number(t, seedVariable, 1)
+	rounds, first := archivetest.Number(t, roundsVariable, defaultRounds), archivetest.Number(t, seedVariable, 1)
 	for seed := first; seed < first+rounds; seed++ {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := &round{world: newWorld(t), r: rand.New(rand.NewPCG(uint64(seed), 0)), want: map[string][]string{}}
@@ -40,17 +39,6 @@ func TestAnySnapshotRestores(t *testing.T) {
 			t.Fatalf("to repeat it: %s=%d %s=1", seedVariable, seed, roundsVariable)
 		}
 	}
-}
-
-func number(t *testing.T, variable string, otherwise int) int {
-	t.Helper()
-	value := os.Getenv(variable)
-	if value == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(value)
-	assert.NilError(t, err)
-	return n
 }
 
 type round struct {

@@ -23,7 +23,7 @@ const rotRounds = 20
 // TestStoreThatRots damages packs at random, and goes through what a restore in place does: the volume never
 // holds wrong bytes, and there is always a way back to what it held.
 func TestStoreThatRots(t *testing.T) {
-	first := number(t, seedVariable, 1)
+	first := archivetest.Number(t, seedVariable, 1)
 	seen := map[string]int{}
 	for seed := first; seed < first+2; seed++ {
 		w := &rotting{world: newWorld(t), r: rand.New(rand.NewPCG(uint64(seed), 7)), want: map[string][]string{}, seen: seen}
