@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -33,7 +32,7 @@ func (e *Engine) Recover(ctx context.Context, name string, p plan.Progress) ([]r
 	var done []replace.Recovery
 	var failed error
 	if name == "" {
-		done, failed = e.recoverUnfinished(ctx)
+		done, failed = e.recoverUnfinished(ctx, workers)
 	}
 	for _, w := range emptyHandedFirst(workers) {
 		if w.Alive {
@@ -94,14 +93,15 @@ func (e *Engine) restingWorkers(ctx context.Context, about pending.Scope, p plan
 func (e *Engine) thawInterrupted(ctx context.Context, dead []pending.Worker) error {
 	var failed error
 	for _, w := range dead {
-		failed = errors.Join(failed, e.copies.Clear(ctx, w))
+		_, err := e.copies.Clear(ctx, w)
+		failed = errors.Join(failed, err)
 	}
 	return failed
 }
 
-// recoverUnfinished removes copies that were never finished.
-func (e *Engine) recoverUnfinished(ctx context.Context) ([]replace.Recovery, error) {
-	removed, err := e.copies.RemoveUnfinished(ctx, "", copies.UnfinishedAge)
+// recoverUnfinished removes copies that were never finished and of whose restore there is no worker.
+func (e *Engine) recoverUnfinished(ctx context.Context, workers []pending.Worker) ([]replace.Recovery, error) {
+	removed, err := e.copies.RemoveAbandoned(ctx, workers)
 	var done []replace.Recovery
 	for _, name := range removed {
 		done = append(done, replace.Recovery{Container: name, Text: "a copy whose restore was interrupted was removed"})
@@ -142,11 +142,9 @@ func (e *Engine) recoverFrozen(ctx context.Context, w pending.Worker, about pend
 		return nil, nil
 	}
 	name := e.lockedName(ctx, w)
-	if err := e.copies.Clear(ctx, w); err != nil {
+	isCleared, err := e.copies.Clear(ctx, w)
+	if err != nil || !isCleared || !isMine {
 		return nil, err
-	}
-	if !isMine {
-		return nil, nil
 	}
 	return &replace.Recovery{Container: name, Text: "an interrupted operation was cleaned up: " + w.Labels[volumebackup.LabelPurpose]}, nil
 }

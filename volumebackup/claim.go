@@ -36,7 +36,7 @@ func (l *containerLauncher) create(ctx context.Context, config *container.Config
 		if err == nil {
 			return id, nil
 		}
-		if !cerrdefs.IsConflict(err) || j.name == "" {
+		if !cerrdefs.IsConflict(err) || j.name == "" || j.once {
 			return "", fmt.Errorf("create: %w", err)
 		}
 		holder, err := l.takeOver(ctx, j.name)

@@ -126,10 +126,37 @@ func TestLockThatIsHeldIsReleasedOnce(t *testing.T) {
 			w := workerConn{docker: f, id: holder.ID, name: testLock, detached: t.Context()}
 			assert.NilError(t, w.Held(t.Context()))
 			assert.NilError(t, w.Release(t.Context()))
-			assert.Assert(t, IsSettled(holder.Name))
+			assert.Assert(t, IsSettled(holder.ID, holder.Name[1:]))
 			assert.ErrorIs(t, w.Held(t.Context()), ErrLost)
 		})
 	}
+}
+
+// Whoever clears up after a worker takes that name first.
+func TestAWorkerAfterWhichSomebodyClearsUpIsNotSettled(t *testing.T) {
+	dead := worker(testLock, "exited", time.Now(), nil)
+	heir := worker(SettledName(dead.ID), "running", time.Now(), nil)
+	heir.ID = "f00" + heir.ID
+	for name, f := range map[string]*fakeEngine{"by now": newFakeEngine(dead, heir), "before": newFakeEngine(heir)} {
+		t.Run(name, func(t *testing.T) {
+			w := workerConn{docker: f, id: dead.ID, detached: t.Context()}
+			assert.ErrorIs(t, w.Release(t.Context()), ErrLost)
+			assert.Assert(t, !IsSettled(heir.ID, heir.Name[1:]))
+		})
+	}
+}
+
+// A name that is wanted once is not waited for, and not taken from a dead worker.
+func TestANameIsWantedOnce(t *testing.T) {
+	for _, status := range []string{"running", "exited"} {
+		f := newFakeEngine(worker(testLock, status, time.Now(), map[string]string{labelFrozen: "null"}))
+		_, err := launcherOn(f).create(t.Context(), &container.Config{}, nil, job{name: testLock, once: true, wait: time.Minute})
+		assert.Assert(t, cerrdefs.IsConflict(err), "%v", err)
+		assert.Assert(t, f.containers[testLock] != nil)
+	}
+	f := newFakeEngine()
+	_, err := launcherOn(f).create(t.Context(), &container.Config{}, nil, job{name: testLock, once: true})
+	assert.NilError(t, err)
 }
 
 func TestLockIsLostWithItsWorker(t *testing.T) {

@@ -25,6 +25,7 @@ type workerConn struct {
 	docker   Docker
 	id       string
 	name     string          // empty: any
+	idle     bool            // it has nothing to drop when it ends
 	detached context.Context //nolint:containedctx // only for removing the container, after everything else was cancelled
 	patience time.Duration   // how long to wait for a worker that somebody has paused
 	tell     Progress
@@ -127,7 +128,9 @@ func (w *workerConn) isPaused() (name string, paused bool) {
 const endGrace = 3 * time.Second
 
 // Close ends the worker and removes its container. The end of its input tells the worker to drop what is unfinished and
-// to end. If that takes long, the engine kills it.
+// to end. If that takes long, the engine kills it. One that is idle is killed at once: it is never there dead under its
+// name, when others who want that would rename it. An engine that is asked to rename and to remove a container at the same
+// time may hold its name for ever.
 func (w *workerConn) Close() error {
 	w.once.Do(func() { w.closed = w.remove() })
 	return w.closed
@@ -135,8 +138,10 @@ func (w *workerConn) Close() error {
 
 func (w *workerConn) remove() error {
 	if w.stream.Conn != nil {
-		_ = w.stream.CloseWrite()
 		defer w.stream.Close()
+	}
+	if w.stream.Conn != nil && !w.idle {
+		_ = w.stream.CloseWrite()
 		go func() { _, _ = io.Copy(io.Discard, w.stdout) }() // what it still says must not hold it up
 		select {
 		case <-w.ended:
@@ -191,7 +196,8 @@ func (w *workerConn) Held(ctx context.Context) error {
 }
 
 // Release renames the container: its name is the one thing about it that can be changed, and one call does it. If the
-// call fails, the name tells whether only the answer was lost.
+// call fails, the name tells whether only the answer was lost. If somebody else has cleared up after the worker, or is about
+// to, the container is gone or the name is taken: that is [ErrLost].
 func (w *workerConn) Release(ctx context.Context) error {
 	name := SettledName(w.id)
 	err := w.docker.ContainerRename(ctx, w.id, name)
@@ -203,6 +209,9 @@ func (w *workerConn) Release(ctx context.Context) error {
 	c, _, inspectErr := w.docker.ContainerInspectWithRaw(after, w.id, false)
 	if inspectErr == nil && strings.TrimPrefix(c.Name, "/") == name {
 		return nil
+	}
+	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) {
+		return fmt.Errorf("rename worker: %w: %w", ErrLost, err)
 	}
 	return fmt.Errorf("rename worker: %w", err)
 }

@@ -70,6 +70,30 @@ func TestAWorkerThatRunsIsWaitedFor(t *testing.T) {
 	})
 }
 
+// A worker may have something to drop when it ends. One that only holds a lock is never there dead.
+func TestAnIdleWorkerIsRemovedWhileItRuns(t *testing.T) {
+	for idle, takes := range map[bool]time.Duration{true: 0, false: endGrace} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &silentEngine{fakeEngine: newFakeEngine(worker(testLock, "running", time.Now(), nil))}
+			w := workerConn{docker: f, id: f.containers[testLock].ID, idle: idle, detached: t.Context()}
+			assert.NilError(t, w.attachAndStart(t.Context()))
+			began := time.Now()
+			assert.NilError(t, w.Close())
+			assert.Equal(t, time.Since(began), takes)
+			assert.DeepEqual(t, f.calls, []string{"remove " + testLock})
+			assert.NilError(t, f.far.Close())
+		})
+	}
+}
+
+func TestWorkersThatAreIdle(t *testing.T) {
+	for task, is := range map[Task]bool{Hold{}: true, Fill{}: false, Compare{}: false, Replace{}: false} {
+		assert.Equal(t, job{name: testLock, rights: WorkerOptions{Task: task, Volumes: []string{"v"}}.rights()}.isIdle(), is)
+	}
+	assert.Assert(t, LockOptions{MakeStore: true}.job("id").isIdle())
+	assert.Assert(t, !job{rights: toHold}.isIdle(), "nobody wants the name of a worker that has none of its own")
+}
+
 func TestAWorkerThatWasKilledSaysWhy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state container.State

@@ -54,7 +54,7 @@ func (l *containerLauncher) launch(ctx context.Context, j job) (conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &workerConn{docker: l.docker, id: id, name: j.name, detached: context.WithoutCancel(ctx), patience: min(j.wait, pausedPatience), tell: j.tell}
+	w := &workerConn{docker: l.docker, id: id, name: j.name, idle: j.isIdle(), detached: context.WithoutCancel(ctx), patience: min(j.wait, pausedPatience), tell: j.tell}
 	if err := w.attachAndStart(ctx); err != nil {
 		return nil, errors.Join(err, w.Close()) //nolint:contextcheck // the worker goes also when ctx has ended
 	}

@@ -106,6 +106,9 @@ func (f *fakeEngine) ContainerRename(_ context.Context, word, to string) error {
 	if err != nil {
 		return err
 	}
+	if f.containers[to] != nil {
+		return fmt.Errorf("the name %s is taken: %w", to, cerrdefs.ErrConflict)
+	}
 	delete(f.containers, name)
 	c.Name = "/" + to
 	f.containers[to] = c

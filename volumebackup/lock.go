@@ -57,16 +57,17 @@ func lockedBy(worker container.InspectResponse) *LockedError {
 const settled = "-settled"
 
 // IsSettled tells by the name of a worker that its operation is over: done, or rolled back.
-func IsSettled(worker string) bool { return strings.HasSuffix(worker, settled) }
+func IsSettled(workerID, name string) bool { return name == SettledName(workerID) }
 
-// SettledName is the name of a worker whose operation is over.
+// SettledName is the name of a worker whose operation is over. The engine gives it once: whoever clears up after a worker
+// that is dead starts one of this name first, and then the operation can never be settled.
 func SettledName(workerID string) string {
 	const shown = 6
-	return namePrefix + workerID[:shown] + settled
+	return namePrefix + workerID[:min(shown, len(workerID))] + settled
 }
 
-// ErrLost means that a worker which held a lock has ended, or that another command took it for dead.
-var ErrLost = errors.New("the worker that held the lock has ended")
+// ErrLost means that a worker which held a lock or a journal has ended, or that another command took it for dead.
+var ErrLost = errors.New("the worker has ended, or another command took it for dead")
 
 // LockOptions say what is locked, and what the lock is to keep meanwhile.
 type LockOptions struct {

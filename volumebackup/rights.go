@@ -15,6 +15,13 @@ type rights struct {
 	setsTrusted   bool // trusted.* xattrs in volumes
 }
 
+// isIdle tells whether a worker with a name only lives: it locks or holds something, and the store needs nothing of it when it ends.
+func (j job) isIdle() bool {
+	r := j.rights
+	r.makesStore = false
+	return j.name != "" && (r == toHold || r == toLock)
+}
+
 // keepsStore tells whether the store is mounted read-only.
 func (r rights) keepsStore() bool { return !r.writesStore }
 

@@ -116,6 +116,7 @@ type conn interface {
 type job struct {
 	store   *storeVolume
 	name    string            // of the container; also the lock
+	once    bool              // another container of that name is neither waited for nor cleared away
 	purpose string            // for people and for the journal
 	frozen  []string          // containers that are paused while it works
 	hooks   []string          // commands that run in the captured container while it works

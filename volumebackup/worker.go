@@ -15,6 +15,7 @@ import (
 // WorkerOptions say what a worker is for, and which volumes it sees.
 type WorkerOptions struct {
 	Name    string            // of its container; empty: any
+	Once    bool              // if there is a container of that name, fail at once: with a conflict
 	Purpose string            // for people
 	Journal map[string]string // labels that tell another process what to recover if this one dies
 	Task    Task
@@ -100,7 +101,7 @@ type Worker struct {
 // OpenWorker starts a worker. While it lives, the engine keeps its volumes, whatever happens to the containers that
 // mount them.
 func (s *Service) OpenWorker(ctx context.Context, o WorkerOptions, p Progress) (*Worker, error) {
-	j := job{name: o.Name, purpose: o.Purpose, journal: o.Journal, rights: o.rights()}
+	j := job{name: o.Name, once: o.Once, purpose: o.Purpose, journal: o.Journal, rights: o.rights()}
 	for i, name := range o.Volumes {
 		m := Mount{Number: i, Volume: name, ReadOnly: o.isReadOnly()}
 		if at := slices.IndexFunc(o.Make, func(v volume.CreateOptions) bool { return v.Name == name }); at >= 0 {
@@ -120,8 +121,12 @@ func (s *Service) OpenWorker(ctx context.Context, o WorkerOptions, p Progress) (
 	return w, nil
 }
 
-// Release marks the journal of the worker as settled: nobody recovers what it says any more.
+// Release marks the journal of the worker as settled: nobody recovers what it says any more. It fails with [ErrLost] if
+// somebody does so already.
 func (w *Worker) Release(ctx context.Context) error { return w.session.Release(ctx) }
+
+// Abandon ends the worker, and leaves its container with the journal.
+func (w *Worker) Abandon() error { return w.session.Abandon() }
 
 // Close ends the worker and removes it. What was not published is dropped.
 func (w *Worker) Close() error { return w.session.Close() }

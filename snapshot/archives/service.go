@@ -92,6 +92,7 @@ type Worker interface {
 	Secure(ctx context.Context, now, targets []volumebackup.Target) error
 	Apply(ctx context.Context, targets []volumebackup.Target) ([]volumebackup.RestoreResult, error)
 	Release(ctx context.Context) error
+	Abandon() error
 	Close() error
 }
 

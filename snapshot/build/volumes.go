@@ -74,25 +74,15 @@ type RestoredVolumes struct {
 // IsIncomplete tells whether something could not be restored.
 func (r *RestoredVolumes) IsIncomplete() bool { return r != nil && r.Lost }
 
-// Finish ends the worker. If the copy that mounts the volumes is whole, they are the copy's first,
-// so that nobody clears them away. A failure is only a warning, because the copy is there all the
-// same.
-func (r *RestoredVolumes) Finish(ctx context.Context, isWhole bool, p plan.Progress) {
-	if r == nil {
-		return
-	}
-	if isWhole {
-		if err := r.Worker.Release(context.WithoutCancel(ctx)); err != nil {
-			p.Warn("create", err.Error())
-		}
-	}
+// End ends the worker. A failure is only a warning, because the copy is there all the same, or its restore has failed already.
+func (r *RestoredVolumes) End(p plan.Progress) {
 	if err := r.Close(); err != nil {
 		p.Warn("remove", err.Error())
 	}
 }
 
 // Settle makes the operation count as over, so that nobody clears away what it has made. It waits for an engine that cannot be
-// reached.
+// reached, and fails if somebody clears up already.
 func (r *RestoredVolumes) Settle(ctx context.Context) error {
 	if r == nil {
 		return nil

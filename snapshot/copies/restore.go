@@ -209,7 +209,7 @@ func (cp *Copier) applyRestore(ctx context.Context, all []restore, results []bui
 	defer func() { rollback.Unless(ctx, &err) }()
 	cp.ClearCopies(ctx, p)
 	volumes, err := cp.makeVolumes(ctx, all, &rollback, p)
-	defer func() { volumes.Finish(ctx, err == nil && !all[0].together, p) }()
+	defer func() { volumes.End(p) }()
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (cp *Copier) applyRestore(ctx context.Context, all []restore, results []bui
 	for {
 		made, err := cp.makeCopies(ctx, all, volumes, p)
 		if err == nil {
-			made.volumes.Finish(ctx, !all[0].together, p)
+			made.volumes.End(p)
 			for i := range all {
 				results[i].ContainerID = made.ids[i]
 				results[i].Incomplete = volumes.IsIncomplete() || made.volumes.IsIncomplete()
@@ -279,16 +279,20 @@ func (cp *Copier) makeCopies(ctx context.Context, all []restore, named *build.Re
 	if err == nil {
 		err = all[0].files.Place()
 	}
-	if err == nil && all[0].together {
-		err = settleTogether(ctx, made.volumes, named)
+	if err == nil {
+		rollback.Add(func(context.Context) error { return all[0].files.Remove() })
+		err = settle(ctx, made.volumes, named)
 	}
 	return made, err
 }
 
-// settleTogether makes a fork count as over. Only the journal of all copies says so: until then, whoever finds that worker
-// dead removes all of them, so this is the last thing that may fail. The worker of the anonymous volumes is gone by then: a
-// settled one would keep the engine from removing them together with their containers.
-func settleTogether(ctx context.Context, anonymous, named *build.RestoredVolumes) error {
+// settle makes a restore count as over. Until then, whoever finds one of its workers dead removes what it has made, so this is the
+// last thing that may fail. Of a fork only the worker of the named volumes has the journal of all copies. That of the anonymous
+// volumes is gone by then: a settled one would keep the engine from removing them together with their containers.
+func settle(ctx context.Context, anonymous, named *build.RestoredVolumes) error {
+	if err := anonymous.Settle(ctx); err != nil {
+		return err
+	}
 	if err := anonymous.Close(); err != nil {
 		return err
 	}

@@ -19,9 +19,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // newOperation returns a random name for a restore, for the labels on what it makes.
@@ -66,74 +63,6 @@ func (cp *Copier) checkOwnVolumes(ctx context.Context, names []string, operation
 	return calls.Wait()
 }
 
-// ClearCopies removes what killed restores have left. A failure is only a warning: it prevents no
-// restore.
-func (cp *Copier) ClearCopies(ctx context.Context, p plan.Progress) {
-	var workers []pending.Worker
-	var calls errgroup.Group
-	calls.Go(func() (err error) {
-		_, err = cp.RemoveUnfinished(ctx, "", UnfinishedAge)
-		return err
-	})
-	calls.Go(func() (err error) {
-		workers, err = cp.pending.Workers(ctx, volumebackup.LabelPurpose)
-		return err
-	})
-	err := calls.Wait()
-	cp.pending.ClearDead(ctx, workers, p) // nobody can remove a volume that they mount
-	for _, w := range workers {
-		if _, made := w.Labels[pending.LabelMade]; made && !w.Alive && !pending.HoldsNothing(w) {
-			err = errors.Join(err, cp.Clear(ctx, w))
-		}
-	}
-	if err != nil && ctx.Err() == nil {
-		p.Warn("check", fmt.Sprintf("leftovers of an interrupted restore could not be removed: %v", err))
-	}
-}
-
-// Clear thaws what a dead worker left frozen, and removes the worker and what its restore made.
-func (cp *Copier) Clear(ctx context.Context, w pending.Worker) error {
-	made, madeErr := halfMadeBy(w.Summary)
-	if made != nil && made.Together { // while the journal is there
-		if err := cp.removeTogether(ctx, w.ID, made.Operation); err != nil {
-			return err
-		}
-	}
-	if err := cp.pending.Clear(ctx, w); err != nil {
-		return err
-	}
-	if made == nil {
-		return madeErr
-	}
-	return cp.removeMade(ctx, *made)
-}
-
-// halfMadeBy returns what a dead worker's label says that its restore has made, or nil if the restore
-// was over.
-func halfMadeBy(worker container.Summary) (*pending.HalfMade, error) {
-	text, ok := worker.Labels[pending.LabelMade]
-	if !ok || volumebackup.IsSettled(dockerop.SummaryName(worker)) {
-		return nil, nil
-	}
-	var made pending.HalfMade
-	if err := json.Unmarshal([]byte(text), &made); err != nil {
-		return nil, fmt.Errorf("read journal %.200q: %w", text, err)
-	}
-	if made.Operation == "" {
-		return nil, fmt.Errorf("read journal %.200q: it names no operation", text)
-	}
-	return &made, nil
-}
-
-// removeMade removes what an interrupted restore has made.
-func (cp *Copier) removeMade(ctx context.Context, made pending.HalfMade) error {
-	_, err := cp.RemoveUnfinished(ctx, made.Operation, 0)
-	for _, name := range made.Volumes {
-		err = errors.Join(err, cp.removeOwnVolume(ctx, name, made.Operation))
-	}
-	return errors.Join(err, cp.docker.RemoveVolumes(ctx, slices.DeleteFunc(made.Anonymous, func(name string) bool { return !runconfig.IsAnonymousName(name) })))
-}
-
 // UnfinishedAge is how old an unfinished copy must be to count as abandoned, if no worker is
 // filling its volumes.
 const UnfinishedAge = time.Minute
@@ -157,17 +86,23 @@ func madeBy(c container.Summary) (operation, key string) {
 	return "", ""
 }
 
-// RemoveUnfinished removes copies that were never finished: those that were to be started and never
-// were, and those that still have their [unfinishedName]. It removes those of one operation, or of
-// all if operation is empty, that are at least age old, and returns their names.
-func (cp *Copier) RemoveUnfinished(ctx context.Context, operation string, age time.Duration) (removed []string, err error) {
+// RemoveAbandoned removes copies that were never finished and of whose restore there is no worker, not even a dead one, which
+// [Copier.Clear] is for: those that were to be started and never were, and those that still have their [unfinishedName].
+// They must be [UnfinishedAge] old. The workers must have been listed before. It returns the names of the copies.
+func (cp *Copier) RemoveAbandoned(ctx context.Context, workers []pending.Worker) (removed []string, err error) {
+	known := operationsOf(workers)
+	return cp.removeUnfinished(ctx, UnfinishedAge, func(operation string) bool { return !known[operation] })
+}
+
+// removeUnfinished removes the copies of these operations that were never finished and are at least age old.
+func (cp *Copier) removeUnfinished(ctx context.Context, age time.Duration, isMeant func(operation string) bool) (removed []string, err error) {
 	found, err := cp.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("status", container.StateCreated))})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list copies")
 	}
 	found = slices.DeleteFunc(found, func(c container.Summary) bool {
-		made, _ := madeBy(c)
-		return made == "" || operation != "" && made != operation
+		operation, _ := madeBy(c)
+		return operation == "" || !isMeant(operation)
 	})
 	if len(found) == 0 {
 		return nil, nil
@@ -176,16 +111,10 @@ func (cp *Copier) RemoveUnfinished(ctx context.Context, operation string, age ti
 	if err != nil {
 		return nil, err
 	}
-	filling := map[string]bool{}
-	if operation == "" { // otherwise the operation's worker is known to be dead
-		if filling, err = cp.fillingOperations(ctx); err != nil {
-			return nil, err
-		}
-	}
 	for _, c := range found {
-		made, key := madeBy(c)
+		_, key := madeBy(c)
 		isOwn, ownErr := cp.isLabelledItself(ctx, c, key)
-		if err = errors.Join(err, ownErr); !isOwn || filling[made] || now.Sub(time.Unix(c.Created, 0)) < age {
+		if err = errors.Join(err, ownErr); !isOwn || now.Sub(time.Unix(c.Created, 0)) < age {
 			continue
 		}
 		if removeErr := cp.docker.RemoveContainer(ctx, c.ID); removeErr != nil {
@@ -197,17 +126,22 @@ func (cp *Copier) RemoveUnfinished(ctx context.Context, operation string, age ti
 	return removed, err
 }
 
+// operationsOf returns the operations of which these workers make copies, or did.
+func operationsOf(workers []pending.Worker) map[string]bool {
+	operations := map[string]bool{}
+	for _, w := range workers {
+		var made pending.HalfMade
+		if json.Unmarshal([]byte(w.Labels[pending.LabelMade]), &made) == nil {
+			operations[made.Operation] = true
+		}
+	}
+	return operations
+}
+
 // fillingOperations returns the operations for which a worker is filling volumes.
 func (cp *Copier) fillingOperations(ctx context.Context) (map[string]bool, error) {
 	workers, err := cp.pending.Workers(ctx, pending.LabelMade)
-	filling := map[string]bool{}
-	for _, w := range workers {
-		var made pending.HalfMade
-		if w.Alive && json.Unmarshal([]byte(w.Labels[pending.LabelMade]), &made) == nil {
-			filling[made.Operation] = true
-		}
-	}
-	return filling, err
+	return operationsOf(slices.DeleteFunc(workers, func(w pending.Worker) bool { return !w.Alive })), err
 }
 
 // isLabelledItself tells whether a container has a label of its own, rather than from its image.

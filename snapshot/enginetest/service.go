@@ -110,32 +110,39 @@ func (v *FakeVolumes) launch(ctx context.Context, name string, journal map[strin
 		return nil, err
 	}
 	for {
-		var made, holder *FakeContainer
-		err := v.docker.do(ctx, "launch "+name, func() error {
-			if name != "" {
-				holder = v.docker.FindContainer(name)
-			}
-			if holder == nil {
-				made = v.Worker(name, journal, volumes, readOnly)
-				for _, create := range makes {
-					v.docker.makeVolume(create)
-				}
-			}
-			return nil
-		})
-		switch {
-		case made != nil && err != nil && !v.docker.isDead(): // Ctrl-C, or a lost answer: the real service removes it at once
-			v.docker.vanish(made)
-			return nil, err
-		case err != nil:
-			return nil, err
-		case holder == nil:
-			return &fakeWorker{service: v, id: made.ID, name: made.Name, volumes: volumes}, nil
+		w, holder, err := v.launchOnce(ctx, name, journal, volumes, readOnly, makes...)
+		if holder == nil || err != nil {
+			return w, err
 		}
 		if err := v.repair(ctx, holder); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// launchOnce starts a worker, or returns the container that has its name.
+func (v *FakeVolumes) launchOnce(ctx context.Context, name string, journal map[string]string, volumes []string, readOnly bool, makes ...volume.CreateOptions) (*fakeWorker, *FakeContainer, error) {
+	var made, holder *FakeContainer
+	err := v.docker.do(ctx, "launch "+name, func() error {
+		if name != "" {
+			holder = v.docker.FindContainer(name)
+		}
+		if holder == nil {
+			made = v.Worker(name, journal, volumes, readOnly)
+			for _, create := range makes {
+				v.docker.makeVolume(create)
+			}
+		}
+		return nil
+	})
+	switch {
+	case made != nil && err != nil && !v.docker.isDead(): // Ctrl-C, or a lost answer: the real service removes it at once
+		v.docker.vanish(made)
+		return nil, nil, err
+	case holder != nil || err != nil:
+		return nil, holder, err
+	}
+	return &fakeWorker{service: v, id: made.ID, name: made.Name, volumes: volumes}, nil, nil
 }
 
 // Worker adds the container of a worker to the engine, without a call that counts or can fail. If
@@ -287,6 +294,16 @@ func (v *FakeVolumes) OpenWorker(ctx context.Context, o volumebackup.WorkerOptio
 	journal := map[string]string{volumebackup.LabelPurpose: o.Purpose, labels.Prefix + "worker.frozen": "null"}
 	maps.Copy(journal, o.Journal)
 	_, compares := o.Task.(volumebackup.Compare)
+	if o.Once {
+		w, holder, err := v.launchOnce(ctx, o.Name, journal, o.Volumes, compares, o.Make...)
+		if holder != nil {
+			err = &volumebackup.LockedError{Holder: holder.Name, Purpose: holder.Config.Labels[volumebackup.LabelPurpose]}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return w, nil
+	}
 	w, err := v.launch(ctx, o.Name, journal, o.Volumes, compares, o.Make...)
 	if err != nil {
 		return nil, err

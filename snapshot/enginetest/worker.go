@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 
+	cerrdefs "github.com/containerd/errdefs"
+
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -114,10 +116,13 @@ func (w *fakeWorker) Held(ctx context.Context) error {
 }
 
 func (w *fakeWorker) Release(ctx context.Context) error {
-	name := "cua-snapshot-" + w.id[:6] + "-settled"
+	name := volumebackup.SettledName(w.id)
 	err := w.service.docker.ContainerRename(ctx, w.id, name)
 	if c, _, inspectErr := w.service.docker.ContainerInspectWithRaw(context.WithoutCancel(ctx), w.id, false); err == nil || inspectErr == nil && c.Name == "/"+name {
 		return nil
+	}
+	if cerrdefs.IsConflict(err) || cerrdefs.IsNotFound(err) {
+		return fmt.Errorf("%w: %w", volumebackup.ErrLost, err)
 	}
 	return err
 }

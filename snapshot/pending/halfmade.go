@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // LabelMade is on the worker that makes and fills the volumes of a copy, and holds a [HalfMade].
-// The worker lives until the copy mounts them. If it is dead, the copy was never finished.
+// The worker lives until the copy mounts them. If it is dead, the copy was never finished, unless the worker is settled.
 const LabelMade = labels.Prefix + "worker.made"
 
 // HalfMade names what there may be of a copy whose restore was interrupted.
@@ -17,6 +18,7 @@ type HalfMade struct {
 	Volumes   []string `json:"volumes,omitempty"`   // made by the worker
 	Anonymous []string `json:"anonymous,omitempty"` // made by the engine, together with the copy
 	Together  bool     `json:"together,omitempty"`  // there are to be all copies of the operation or none: also those that run go
+	Heir      string   `json:"heir,omitempty"`      // ID of the worker after which this one clears up; empty: it is the restore's own
 }
 
 // Labels returns the labels for the worker.
@@ -26,4 +28,28 @@ func (h HalfMade) Labels() (map[string]string, error) {
 		return nil, fmt.Errorf("write journal: %w", err)
 	}
 	return map[string]string{LabelMade: string(text)}, nil
+}
+
+// HalfMade returns what a worker says that its restore has made, or nil if it says nothing or the restore is over.
+func (w Worker) HalfMade() (*HalfMade, error) {
+	text, ok := w.Labels[LabelMade]
+	if !ok || w.IsOver() {
+		return nil, nil
+	}
+	var made HalfMade
+	if err := json.Unmarshal([]byte(text), &made); err != nil {
+		return nil, fmt.Errorf("read journal %.200q: %w", text, err)
+	}
+	if made.Operation == "" {
+		return nil, fmt.Errorf("read journal %.200q: it names no operation", text)
+	}
+	return &made, nil
+}
+
+// Inherited returns the same for a worker that clears up after another one. The engine gives the name of the first to one container
+// only, and it is the name that the other has to take to be settled: see [volumebackup.SettledName].
+func (h HalfMade) Inherited(from Worker) (name string, journal map[string]string, err error) {
+	h.Heir = from.ID
+	journal, err = h.Labels()
+	return volumebackup.SettledName(from.ID), journal, err
 }

@@ -48,7 +48,7 @@ func ReadJournal(worker map[string]string) (Journal, error) {
 func JournalOf(w Worker) (Journal, error) {
 	j, err := ReadJournal(w.Labels)
 	name := dockerop.SummaryName(w.Summary)
-	if err == nil && !volumebackup.IsLockOf(name, j.Lock()) && !volumebackup.IsSettled(name) {
+	if err == nil && !volumebackup.IsLockOf(name, j.Lock()) && !w.IsOver() {
 		err = fmt.Errorf("read journal: worker %s does not lock container %.200q", name, j.Name())
 	}
 	return j, err

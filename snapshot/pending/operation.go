@@ -22,7 +22,7 @@ type Operation struct {
 // left to do at most is to start others and to remove the old container; nobody needs to wait for
 // that.
 func (r Operation) IsLeftover() bool {
-	return volumebackup.IsSettled(dockerop.SummaryName(r.Worker.Summary)) && !r.Worker.Alive
+	return r.Worker.IsOver() && !r.Worker.Alive
 }
 
 // Replacements finds the restores in place of the same container, and those that write the same

@@ -21,6 +21,9 @@ type Worker struct {
 	Alive bool // running, about to start, or about to be removed
 }
 
+// IsOver tells whether the operation of a worker is over: done, or rolled back.
+func (w Worker) IsOver() bool { return volumebackup.IsSettled(w.ID, dockerop.SummaryName(w.Summary)) }
+
 // Workers returns the workers with one of our labels, live and dead, the oldest first. The order
 // matters: an operation that lost its lock and could not take it again may have left two workers,
 // and the older one has the journal.
@@ -77,7 +80,7 @@ func HoldsNothing(w Worker) bool {
 	_, replaces := w.Labels[LabelJournal]
 	_, makes := w.Labels[LabelMade]
 	frozen, err := volumebackup.FrozenBy(w.Labels)
-	return !replaces && (!makes || volumebackup.IsSettled(dockerop.SummaryName(w.Summary))) && err == nil && len(frozen) == 0
+	return !replaces && (!makes || w.IsOver()) && err == nil && len(frozen) == 0
 }
 
 // ClearDead removes the dead workers that left nothing to put right. A failure is a warning,

@@ -59,7 +59,7 @@ func (rp *Replacer) isSettled(ctx context.Context, worker string) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	return now == nil || volumebackup.IsSettled(dockerop.ContainerName(*now)), nil
+	return now == nil || volumebackup.IsSettled(now.ID, dockerop.ContainerName(*now)), nil
 }
 
 // isUntouched tells whether the containers are as they were when the journal was written.

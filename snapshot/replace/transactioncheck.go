@@ -53,7 +53,7 @@ func (t *transaction) waitForRivals(ctx context.Context) error {
 	}
 	for _, r := range rivals {
 		name := dockerop.SummaryName(r.Worker.Summary)
-		if r.Worker.Alive && (lock < name || volumebackup.IsSettled(name)) {
+		if r.Worker.Alive && (lock < name || r.Worker.IsOver()) {
 			if err := e.pending.Await(ctx, r.Worker, r.Journal.Name(), t.p); err != nil {
 				return err
 			}
