@@ -15,6 +15,13 @@ import (
 // patience is how long another process may take. A worker that was never started counts as new for 10 s.
 const patience = time.Minute
 
+// The times between two looks at what another process does, and between two recovers: one leaves to other clients what these clear
+// up at that moment, and keeps the machine busy for a second.
+const (
+	lookPause   = 100 * time.Millisecond
+	repairPause = 5 * time.Second
+)
+
 // runCell makes a fixture, runs the command with its fault, and checks that everything holds. It returns the number of
 // requests, and whether the fault happened: a command may make fewer requests than when they were counted.
 func runCell(t *testing.T, c cell) (requests int, reached bool) {
@@ -54,7 +61,7 @@ func (f *fixture) judge(c cell, args []string, o outcome) {
 	case !c.fault.isSudden():
 		f.checkStates()
 	case c.fault == faultKill: // the guard does it, and ends
-		f.await(func() bool { return len(f.clients(true)) == 0 && (f.hasStates() || f.isReplaced()) })
+		f.await(lookPause, func() bool { return len(f.clients(true)) == 0 && (f.hasStates() || f.isReplaced()) })
 		assert.Assert(f, f.isReplaced() || f.hasStates(), "not even the guard has put it right: %s", f.running("db"))
 	}
 	if !o.isDone() || c.fault.isSudden() || f.left(c) != "" {
@@ -124,7 +131,7 @@ func (f *fixture) isReplaced() bool {
 // checkStates waits until every container is in its old state.
 func (f *fixture) checkStates() {
 	f.Helper()
-	f.await(f.hasStates)
+	f.await(lookPause, f.hasStates)
 	now := map[string]string{}
 	for name := range f.states {
 		now[name] = f.state(name)
@@ -133,9 +140,9 @@ func (f *fixture) checkStates() {
 }
 
 // await repeats a check until it holds, or for as long as our patience lasts.
-func (f *fixture) await(holds func() bool) bool {
+func (f *fixture) await(pause time.Duration, holds func() bool) bool {
 	f.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(pause) {
 		if time.Now().After(deadline) {
 			return false
 		}
@@ -148,7 +155,7 @@ func (f *fixture) repair(c cell) {
 	f.Helper()
 	var o outcome
 	var left string
-	if !f.await(func() bool {
+	if !f.await(repairPause, func() bool {
 		o = f.runPlain("recover", f.prefix+"db")
 		left = f.left(c)
 		return o.status == 0 && left == ""
