@@ -34,8 +34,19 @@ trap 'exit 143' TERM
 # times, a fault at each call or the loss of power, is so less often; the packages that do this also run without it, whole.
 unit() {
 	install_packages gcc libc6-dev # the race detector is C
-	CGO_ENABLED=0 go test -shuffle=on -parallel 8 ./snapshot ./volumebackup/archive ./volumebackup/worker # as releases are built; they wait for half of their time
-	DOCKER_SNAPSHOT_TEST_STRIDE=10 DOCKER_SNAPSHOT_TEST_MOMENTS=20 DOCKER_SNAPSHOT_TEST_DAMAGES=10 CGO_ENABLED=1 go test -race -shuffle=on -p 4 -parallel 8 -timeout 40m ./...
+	# As releases are built; they wait for half of their time.
+	CGO_ENABLED=0 unit_tests "./snapshot ./volumebackup/archive ./volumebackup/worker"
+	DOCKER_SNAPSHOT_TEST_STRIDE=10 DOCKER_SNAPSHOT_TEST_MOMENTS=20 DOCKER_SNAPSHOT_TEST_DAMAGES=10 CGO_ENABLED=1 unit_tests ./... -race -p 4 -timeout 40m
+}
+
+# unit_tests PACKAGES [FLAG…] runs unit tests. Up to two that fail run once more, alone, and the log names them: either the machine
+# was too busy, or they have found something. A data race is never passed over.
+unit_tests() {
+	local status=0
+	go run "$gotestsum" --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=2 --rerun-fails-abort-on-data-race \
+		--rerun-fails-report "$scratch/again" --packages "$1" -- -shuffle=on -parallel 8 "${@:2}" || status=$?
+	[[ ! -s $scratch/again ]] || say "what failed and ran once more:" "$(<"$scratch/again")"
+	return $status
 }
 
 # start_engine KIND starts an engine for the tests, and points DOCKER_HOST at it.
