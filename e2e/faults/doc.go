@@ -22,7 +22,8 @@
 //
 // go test -tags e2e ./e2e/faults takes these options:
 //
-//	-cells N     run so many cells, chosen by the seed (default 150): every scenario meets every fault about as often
+//	-cells N     run so many cells, chosen by the seed (default 150): every scenario meets every fault about as often, but those
+//	             whose cells take at least twice as long meet one of each kind: one of a request, one of a process
 //	-ends N      and so many that end the engine: these run one after the other, at the end (default 4)
 //	-seed N      choose the same cells as a run that has printed this seed
 //	-all         run every cell

@@ -129,13 +129,17 @@ func split(all []cell) (cells, ends []cell) {
 	return cells, ends
 }
 
-// draw chooses so many cells, the same for the same seed: every scenario meets every fault once before any meets one again.
+// draw chooses so many cells, the same for the same seed: every scenario meets every fault once before any meets one again. A
+// costly one meets only one fault of each kind.
 func draw(cells []cell, count int) []cell {
 	random := rand.New(rand.NewPCG(options.seed, 0))
 	random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
-	met, turn := map[string]int{}, map[string]int{}
+	met, turn := map[[2]string]int{}, map[string]int{}
 	for _, c := range cells {
-		pair := c.scenario.name + "/" + string(c.fault)
+		pair := [2]string{c.scenario.name, string(c.fault)}
+		if c.scenario.costly {
+			pair[1] = c.fault.kind()
+		}
 		turn[c.String()] = met[pair]
 		met[pair]++
 	}

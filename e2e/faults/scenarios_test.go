@@ -17,6 +17,7 @@ type scenario struct {
 	command []string // %s is the prefix
 	removes []string // the names of snapshots that it removes, which may be gone also after a failure
 	makes   []string // the names of the containers that it makes
+	costly  bool     // a cell takes at least twice the time of the others' ones: a sample has fewer of them
 	// printed is what the command prints when it is done, empty if it is not: for a client that could not say so.
 	printed func(f *fixture) string
 	// done checks that an exit status of 0 is true.
@@ -63,6 +64,7 @@ var scenarios = []scenario{
 		prepare: (*fixture).prepareRestore,
 		command: []string{"fork", "--count", "2", "--name", "%sfork", "%sdb:old"},
 		makes:   []string{"fork-1", "fork-2"},
+		costly:  true,
 		printed: func(f *fixture) string { return f.running("fork-1", "fork-2") },
 		done:    func(f *fixture, o outcome) { f.copied(o, "fork-1", "fork-2") },
 	},
@@ -96,6 +98,7 @@ var scenarios = []scenario{
 			f.containers["copy"] = f.succeed("restore", "--start", "--name", f.prefix+"copy", f.prefix+"db:old")
 		},
 		command: []string{"promote", "--force", "--stop-others", "--settle", "200ms", "%scopy"},
+		costly:  true,
 		printed: (*fixture).replaced,
 		done: func(f *fixture, o outcome) {
 			delete(f.states, "copy")
@@ -106,6 +109,7 @@ var scenarios = []scenario{
 		name:    "group-create",
 		prepare: (*fixture).prepareGroup,
 		command: []string{"create", "--with", "%sweb", "--with", "%sjob", "%sdb"},
+		costly:  true,
 		printed: (*fixture).newGroup,
 		done:    (*fixture).createdGroup,
 	},
@@ -113,6 +117,7 @@ var scenarios = []scenario{
 		name:    "group-replace",
 		prepare: (*fixture).prepareGroup,
 		command: []string{"restore", "--replace", "--force", "--settle", "200ms", "%sdb:old", "%sweb:old", "%sjob:old"},
+		costly:  true,
 		printed: (*fixture).replaced,
 		done:    (*fixture).wentBack,
 	},

@@ -45,14 +45,24 @@ const (
 )
 
 var (
-	allFaults = []fault{
-		faultDrop, faultLose, faultDelay, faultFail, faultHang, faultPartition,
-		faultKill, faultTerm, faultInterrupt, faultKillBoth, faultKillWorker,
-	}
-	engineFaults = []fault{faultCrash, faultRestart} // each needs the engine for itself
+	requestFaults = []fault{faultDrop, faultLose, faultDelay, faultFail, faultHang, faultPartition}
+	processFaults = []fault{faultKill, faultTerm, faultInterrupt, faultKillBoth, faultKillWorker}
+	allFaults     = slices.Concat(requestFaults, processFaults)
+	engineFaults  = []fault{faultCrash, faultRestart} // each needs the engine for itself
 )
 
 func (f fault) endsEngine() bool { return slices.Contains(engineFaults, f) }
+
+// kind says what a fault happens to.
+func (f fault) kind() string {
+	switch {
+	case f.endsEngine():
+		return "engine"
+	case slices.Contains(processFaults, f):
+		return "process"
+	}
+	return "request"
+}
 
 // isSudden tells whether the client may be unable to say how its operation ends: it is dead, or who would have to carry on is.
 func (f fault) isSudden() bool { return f == faultKill || f == faultKillBoth || f.endsEngine() }
