@@ -187,24 +187,52 @@ func endWorkers(docker *enginetest.Docker, numbers []int) {
 	}
 }
 
+// withKilled is an engine on which a restore was killed when everything ran, but was not settled.
+func withKilled(count int) func(*testing.T) *enginetest.Docker {
+	return func(t *testing.T) *enginetest.Docker {
+		t.Helper()
+		docker := withAnonymous(t)
+		docker.DieAt = "ContainerRename "
+		err := restoreOrFork(t.Context(), engineOf(docker), runconfig.StartAlways, count)
+		assert.ErrorContains(t, err, "nobody is there")
+		docker.DieAt = ""
+		docker.ClientDies()
+		return docker
+	}
+}
+
+func clearUp(ctx context.Context, e *Engine) error {
+	e.copies.ClearCopies(ctx, func(plan.Event) {})
+	return nil
+}
+
+// Copies that have run for long stay, also if the one who has cleared up after their fork was killed just now.
+func TestCopiesThatHaveGoneOnStayWhoeverIsKilled(t *testing.T) {
+	scene := func(t *testing.T) *enginetest.Docker {
+		t.Helper()
+		docker := withKilled(2)(t)
+		docker.Wait(3 * time.Minute)
+		return docker
+	}
+	withFaults(t, []enginetest.FaultKind{enginetest.FaultDie, enginetest.FaultRefuse}, scene, clearUp, func(t *testing.T, o enginetest.Outcome) {
+		o.Docker.ClientDies()
+		_, err := engineOf(o.Docker).Recover(t.Context(), "", nil)
+		assert.NilError(t, err)
+		for _, name := range []string{"web-1", "web-2"} {
+			c := o.Docker.FindContainer(name)
+			assert.Assert(t, c != nil && c.State == "running", name)
+			for _, m := range c.Mounts {
+				assert.Equal(t, o.Docker.FindVolume(m.Name).Content, "one")
+			}
+		}
+		assert.Assert(t, !strings.Contains(o.Docker.World(), "container cua-"), o.Docker.World())
+	})
+}
+
 // Who clears up may be killed, too: then the next one does it, and the one after that.
 func TestClearingUpCanStopAnywhere(t *testing.T) {
 	for _, count := range []int{0, 2} {
-		killed := func(t *testing.T) *enginetest.Docker {
-			t.Helper()
-			docker := withAnonymous(t)
-			docker.DieAt = "ContainerRename " // it is up, but not settled
-			err := restoreOrFork(t.Context(), engineOf(docker), runconfig.StartAlways, count)
-			assert.ErrorContains(t, err, "nobody is there")
-			docker.DieAt = ""
-			docker.ClientDies()
-			return docker
-		}
-		operate := func(ctx context.Context, e *Engine) error {
-			e.copies.ClearCopies(ctx, func(plan.Event) {})
-			return nil
-		}
-		withFaults(t, []enginetest.FaultKind{enginetest.FaultDie, enginetest.FaultRefuse}, killed, operate, func(t *testing.T, o enginetest.Outcome) {
+		withFaults(t, []enginetest.FaultKind{enginetest.FaultDie, enginetest.FaultRefuse}, withKilled(count), clearUp, func(t *testing.T, o enginetest.Outcome) {
 			o.Docker.ClientDies()
 			for n := range 3 { // killed again, after the heir; and then not
 				o.Docker.ForgetCalls()

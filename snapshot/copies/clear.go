@@ -78,20 +78,30 @@ func (cp *Copier) openHeir(ctx context.Context, w pending.Worker, made pending.H
 	return heir, nil
 }
 
-// clearAll clears up after a worker and, if that is an heir, first after those that were before it.
+// clearAll clears up after a dead worker and, if that is an heir, after those that were before it. Copies that run go only if the
+// restore itself was interrupted not long ago. If its own worker is gone, they are, too: they go first.
 func (cp *Copier) clearAll(ctx context.Context, w pending.Worker, made pending.HalfMade) error {
+	dead := []pending.Worker{w}
 	if made.Heir != "" {
 		workers, err := cp.pending.Workers(ctx, pending.LabelMade)
 		if err != nil {
 			return err
 		}
-		for _, before := range predecessors(workers, made) {
-			if err := cp.clearOne(ctx, before, made); err != nil {
-				return err
-			}
+		dead = append(predecessors(workers, made), w)
+	}
+	first, err := dead[0].HalfMade()
+	if err == nil && first.Together && first.Heir == "" {
+		err = cp.removeTogether(ctx, dead[0].ID, made.Operation)
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range dead {
+		if err := cp.pending.Clear(ctx, w); err != nil {
+			return err
 		}
 	}
-	return cp.clearOne(ctx, w, made)
+	return cp.removeMade(ctx, made)
 }
 
 // predecessors returns the dead workers of an operation whose heir, or heir's heir, a worker was, the first one first.
@@ -110,19 +120,6 @@ func predecessors(workers []pending.Worker, made pending.HalfMade) (before []pen
 	}
 	slices.Reverse(before)
 	return before
-}
-
-// clearOne removes a dead worker and what its restore made.
-func (cp *Copier) clearOne(ctx context.Context, w pending.Worker, made pending.HalfMade) error {
-	if made.Together { // while the journal is there
-		if err := cp.removeTogether(ctx, w.ID, made.Operation); err != nil {
-			return err
-		}
-	}
-	if err := cp.pending.Clear(ctx, w); err != nil {
-		return err
-	}
-	return cp.removeMade(ctx, made)
 }
 
 // removeMade removes what an interrupted restore has made.
