@@ -95,10 +95,10 @@ faults() {
 # to four of them fail, they run once more, one by one: they have seconds for what a machine that does five things at once may
 # do too late. The log names them, and shows why they failed: it is either a test that has to be patient, or a fault.
 scripts() {
-	local kind=$1 DOCKER_HOST cli parallel=3 # the scripts wait for half of their time
+	local kind=$1 DOCKER_HOST cli parallel=2 # the scripts wait for half of their time
 	local format=standard-quiet status=0
 	shift
-	[[ $kind != moby ]] || parallel=4 # which takes longer: so both come to their end at about the same time
+	[[ $kind != moby ]] || parallel=3 # which takes longer: so both come to their end at about the same time
 	[[ " $* " != *" -v "* ]] || format=standard-verbose
 	say "e2e on the $kind engine"
 	install_packages openssh-server jq python3 # the plugin over ssh://, roots by hand, the examples
