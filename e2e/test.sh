@@ -5,7 +5,7 @@
 #   test.sh unit
 #   test.sh e2e [debian|moby] [go test FLAG…] e.g. test.sh e2e moby -run Scripts/version
 #   test.sh faults [debian|moby] [FLAG…]      something goes wrong at one request: e2e/faults/doc.go has the flags; without
-#                                             one, always the same 150 cells on each engine
+#                                             one, always the same 150 cells on each engine, if they begin in time
 #
 # On Debian, as root, it installs and builds what is missing; it needs Go. What it starts it stops.
 set -euo pipefail

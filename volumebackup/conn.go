@@ -139,18 +139,23 @@ func (w *workerConn) Close() error {
 func (w *workerConn) remove() error {
 	if w.stream.Conn != nil {
 		defer w.stream.Close()
-	}
-	if w.stream.Conn != nil && !w.idle {
-		_ = w.stream.CloseWrite()
-		go func() { _, _ = io.Copy(io.Discard, w.stdout) }() // what it still says must not hold it up
-		select {
-		case <-w.ended:
-		case <-time.After(endGrace):
+		if !w.idle {
+			w.awaitEnd()
 		}
 	}
 	ctx, cancel := context.WithTimeout(w.detached, removeTimeout)
 	defer cancel()
 	return removeWorker(ctx, w.docker, w.id)
+}
+
+// awaitEnd has the worker drop what is unfinished and end, for as long as [endGrace].
+func (w *workerConn) awaitEnd() {
+	_ = w.stream.CloseWrite()
+	go func() { _, _ = io.Copy(io.Discard, w.stdout) }() // what it still says must not hold it up
+	select {
+	case <-w.ended:
+	case <-time.After(endGrace):
+	}
 }
 
 // removeWorker ends a worker and removes its container. It is no error if somebody else has removed it, or is doing so:

@@ -18,13 +18,12 @@ import (
 )
 
 var options struct {
-	cells int
-	ends  int
-	seed  uint64
-	all   bool
-	cell  string
-
-	within time.Duration
+	cells  int
+	ends   int
+	seed   uint64
+	all    bool
+	cell   string
+	within time.Duration // 0: no limit
 }
 
 // What all cells share.

@@ -9,6 +9,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
@@ -58,18 +59,19 @@ func (cp *Copier) Clear(ctx context.Context, w pending.Worker) (bool, error) {
 
 // openHeir starts the heir of a dead worker. There is none, and no error, if somebody else was faster.
 func (cp *Copier) openHeir(ctx context.Context, w pending.Worker, made pending.HalfMade) (archives.Worker, error) {
-	name, journal, err := made.Inherited(w)
+	made.Heir = w.ID
+	journal, err := made.Labels()
 	if err != nil {
 		return nil, err
 	}
 	heir, err := cp.volumes.OpenWorker(ctx, volumebackup.WorkerOptions{
-		Name: name, Once: true, Purpose: w.Labels[volumebackup.LabelPurpose], Journal: journal, Task: volumebackup.Hold{},
+		Name: volumebackup.SettledName(w.ID), Once: true, Purpose: w.Labels[volumebackup.LabelPurpose], Journal: journal, Task: volumebackup.Hold{},
 	}, nil)
 	if cerrdefs.IsConflict(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("clear up after worker %s: %w", name, err)
+		return nil, fmt.Errorf("clear up after worker %s: %w", dockerop.SummaryName(w.Summary), err)
 	}
 	still, err := cp.docker.InspectIfThere(ctx, w.ID)
 	if still == nil || err != nil { // it was settled and removed, or cleared away, just before

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
 // LabelMade is on the worker that makes and fills the volumes of a copy, and holds a [HalfMade].
@@ -44,12 +43,4 @@ func (w Worker) HalfMade() (*HalfMade, error) {
 		return nil, fmt.Errorf("read journal %.200q: it names no operation", text)
 	}
 	return &made, nil
-}
-
-// Inherited returns the same for a worker that clears up after another one. The engine gives the name of the first to one container
-// only, and it is the name that the other has to take to be settled: see [volumebackup.SettledName].
-func (h HalfMade) Inherited(from Worker) (name string, journal map[string]string, err error) {
-	h.Heir = from.ID
-	journal, err = h.Labels()
-	return volumebackup.SettledName(from.ID), journal, err
 }
