@@ -159,10 +159,10 @@ func storeAdvice(err error) string {
 		return "Free space with docker snapshot rm"
 	}
 	if missing, ok := errors.AsType[*volumebackup.MissingError](err); ok {
-		return fmt.Sprintf("Was volume %s removed (docker volume prune)? Use another snapshot, or the --store that holds this one", missing.Store)
+		return fmt.Sprintf("Was volume %s removed (docker volume prune)? Use another snapshot, or the --store that holds this one", missing.Store) + restOf(missing.Snapshot)
 	}
 	if none, ok := errors.AsType[*volumebackup.NoStoreError](err); ok {
-		return fmt.Sprintf("Was volume %s removed (docker volume prune)? Use the --store that holds this snapshot", none.Store)
+		return fmt.Sprintf("Was volume %s removed (docker volume prune)? Use the --store that holds this snapshot", none.Store) + restOf(none.Snapshot)
 	}
 	if none, ok := errors.AsType[*archives.NoBaseError](err); ok {
 		return fmt.Sprintf("Get that image (docker pull), or put the volumes back into the container that is there: docker snapshot restore --lost --replace %s", none.Snapshot)
@@ -171,6 +171,14 @@ func storeAdvice(err error) string {
 		return fmt.Sprintf("docker snapshot %s wrote it: recover with that version, or with a newer one", cmp.Or(plainVersion(other.Plugin), "of another version"))
 	}
 	return adviceOnTheMoment(err)
+}
+
+// restOf is how to get what a snapshot without its store still has.
+func restOf(snapshot string) string {
+	if snapshot == "" {
+		return ""
+	}
+	return ". This brings back the rest, with empty volumes: docker snapshot restore --volumes none " + snapshot
 }
 
 // adviceOnTheMoment is the next step for an error that is about what else happens on the engine, or about what is there.
@@ -264,8 +272,8 @@ var solutions = map[plan.ProblemKind]string{
 	plan.ProblemUnsaved:      "use --no-safety if that may be lost",
 	plan.ProblemOneShot:      "leave out --no-safety",
 	plan.ProblemOtherOneShot: "stop it yourself, if it may be removed",
-	plan.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), or the --store that holds this one",
-	plan.ProblemNoArchive:    "was that volume removed (docker volume prune)? Use another snapshot, or the --store that holds this one",
+	plan.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), the --store that holds this one, or --volumes none for the rest of it in a copy",
+	plan.ProblemNoArchive:    "was that volume removed (docker volume prune)? Use another snapshot, the --store that holds this one, or --volumes none for the rest of it in a copy",
 	plan.ProblemNoSpace:      "make room there first",
 	plan.ProblemNotHeld:      "leave it out of --volume and --only",
 	plan.ProblemRenamed:      "use --name to say which of the two to replace",

@@ -75,11 +75,18 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 		{
 			"content is missing", &volumebackup.MissingError{Snapshot: "20260101-000000-abcdef", Volume: "pgdata", Store: "mine", Err: errors.New("not found")},
 			"the content of volume pgdata in snapshot 20260101-000000-abcdef is not in store mine\n" +
-				"Was volume mine removed (docker volume prune)? Use another snapshot, or the --store that holds this one",
+				"Was volume mine removed (docker volume prune)? Use another snapshot, or the --store that holds this one. " +
+				"This brings back the rest, with empty volumes: docker snapshot restore --volumes none 20260101-000000-abcdef",
 		},
 		{
 			"no store", fmt.Errorf("start worker: %w", &volumebackup.NoStoreError{Store: "mine"}),
 			"start worker: there is no store mine\nWas volume mine removed (docker volume prune)? Use the --store that holds this snapshot",
+		},
+		{
+			"the store of a snapshot is gone", &volumebackup.NoStoreError{Store: "mine", Snapshot: string(firstID)},
+			"the volumes of snapshot " + string(firstID) + " are missing: the store mine that held them is not there\n" +
+				"Was volume mine removed (docker volume prune)? Use the --store that holds this snapshot. " +
+				"This brings back the rest, with empty volumes: docker snapshot restore --volumes none " + string(firstID),
 		},
 		{
 			"a journal of another version", fmt.Errorf("check: %w", &volumebackup.JournalVersionError{Version: "3", Plugin: "v9.1.0"}),

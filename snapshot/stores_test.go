@@ -141,7 +141,7 @@ func TestAnotherStoreOfTheRecordedNameIsNotUsed(t *testing.T) {
 	assert.Assert(t, ok, "%v", err)
 	s, err := engineOf(docker).Resolve(t.Context(), "one")
 	assert.NilError(t, err)
-	assert.DeepEqual(t, none, &volumebackup.NoStoreError{Store: "mine", Snapshot: string(s.ID)})
+	assert.DeepEqual(t, none, &volumebackup.NoStoreError{Store: "mine", Snapshot: string(s.ID), IsOther: true})
 
 	docker.Service.Homes[string(s.ID)] = "given"
 	docker.Service.Home.Name = "given"

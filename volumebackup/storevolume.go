@@ -24,18 +24,23 @@ type StoreRef struct {
 // store. A reader does not make one, which would be empty. It is an errdefs not-found error.
 type NoStoreError struct {
 	Store    string
-	Snapshot string // if another store has the name: the snapshot that is not in it
+	Snapshot string // the snapshot whose volumes were looked for there; empty: no certain one's
+	IsOther  bool   // another store has the name
 }
 
 func (e *NoStoreError) Error() string {
-	if e.Snapshot != "" {
-		return fmt.Sprintf("volume %s on this engine is another store than the one that snapshot %s was stored in", e.Store, e.Snapshot)
+	switch {
+	case e.Snapshot == "":
+		return "there is no store " + e.Store
+	case e.IsOther:
+		return fmt.Sprintf("the volumes of snapshot %s are missing: volume %s on this engine is another store than the one that held them", e.Snapshot, e.Store)
+	default:
+		return fmt.Sprintf("the volumes of snapshot %s are missing: the store %s that held them is not there", e.Snapshot, e.Store)
 	}
-	return "there is no store " + e.Store
 }
 
-// Unwrap gives the error its class.
-func (e *NoStoreError) Unwrap() []error { return []error{cerrdefs.ErrNotFound, protocol.NotFound} }
+// Unwrap returns the error's class.
+func (e *NoStoreError) Unwrap() error { return protocol.NotFound }
 
 // storeVolume is the volume in which archives are kept.
 type storeVolume struct {
@@ -87,13 +92,13 @@ func (s *storeVolume) open(look func() (volume.Volume, error)) error {
 	v, err := look()
 	switch {
 	case cerrdefs.IsNotFound(err):
-		return &NoStoreError{Store: s.Name}
+		return &NoStoreError{Store: s.Name, Snapshot: s.Snapshot}
 	case err != nil:
 		return fmt.Errorf("inspect store %s: %w", s.Name, err)
 	case v.Options["type"] == "tmpfs":
 		return fmt.Errorf("volume %s is in memory only (tmpfs), and loses what it holds as soon as nobody uses it: a store cannot be there: %w", s.Name, cerrdefs.ErrInvalidArgument)
 	case s.ID != "" && v.Labels[labels.KeyStoreID] != s.ID:
-		return &NoStoreError{Store: s.Name, Snapshot: s.Snapshot}
+		return &NoStoreError{Store: s.Name, Snapshot: s.Snapshot, IsOther: true}
 	}
 	s.found = &v
 	return nil

@@ -83,7 +83,7 @@ func TestAnotherStoreOfThatNameIsNoStore(t *testing.T) {
 				assert.NilError(t, err)
 				return
 			}
-			assert.Error(t, err, "volume s on this engine is another store than the one that snapshot first was stored in")
+			assert.Error(t, err, "the volumes of snapshot first are missing: volume s on this engine is another store than the one that held them")
 			assert.Assert(t, cerrdefs.IsNotFound(err))
 			_, err = s.Remove(t.Context(), RemoveOptions{})
 			assert.NilError(t, err) // it went with all that was in it

@@ -78,7 +78,7 @@ func (v *FakeVolumes) At(store volumebackup.StoreRef) archives.Service {
 // open fails if the store has another ID than it should.
 func (v *FakeVolumes) open() error {
 	if found := v.docker.FindVolume(v.Home.Name); found != nil && v.Home.ID != "" && found.Labels[labels.KeyStoreID] != v.Home.ID {
-		return &volumebackup.NoStoreError{Store: v.Home.Name, Snapshot: v.Home.Snapshot}
+		return &volumebackup.NoStoreError{Store: v.Home.Name, Snapshot: v.Home.Snapshot, IsOther: true}
 	}
 	return nil
 }

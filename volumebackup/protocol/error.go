@@ -28,8 +28,8 @@ const (
 // Error implements error, so that a class can be the target of errors.Is.
 func (c Class) Error() string { return string(c) }
 
-// standard is the error by which the rest of the program knows the class.
-func (c Class) standard() error {
+// Unwrap returns the errdefs error by which the rest of the program knows the class.
+func (c Class) Unwrap() error {
 	switch c {
 	case NotFound:
 		return errdefs.ErrNotFound
@@ -68,8 +68,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap gives both the class and its errdefs counterpart.
-func (e *Error) Unwrap() []error { return []error{e.Class, e.Class.standard()} }
+// Unwrap returns the class.
+func (e *Error) Unwrap() error { return e.Class }
 
 // errLost means that the stream ended before the answer.
 var errLost = errors.New("the worker ended before it answered")
