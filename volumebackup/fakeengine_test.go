@@ -80,7 +80,12 @@ func (f *fakeEngine) ContainerInspectWithRaw(_ context.Context, word string, _ b
 			delete(f.containers, name)
 		}
 	}
-	return *c, nil, nil
+	// A copy, as what an engine answers is: what the container does next is not in it.
+	base, state := *c.ContainerJSONBase, *c.State
+	base.State = &state
+	answer := *c
+	answer.ContainerJSONBase = &base
+	return answer, nil, nil
 }
 
 func (f *fakeEngine) ContainerRemove(_ context.Context, word string, _ container.RemoveOptions) error {
