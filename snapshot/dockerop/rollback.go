@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -27,7 +28,7 @@ type Rollback struct {
 func (r *Rollback) Add(f func(context.Context) error) { r.steps = append(r.steps, f) }
 
 // Unless runs the steps, newest first, if *err is set, and joins their errors to it. It works on a
-// context that survives Ctrl-C, and waits for an engine that cannot be reached. Call it as
+// context that survives Ctrl-C, and waits for an engine that cannot be reached or is ending. Call it as
 //
 //	defer func() { rollback.Unless(ctx, &err) }()
 func (r *Rollback) Unless(ctx context.Context, err *error) {
@@ -44,14 +45,21 @@ func (r *Rollback) Unless(ctx context.Context, err *error) {
 // insistPause is how long insist waits before it asks the engine again.
 const insistPause = 200 * time.Millisecond
 
-// insist repeats a step for as long as the engine cannot be reached, until ctx ends: what it does
-// not roll back would stay.
+// endingTime is for how long insist asks again if the engine fails by itself (status 500). One that ends in order still answers
+// when it has closed what it would need: "database not open".
+const endingTime = 5 * time.Second
+
+// insist repeats a step for as long as the engine cannot be reached, until ctx ends, or is about to end: what it does not roll
+// back would stay.
 func insist(ctx context.Context, step func(context.Context) error, p plan.Progress) error {
+	ending, cancel := context.WithTimeout(ctx, endingTime)
+	defer cancel()
 	tick := time.NewTicker(insistPause)
 	defer tick.Stop()
 	for {
 		err := step(ctx)
-		if !client.IsErrConnectionFailed(err) {
+		isEnding := cerrdefs.IsInternal(err) && ending.Err() == nil
+		if !isEnding && !client.IsErrConnectionFailed(err) {
 			return err
 		}
 		p.Status("undo", "waiting for the engine, to roll back what was begun")
