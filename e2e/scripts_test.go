@@ -11,11 +11,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
 func TestScripts(t *testing.T) {
@@ -142,12 +145,21 @@ func sweep(ctx context.Context, prefix string, t interface{ Log(args ...any) }) 
 	volumes := mounted(ctx, containers) // some have no name but the engine's
 	workers := named(ctx, "", "ps", "--all", "--quiet", "--filter", "volume="+prefix+"-store")
 	remove(append(containers, workers...), "rm", "--force", "--volumes")
-	remove(named(ctx, "cua-snapshot-run/"+prefix, "images", "--format", "{{.Repository}}:{{.Tag}}"), "rmi", "--force")
-	remove(named(ctx, "cua-snapshot/"+prefix, "images", "--format", "{{.Repository}}:{{.Tag}}"), "rmi", "--force")
-	remove(named(ctx, prefix, "images", "--format", "{{.Repository}}:{{.Tag}}"), "rmi", "--force")
+	remove(images(ctx, prefix), "rmi", "--force")
 	volumes = append(volumes, named(ctx, prefix, "volume", "ls", "--format", "{{.Name}}")...)
 	remove(volumes, "volume", "rm", "--force")
 	remove(named(ctx, prefix, "network", "ls", "--format", "{{.Name}}"), "network", "rm")
+}
+
+// images returns those that the script has made: what it leaves makes every list of images slower, for all scripts that follow.
+// Some have lost their name, and only the store that they speak of tells whose they are.
+func images(ctx context.Context, prefix string) []string {
+	all := named(ctx, "", "images", "--format", "{{.Repository}}:{{.Tag}}")
+	tagged := slices.DeleteFunc(all, func(image string) bool {
+		name := strings.TrimPrefix(strings.TrimPrefix(image, "cua-snapshot-run/"), "cua-snapshot/")
+		return !strings.HasPrefix(name, prefix)
+	})
+	return append(tagged, named(ctx, "", "images", "--quiet", "--filter", "dangling=true", "--filter", "label="+labels.KeyStore+"="+prefix+"-store")...)
 }
 
 // mounted returns the volumes that containers mount.
