@@ -137,11 +137,12 @@ func TestAForkThatCannotBeSettledFails(t *testing.T) {
 // Nobody takes away what has run for long since its fork was killed: somebody may use it by now.
 func TestCopiesOfAKilledForkThatHaveGoneOnStay(t *testing.T) {
 	docker := withAnonymous(t)
-	docker.Before("ContainerStart", 1, func() { docker.Fault = enginetest.Fault{At: len(docker.Calls) + 1, Kind: enginetest.FaultDie} })
+	docker.DieAt, docker.DieSkips = "ContainerStart", 1 // one of the copies is started
 	o := forks("web:one", 2)
 	o.Start = runconfig.StartAlways
 	_, err := engineOf(docker).Fork(t.Context(), o, nil)
 	assert.Assert(t, err != nil)
+	docker.DieAt = ""
 	docker.ClientDies()
 	docker.Wait(3 * time.Minute)
 	engineOf(docker).copies.ClearCopies(t.Context(), func(event plan.Event) { t.Error(event.Text) })
