@@ -126,40 +126,36 @@ func Thaw(ctx context.Context, docker Thawer, freezer OpenFreezer, containers []
 	return early, errors.Join(failures...)
 }
 
-// contradicted is for how long an engine is asked again that says that a container is not paused, and shows it as paused.
-const contradicted = 5 * time.Second
+// contradictionPatience is for how long an engine is asked again that refuses to thaw a container which it shows as paused.
+const contradictionPatience = 5 * time.Second
 
-// unpause thaws one container; ran says that it was running already. It succeeds if the container
-// is gone.
+// unpause thaws one container; ran says that it was running already, for all that is known. It succeeds if the
+// container is gone.
 //
 // A busy engine 20.10 notes late, a second time, that a container was paused or thawed, and takes one that has
-// been paused again meanwhile for running: it refuses to thaw it, and shows it as paused a moment later. So
-// whom the engine contradicts itself about is asked about again.
+// been paused again meanwhile for running: it refuses to thaw it, and shows it as paused a moment later. So it
+// is asked again.
 func (t thawer) unpause(ctx context.Context, id string) (ran bool, err error) {
-	within, cancel := context.WithTimeout(ctx, contradicted)
-	defer cancel()
-	var refusal error
-	err = Poll(within, func() (bool, error) {
-		err := t.ask(ctx, id) // which may have to help an engine that is stuck, and takes its time
-		if err == nil || cerrdefs.IsNotFound(err) {
-			return true, nil
-		}
-		c, _, inspectErr := t.docker.ContainerInspectWithRaw(ctx, id, false)
-		if cerrdefs.IsNotFound(inspectErr) || inspectErr == nil && !c.State.Paused {
-			ran = isNotPaused(err)
-			return true, nil
-		}
-		refusal = fmt.Errorf("container %s is still paused, thaw it with docker unpause: %w", id, err)
-		if inspectErr != nil || !isNotPaused(err) {
-			return false, refusal
-		}
-		ran = true // for all that is known
-		return false, nil
+	err = retry(ctx, contradictionPatience, isNotPaused, func(context.Context) error {
+		// An engine that is stuck has to be helped first: that takes longer than this patience.
+		refused, err := t.unpauseOnce(ctx, id)
+		ran = ran || refused
+		return err
 	})
-	if err != nil {
-		return false, refusal
+	return ran && err == nil, err
+}
+
+// unpauseOnce asks once; refused says that the engine took the container for running.
+func (t thawer) unpauseOnce(ctx context.Context, id string) (refused bool, err error) {
+	err = t.ask(ctx, id)
+	if err == nil || cerrdefs.IsNotFound(err) {
+		return false, nil
 	}
-	return ran, nil
+	c, _, inspectErr := t.docker.ContainerInspectWithRaw(ctx, id, false)
+	if cerrdefs.IsNotFound(inspectErr) || inspectErr == nil && !c.State.Paused {
+		return isNotPaused(err), nil
+	}
+	return isNotPaused(err), fmt.Errorf("container %s is still paused, thaw it with docker unpause: %w", id, err)
 }
 
 // PausedError says that somebody else has paused a container that we want to freeze.
