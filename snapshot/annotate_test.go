@@ -125,6 +125,7 @@ func TestAnAnnotatedForeignSnapshotStaysForeign(t *testing.T) {
 // Whatever goes wrong, and if the client is killed, the snapshot is what it was, or what it was to
 // become: by its ID, by its names and in lists.
 func TestAnAnnotationIsDoneOrNot(t *testing.T) {
+	t.Parallel()
 	operate := func(ctx context.Context, e *Engine) error {
 		_, err := e.Annotate(ctx, everything(), nil)
 		return err

@@ -145,6 +145,7 @@ func filesIn(t *testing.T, dir string) string {
 // Whatever goes wrong in a restore, the directory has all attachments if it is done, and is as it
 // was if it failed.
 func TestRestoredAttachmentsAreAllThereOrNone(t *testing.T) {
+	t.Parallel()
 	ways := map[string]func(context.Context, *Engine, string) error{
 		"copy": func(ctx context.Context, e *Engine, dir string) error {
 			_, err := e.Restore(ctx, runconfig.RestoreOptions{Snapshot: "db:one", Attachments: dir}, nil)

@@ -103,6 +103,7 @@ func TestADrillLeavesOutWhatIsNotWhole(t *testing.T) {
 
 // Whatever goes wrong, also if the client is killed: nothing of a drill stays.
 func TestNothingOfADrillStaysWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
 	operate := func(ctx context.Context, e *Engine) error {
 		s, err := e.Resolve(ctx, "web:one")
 		if err == nil {

@@ -187,6 +187,7 @@ func assertWhole(t *testing.T, docker *enginetest.Docker, o capture.Options) {
 }
 
 func TestRestoreLeavesWhatWasBefore(t *testing.T) {
+	t.Parallel()
 	scenes := map[string]struct {
 		options runconfig.RestoreOptions
 		prepare func(*testing.T, *enginetest.Docker)

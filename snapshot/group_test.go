@@ -180,6 +180,7 @@ func assertOrder(t *testing.T, docker *enginetest.Docker, calls ...string) {
 // Whatever goes wrong with whichever call, all containers are restored, or all are as they were, if need be after
 // one recovery; and nothing is left behind.
 func TestContainersAreRestoredTogetherOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	remove := func(t *testing.T, docker *enginetest.Docker, name string) {
 		t.Helper()
 		assert.NilError(t, docker.ContainerRemove(t.Context(), name, container.RemoveOptions{Force: true}))

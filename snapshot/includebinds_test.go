@@ -266,6 +266,7 @@ func TestOnlyABindMountGoesBack(t *testing.T) {
 
 // Whatever goes wrong with whichever call: everything is what it was, or what was captured, if need be after one recovery.
 func TestABindMountGoesBackOrNothingDoes(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]replace.Options{"everything": replaceOptions(), "only it": only("/work")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -113,6 +113,7 @@ func TestAnotherThatDoesNotStartIsStartedLater(t *testing.T) {
 // The guard hears that all is done only if it is. Otherwise it goes on when the client has
 // ended, with what the client could not do: without a connection that is all of it.
 func TestTheGuardIsToldOnlyWhenAllIsDone(t *testing.T) {
+	t.Parallel()
 	var told bool
 	var old enginetest.FakeContainer
 	scene := func(t *testing.T) *enginetest.Docker {

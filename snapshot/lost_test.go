@@ -146,6 +146,7 @@ func TestALostSnapshotComesBackInPlace(t *testing.T) {
 // TestALostSnapshotComesBackOrNothingChanges fails each call: the container runs, with what it had or with all volumes
 // of the snapshot.
 func TestALostSnapshotComesBackOrNothingChanges(t *testing.T) {
+	t.Parallel()
 	scene := func(t *testing.T) *enginetest.Docker {
 		t.Helper()
 		docker := withLost(t)

@@ -113,6 +113,7 @@ func TestPathsAreChosenInTheVolumesThatGoBack(t *testing.T) {
 // Whatever goes wrong with whichever call: the container is the same, and its volume is what it was or what was
 // captured, if need be after one recovery.
 func TestVolumesGoBackOrNothingDoes(t *testing.T) {
+	t.Parallel()
 	scenes := map[string]func(*testing.T, *enginetest.Docker){
 		"running": func(*testing.T, *enginetest.Docker) {},
 		"paused":  func(_ *testing.T, docker *enginetest.Docker) { docker.FindContainer("web").State = "paused" },
@@ -232,6 +233,7 @@ func TestVolumesGoBackWithoutAWayBack(t *testing.T) {
 
 // The root filesystem alone is a restore in place that leaves the volumes.
 func TestOnlyTheRootFilesystemGoesBack(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		parts []string
 		want  string

@@ -114,6 +114,7 @@ func TestPromoteKeepsTheNetworksPortsAndComposeLabelsOfTheOriginal(t *testing.T)
 // Whatever goes wrong with whichever call: either the copy has taken the place and is gone, or all is as it was, if need
 // be after one recovery.
 func TestPromoteIsDoneOrNothingIs(t *testing.T) {
+	t.Parallel()
 	scenes := map[string]func(*testing.T, *enginetest.Docker){
 		"both run":         func(*testing.T, *enginetest.Docker) {},
 		"the copy stopped": func(_ *testing.T, docker *enginetest.Docker) { docker.FindContainer("copy").State = "exited" },

@@ -69,6 +69,7 @@ func assertReplaced(t *testing.T, docker *enginetest.Docker, old string) {
 }
 
 func TestReplaceIsDoneOrUndone(t *testing.T) {
+	t.Parallel()
 	gone := func(t *testing.T, docker *enginetest.Docker) {
 		t.Helper()
 		assert.NilError(t, docker.ContainerRemove(t.Context(), "web", container.RemoveOptions{Force: true}))
