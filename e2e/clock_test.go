@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -28,14 +30,23 @@ func cmdClock(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // pluginWithClock builds the plugin with a package time that knows CLOCK_AHEAD, once, and returns its file. A Go program takes the
-// time from the kernel without a system call or a library that could be told to answer something else.
+// time from the kernel without a system call or a library that could be told to answer something else. Everything imports that
+// package, so all is compiled anew: tests of another engine wait for that, and find it in the cache.
 var pluginWithClock = sync.OnceValues(func() (file string, err error) {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return "", fmt.Errorf("go env GOROOT: %w", err)
 	}
 	library := filepath.Join(strings.TrimSpace(string(out)), "src", "time")
-	now, err := os.ReadFile(filepath.Join(library, "time.go"))
+	source, err := os.Open(filepath.Join(library, "time.go"))
+	if err != nil {
+		return "", err
+	}
+	defer source.Close()
+	if err := syscall.Flock(int(source.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock %s: %w", source.Name(), err)
+	}
+	now, err := io.ReadAll(source)
 	if err != nil {
 		return "", err
 	}
