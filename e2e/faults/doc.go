@@ -14,7 +14,7 @@
 //     unfinished in the store. Only what a client that was killed had not published may wait until it is an hour old: the image
 //     and its archives
 //   - if the command failed, it succeeds when it is run again, unless it is an rm whose snapshot is gone already
-//   - nothing waits for longer than --lock-timeout
+//   - nothing waits for longer than --lock-timeout; what does shows its requests, and where in the kernel it waited
 //
 // Containers must also be back without the recover: the guard does that, unless it is killed, too.
 //

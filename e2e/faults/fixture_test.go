@@ -207,15 +207,6 @@ func (f *fixture) run(address string, args ...string) outcome {
 	return outcome{0, strings.TrimSpace(stdout.String()), stderr.String()}
 }
 
-// runPlain runs a command without any fault. It checks that the command does not wait longer than it may.
-func (f *fixture) runPlain(args ...string) outcome {
-	f.Helper()
-	began := time.Now()
-	o := f.run("unix://"+socket, args...)
-	assert.Check(f, time.Since(began) <= lockTimeout, "%s took %s: %s", args, time.Since(began), o)
-	return o
-}
-
 // succeed runs a command without any fault, and returns what it prints.
 func (f *fixture) succeed(args ...string) string {
 	f.Helper()

@@ -4,6 +4,7 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,11 +36,18 @@ type proxy struct {
 	pending sync.WaitGroup // for faults that take time
 
 	mu         sync.Mutex
-	requests   []string
+	requests   []*request
 	disarmed   bool
 	missed     bool // the request came, and the fault had nothing to strike
 	partition  bool
 	connection map[net.Conn]struct{}
+}
+
+// request is what was asked for, and when; took is 0 as long as it is not answered.
+type request struct {
+	line  string
+	began time.Time
+	took  time.Duration
 }
 
 // startProxy starts a proxy to an engine's socket, and returns it with its own address.
@@ -70,7 +79,9 @@ func startProxy(t *testing.T, engine string, c cell) (p *proxy, address string) 
 
 // ServeHTTP counts the request, and passes it on unless it is the one that goes wrong.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !p.count(r) {
+	asked := &request{line: r.Method + " " + r.URL.RequestURI(), began: time.Now()}
+	defer p.answered(asked)
+	if !p.count(asked) {
 		p.forward.ServeHTTP(w, r)
 		return
 	}
@@ -112,15 +123,32 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // count records a request, and tells whether it is the one that goes wrong.
-func (p *proxy) count(r *http.Request) bool {
+func (p *proxy) count(asked *request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.requests = append(p.requests, r.Method+" "+r.URL.RequestURI())
+	p.requests = append(p.requests, asked)
 	if p.fault == faultNone || p.disarmed || len(p.requests) != p.at {
 		return false
 	}
 	p.pending.Add(1)
 	return true
+}
+
+func (p *proxy) answered(asked *request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked.took = time.Since(asked.began)
+}
+
+// timeline lists the requests so far: when each came, and how long it took.
+func (p *proxy) timeline() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var lines strings.Builder
+	for _, asked := range p.requests {
+		fmt.Fprintf(&lines, "%s %8s %s\n", asked.began.Format("15:04:05.000"), asked.took.Round(time.Millisecond), asked.line)
+	}
+	return lines.String()
 }
 
 // answerNobody lets the engine do what it is asked for, and drops its answer.
@@ -179,7 +207,7 @@ func (p *proxy) seen() (requests int, hit string) {
 	if p.fault == faultNone || p.missed || len(p.requests) < p.at {
 		return len(p.requests), ""
 	}
-	return len(p.requests), p.requests[p.at-1]
+	return len(p.requests), p.requests[p.at-1].line
 }
 
 // proxyListener knows the connections of a proxy.
