@@ -207,6 +207,27 @@ func (f *fixture) run(address string, args ...string) outcome {
 	return outcome{0, strings.TrimSpace(stdout.String()), stderr.String()}
 }
 
+// slowAfter is how long a command that nothing happens to may take before we look at what it waits for.
+const slowAfter = 20 * time.Second
+
+// runPlain runs a command without any fault. It checks that the command does not wait longer than it may; of one that does it shows
+// what it asked the engine for, and where its processes waited.
+func (f *fixture) runPlain(args ...string) outcome {
+	f.Helper()
+	p, address := startProxy(f.T, socket, cell{fault: faultNone})
+	waits := make(chan string, 1)
+	began := time.Now()
+	look := time.AfterFunc(slowAfter, func() { waits <- f.waits() })
+	o := f.run(address, args...)
+	took := time.Since(began)
+	look.Stop()
+	if took > lockTimeout {
+		f.Logf("after %s:\n%s", slowAfter, <-waits)
+	}
+	assert.Check(f, took <= lockTimeout, "%s took %s: %s\n%s", args, took, o, p.timeline())
+	return o
+}
+
 // succeed runs a command without any fault, and returns what it prints.
 func (f *fixture) succeed(args ...string) string {
 	f.Helper()

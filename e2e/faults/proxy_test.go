@@ -134,6 +134,7 @@ func (p *proxy) count(asked *request) bool {
 	return true
 }
 
+// answered notes how long a request took. One that was hijacked took as long as its stream.
 func (p *proxy) answered(asked *request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
