@@ -79,9 +79,10 @@ func (e *Engine) createSettled(ctx context.Context, all []capture.Options, p pla
 	if err != nil {
 		return nil, err
 	}
-	asking, stop := context.WithCancel(ctx)
+	preparing, stop := context.WithCancel(ctx)
 	defer stop()
-	early := e.docker.AskInfoEarly(asking)
+	early := e.docker.AskInfoEarly(preparing)
+	defer early.Stop()
 	moved := 0
 	for attempt := 1; ; attempt++ {
 		p.Status("inspect", "reading configuration of "+namesOf(all))

@@ -66,7 +66,9 @@ func (cr *Capturer) TakeWithin(ctx context.Context, when Request, o []Options, p
 	for _, one := range o {
 		p.Status("inspect", "reading configuration of "+one.Container)
 	}
-	sources, err := cr.Observe(ctx, o, cr.docker.AskInfoEarly(ctx))
+	early := cr.docker.AskInfoEarly(ctx)
+	defer early.Stop()
+	sources, err := cr.Observe(ctx, o, early)
 	if err != nil {
 		return nil, err
 	}

@@ -73,10 +73,11 @@ func Time(ctx context.Context, docker Clock) (time.Time, error) {
 }
 
 // EarlyInfo is an engine's [Info] that was asked for at the beginning of an operation. Info waits
-// for the answer.
+// for the answer. Stop, at the end of the operation, takes a question back that is still open.
 type EarlyInfo struct {
 	Ctx  context.Context //nolint:containedctx // of the operation, which outlives its steps
 	Info func() (Info, error)
+	Stop func()
 }
 
 // AskInfoEarly asks the engine for its [Info] and returns at once. An engine with the containerd
@@ -87,15 +88,20 @@ func (e *Engine) AskInfoEarly(ctx context.Context) EarlyInfo {
 		info Info
 		err  error
 	}
+	asking, cancel := context.WithCancel(ctx)
 	answered := make(chan answer, 1)
 	go func() {
-		info, err := e.Identify(ctx)
+		info, err := e.Identify(asking)
 		answered <- answer{info, err}
 	}()
-	return EarlyInfo{Ctx: ctx, Info: sync.OnceValues(func() (Info, error) {
+	wait := sync.OnceValues(func() (Info, error) {
 		a := <-answered
 		return a.info, a.err
-	})}
+	})
+	return EarlyInfo{Ctx: ctx, Info: wait, Stop: func() {
+		cancel()
+		_, _ = wait()
+	}}
 }
 
 // TimeOf reads a time in an engine's answer. It returns the zero time for text that it cannot read.

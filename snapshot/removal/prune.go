@@ -53,8 +53,6 @@ func (p Pruned) Removed() []Pruning {
 // Prune removes the snapshots that are beyond the limits. It goes on after a snapshot that cannot be
 // removed, whose result has an error then. With DryRun it changes nothing.
 func (rm *Remover) Prune(ctx context.Context, o PruneOptions, p plan.Progress) (Pruned, error) {
-	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
 	decided, err := rm.decide(ctx, o, p)
 	if err != nil {
 		return Pruned{}, err
@@ -66,7 +64,9 @@ func (rm *Remover) Prune(ctx context.Context, o PruneOptions, p plan.Progress) (
 	if o.DryRun || len(result.Removed()) == 0 {
 		return result, nil
 	}
-	return rm.removeDecided(ctx, decided, rm.docker.AskInfoEarly(asking), p)
+	early := rm.docker.AskInfoEarly(context.WithoutCancel(ctx))
+	defer early.Stop()
+	return rm.removeDecided(ctx, decided, early, p)
 }
 
 // decided is what was observed, and what is to be done about it.

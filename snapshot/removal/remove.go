@@ -51,9 +51,8 @@ func (all removals) snapshots() []catalog.Snapshot {
 // until it is removed. If the newest snapshot of a container is removed, the tag latest moves to
 // the newest that is left.
 func (rm *Remover) Remove(ctx context.Context, words []string, o Options, p plan.Progress) []Removal {
-	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	early := rm.docker.AskInfoEarly(asking)
+	early := rm.docker.AskInfoEarly(context.WithoutCancel(ctx))
+	defer early.Stop()
 	all := rm.chooseRemoved(ctx, words, o)
 	rm.untagAll(ctx, all.left(), p)
 	if gone := all.left(); len(gone) > 0 {

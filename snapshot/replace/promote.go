@@ -102,7 +102,9 @@ func (rp *Replacer) describePromoted(ctx context.Context, m *member, place label
 	if m.Old != nil {
 		observed = append(observed, capture.Options{Container: m.Old.ID})
 	}
-	sources, err := rp.capture.Observe(ctx, observed, rp.docker.AskInfoEarly(ctx))
+	early := rp.docker.AskInfoEarly(ctx)
+	defer early.Stop()
+	sources, err := rp.capture.Observe(ctx, observed, early)
 	if err != nil {
 		return err
 	}
