@@ -79,8 +79,8 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 				"This brings back the rest, with empty volumes: docker snapshot restore --volumes none 20260101-000000-abcdef",
 		},
 		{
-			"no store", fmt.Errorf("start worker: %w", &volumebackup.NoStoreError{Store: "mine"}),
-			"start worker: there is no store mine\nWas volume mine removed (docker volume prune)? Use the --store that holds this snapshot",
+			"no store", &volumebackup.NoStoreError{Store: "mine"},
+			"there is no store mine\nWas volume mine removed (docker volume prune)? Use the --store that holds this snapshot",
 		},
 		{
 			"the store of a snapshot is gone", &volumebackup.NoStoreError{Store: "mine", Snapshot: string(firstID)},

@@ -2,6 +2,7 @@ package volumebackup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/protocol"
@@ -21,6 +22,9 @@ type session struct {
 func (s *Service) start(ctx context.Context, j job, p Progress) (*session, error) {
 	j.store, j.wait, j.tell = s.store, s.lockTimeout, p
 	c, err := s.launch(ctx, j)
+	if none, ok := errors.AsType[*NoStoreError](err); ok {
+		return nil, none // it says what is missing: no worker was needed to see that
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
 	}

@@ -3,6 +3,7 @@ package volumebackup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -49,6 +50,22 @@ func TestOnlyWhoCapturesMakesAStore(t *testing.T) {
 	assert.NilError(t, job{store: store, rights: toCapture}.findStore(t.Context()))
 	assert.Equal(t, f.made, 1)
 	assert.Assert(t, store.isPlain() && !store.isShared())
+}
+
+// Nobody who reads that has heard of workers.
+func TestWithoutAStoreNoWorkerIsSpokenOf(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("make: %w", &NoStoreError{Store: "s"}), "there is no store s"},
+		{errors.New("no room"), "start worker: no room"},
+	} {
+		s := New(&volumeEngine{}, Config{Store: "s"})
+		s.launch = func(context.Context, job) (conn, error) { return nil, tc.err }
+		_, err := s.start(t.Context(), job{}, nil)
+		assert.Error(t, err, tc.want)
+	}
 }
 
 func TestRemovingFromAStoreThatIsGoneIsDone(t *testing.T) {
