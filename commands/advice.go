@@ -62,6 +62,9 @@ func advice(err error) string {
 		}
 		return "'docker snapshot ls' lists the snapshots there are"
 	}
+	if untagged, ok := errors.AsType[*catalog.UntaggedError](err); ok {
+		return fmt.Sprintf("This makes it whole again: docker tag %s %s", untagged.Ref, untagged.IDRef)
+	}
 	if state, ok := errors.AsType[*catalog.StateError](err); ok {
 		return fmt.Sprintf("Write out what is attached to it: docker snapshot cat %s NAME", state.ID)
 	}

@@ -29,6 +29,11 @@ func TestErrorsSayWhatToDoNext(t *testing.T) {
 	}{
 		{"plain", errors.New("it broke"), "it broke"},
 		{
+			"untagged", &catalog.UntaggedError{ID: firstID, Ref: "cua-snapshot/web:latest", IDRef: "cua-snapshot/web:" + string(firstID)},
+			"snapshot " + string(firstID) + " has lost the tag cua-snapshot/web:" + string(firstID) + ", but not its image: that is still there as cua-snapshot/web:latest\n" +
+				"This makes it whole again: docker tag cua-snapshot/web:latest cua-snapshot/web:" + string(firstID),
+		},
+		{
 			"not found", &catalog.NotFoundError{Word: "x"},
 			"no such snapshot: x\n'docker snapshot ls' lists the snapshots there are",
 		},

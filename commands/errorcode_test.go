@@ -69,6 +69,7 @@ var exportedErrors = map[string]struct {
 	"replace.UnknownPartError":         {&replace.UnknownPartError{}, codeUsage},
 	"catalog.NotFoundError":            {&catalog.NotFoundError{}, codeNotFound},
 	"catalog.PinnedError":              {&catalog.PinnedError{}, codePinned},
+	"catalog.UntaggedError":            {&catalog.UntaggedError{}, codeNotFound},
 	"catalog.RunNotFoundError":         {&catalog.RunNotFoundError{}, codeNotFound},
 	"runs.OtherContainerError":         {&runs.OtherContainerError{}, codeInUse},
 	"catalog.UnreadableError":          {&catalog.UnreadableError{Err: errors.New("x")}, codeDamaged},

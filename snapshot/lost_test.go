@@ -2,11 +2,13 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
 
@@ -193,6 +195,56 @@ func TestALostSnapshotComesBackAsACopy(t *testing.T) {
 	assert.Assert(t, ok, "%v", err)
 	assert.Equal(t, string(none.Snapshot), id)
 	assert.Assert(t, docker.FindContainer("another") == nil)
+}
+
+// Of an image that a container uses, a clean-up takes all tags but one. While that is there the snapshot can be had whole.
+func TestWhoHasLostOnlyItsTagIsNotLost(t *testing.T) {
+	docker := withTwoVolumes(t)
+	engine := engineOf(docker)
+	one, err := engine.Resolve(t.Context(), "web:one")
+	assert.NilError(t, err)
+	_, err = docker.ImageRemove(t.Context(), one.Ref(), image.RemoveOptions{})
+	assert.NilError(t, err)
+	before := docker.World()
+	inPlace := replaceOptions()
+	inPlace.Lost, inPlace.Snapshot = true, string(one.ID)
+	for name, ask := range map[string]func() error{
+		"by its name": func() error { _, err := engine.Resolve(t.Context(), "web:one"); return err },
+		"as a copy": func() error {
+			_, err := engine.Restore(t.Context(), runconfig.RestoreOptions{Snapshot: string(one.ID), Lost: true, Name: "copy"}, nil)
+			return err
+		},
+		"in place": func() error { _, err := engine.Replace(t.Context(), inPlace, nil); return err },
+	} {
+		untagged, ok := errors.AsType[*catalog.UntaggedError](ask())
+		assert.Assert(t, ok, name)
+		assert.Equal(t, untagged.ID, one.ID)
+		assert.Equal(t, untagged.IDRef, one.Ref())
+		assert.Assert(t, strings.HasPrefix(untagged.Ref, "cua-snapshot/web:"), untagged.Ref)
+		assert.Equal(t, docker.World(), before)
+	}
+	assert.NilError(t, docker.ImageTag(t.Context(), one.ImageID, one.Ref()))
+	again, err := engine.Resolve(t.Context(), "web:one")
+	assert.NilError(t, err)
+	assert.DeepEqual(t, again, one)
+}
+
+// An image that was built FROM a snapshot has its labels, and may have a name of its repository. It is not what was lost.
+func TestWhatWasBuiltFromALostSnapshotIsAnother(t *testing.T) {
+	docker := withTwoVolumes(t)
+	engine := engineOf(docker)
+	one, err := engine.Resolve(t.Context(), "web:one")
+	assert.NilError(t, err)
+	docker.FindImage(one.ImageID).Comment = "built"
+	_, err = docker.ImageRemove(t.Context(), one.Ref(), image.RemoveOptions{})
+	assert.NilError(t, err)
+	_, err = engine.Resolve(t.Context(), "web:one")
+	_, none := errors.AsType[*catalog.NotFoundError](err)
+	assert.Assert(t, none, "%v", err)
+	o := replaceOptions()
+	o.Lost, o.Snapshot = true, string(one.ID)
+	_, err = engine.Replace(t.Context(), o, nil)
+	assert.NilError(t, err)
 }
 
 func TestWhatALostSnapshotCannotBringBack(t *testing.T) {

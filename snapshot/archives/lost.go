@@ -139,13 +139,17 @@ func decodeLost(l volumebackup.Lost) (Lost, error) {
 
 // FindLost finds the lost snapshot that a word means: an ID or the beginning of one, container:ID, container:name or a
 // name; a container means the newest of it. The error is a [catalog.NotFoundError] or a [catalog.AmbiguousError] if
-// there is not exactly one.
+// there is not exactly one, and a [catalog.UntaggedError] if its image can still be had.
 func (a *Archives) FindLost(ctx context.Context, word string, p plan.Progress) (catalog.Snapshot, error) {
 	all, err := a.Lost(ctx, p)
 	if err != nil {
 		return catalog.Snapshot{}, err
 	}
-	return pickLost(word, all)
+	found, err := pickLost(word, all)
+	if err != nil {
+		return catalog.Snapshot{}, err
+	}
+	return found, a.catalog.CheckGone(ctx, found)
 }
 
 func pickLost(word string, all []Lost) (catalog.Snapshot, error) {

@@ -104,7 +104,8 @@ func (cat *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot,
 }
 
 // Lookup returns the snapshot that has the tag ref. word is what the user wrote, for the error. An
-// image that has the tag but is not a snapshot of its container counts as not found.
+// image that has the tag but is not a snapshot of its container counts as not found. The error is an
+// [UntaggedError] if it was one.
 func (cat *Catalog) Lookup(ctx context.Context, word string, ref Tag) (Snapshot, error) {
 	found, err := cat.docker.ImageInspect(ctx, ref.String())
 	if cerrdefs.IsNotFound(err) {
@@ -115,6 +116,9 @@ func (cat *Catalog) Lookup(ctx context.Context, word string, ref Tag) (Snapshot,
 	}
 	s, err := cat.decodeHeld(ctx, found)
 	if errors.Is(err, labels.ErrAbsent) || err == nil && !slices.Contains(s.Refs, ref.String()) {
+		if err := cat.checkUntagged(ctx, ref.String()); err != nil {
+			return Snapshot{}, err
+		}
 		return Snapshot{}, &NotFoundError{Word: word} // an image of the user's own, or one that was built FROM a snapshot
 	}
 	if err != nil {
