@@ -28,8 +28,7 @@ func (e *UntaggedError) Unwrap() error { return cerrdefs.ErrNotFound }
 
 // CheckGone fails with an [UntaggedError] if the image of a snapshot without an ID tag is still there under another of its tags.
 func (cat *Catalog) CheckGone(ctx context.Context, s Snapshot) error {
-	repository := Repository(s.Container.Name)
-	images, err := cat.ListImages(ctx, repository)
+	images, err := cat.ListImages(ctx, Repository(s.Container.Name))
 	if err != nil {
 		return err
 	}
@@ -38,9 +37,6 @@ func (cat *Catalog) CheckGone(ctx context.Context, s Snapshot) error {
 			continue
 		}
 		for _, ref := range summary.RepoTags {
-			if !strings.HasPrefix(ref, repository+":") {
-				continue
-			}
 			if err := cat.checkUntagged(ctx, ref); err != nil {
 				return err
 			}
@@ -63,8 +59,8 @@ func (cat *Catalog) checkUntagged(ctx context.Context, ref string) error {
 		return nil
 	}
 	record, broken := labels.Decode(found.Config.Labels)
-	if broken != nil || found.Comment != CommitComment(record.ID) {
-		return nil //nolint:nilerr // it is no snapshot's image
+	if broken != nil || found.Comment != CommitComment(record.ID) || !strings.HasPrefix(ref, Repository(record.Container.Name)+":") {
+		return nil //nolint:nilerr // it is no snapshot's image, or has got that tag from somebody else
 	}
 	idRef := TagOf(record.Container.Name, string(record.ID)).String()
 	_, err = cat.docker.ImageInspect(ctx, idRef)
