@@ -1,6 +1,7 @@
 package archives
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -36,23 +37,39 @@ func Progress(p plan.Progress) volumebackup.Progress {
 	}
 }
 
-// workerPhase says in words what a worker is doing. A phase that is in words already stays.
-func workerPhase(phase string) string {
-	switch protocol.Op(phase) {
-	case protocol.OpBegin:
-		return "counting files"
-	case protocol.OpPass:
-		return "reading volumes"
-	case protocol.OpPublish:
-		return "writing to the store"
-	case protocol.OpExtract:
-		return "copying files"
-	case protocol.OpRestore:
-		return "restoring volumes"
-	default:
-		return phase
-	}
+// workerPhases says in words what a worker is doing.
+var workerPhases = map[protocol.Op]string{
+	protocol.OpBegin:   "counting files",
+	protocol.OpPass:    "reading volumes",
+	protocol.OpPublish: "writing to the store",
+	protocol.OpExtract: "copying files",
+	protocol.OpRestore: "restoring volumes",
+	protocol.OpFill:    "restoring volumes",
+	protocol.OpCheck:   "checking volumes",
+	protocol.OpVerify:  "checking volumes",
+	protocol.OpSecure:  "checking what it takes to put them back",
+	protocol.OpDiff:    "comparing volumes",
+	protocol.OpWalk:    "listing the root filesystem",
+	protocol.OpUsage:   "measuring what they occupy",
+	protocol.OpRemove:  "removing archives",
+	protocol.OpDiscard: "removing archives",
+
+	protocol.OpAttach:     "copying attachments",
+	protocol.OpAttachment: "copying attachments",
+
+	protocol.OpFreeze: "helping the engine to thaw a container",
+
+	protocol.OpList:    "looking into the store",
+	protocol.OpLost:    "looking into the store",
+	protocol.OpRecord:  "looking into the store",
+	protocol.OpJournal: "looking into the store",
+	protocol.OpKnown:   "looking into the store",
+	protocol.OpLearn:   "looking into the store",
+	protocol.OpRecall:  "looking into the store",
 }
+
+// workerPhase says in words what a worker is doing. A phase that is in words already stays.
+func workerPhase(phase string) string { return cmp.Or(workerPhases[protocol.Op(phase)], phase) }
 
 func describeWarning(w protocol.Warning) string {
 	if w.Volume == "" { // it concerns none

@@ -28,4 +28,7 @@ func TestWorkersSpeakInWords(t *testing.T) {
 		Progress(func(e plan.Event) { got = e.Text })(protocol.Event{Progress: &protocol.Progress{Phase: phase}})
 		assert.Equal(t, got, want)
 	}
+	for _, op := range protocol.Operations() {
+		assert.Assert(t, workerPhases[op] != "", "%s has no words", op)
+	}
 }
