@@ -116,7 +116,7 @@ func (cat *Catalog) Lookup(ctx context.Context, word string, ref Tag) (Snapshot,
 	}
 	s, err := cat.decodeHeld(ctx, found)
 	if errors.Is(err, labels.ErrAbsent) || err == nil && !slices.Contains(s.Refs, ref.String()) {
-		if err := cat.checkUntagged(ctx, ref.String()); err != nil {
+		if err := cat.checkUntagged(ctx, found, ref.String()); err != nil {
 			return Snapshot{}, err
 		}
 		return Snapshot{}, &NotFoundError{Word: word} // an image of the user's own, or one that was built FROM a snapshot
@@ -151,16 +151,18 @@ func (cat *Catalog) notNamed(ctx context.Context, word string, ref Tag) error {
 	return none
 }
 
-// imagesNamed lists the images of a container's snapshots whose labels have the name of a tag, whether they have the tag or not. An
-// engine with the containerd image store looks at the labels of an image in a quarter of the time that it takes to list it.
+// imagesNamed lists the images of a container's snapshots whose labels have the name of a tag, whether they have the tag or not.
 func (cat *Catalog) imagesNamed(ctx context.Context, name Tag) ([]image.Summary, error) {
-	images, err := cat.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
-		filters.Arg("reference", name.repository), filters.Arg("label", labels.KeyName+"="+name.tag),
+	images, err := cat.imagesLabelled(ctx, name.repository, labels.KeyName, name.tag)
+	return images, dockerop.Describe(err, "look for snapshots named "+name.tag)
+}
+
+// imagesLabelled lists the images of a repository that have a label. An engine with the containerd image store looks at the labels
+// of an image in a quarter of the time that it takes to list it.
+func (cat *Catalog) imagesLabelled(ctx context.Context, repository, key, value string) ([]image.Summary, error) {
+	return cat.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
+		filters.Arg("reference", repository), filters.Arg("label", key+"="+value),
 	)})
-	if err != nil {
-		return nil, fmt.Errorf("look for snapshots named %s: %w", name.tag, err)
-	}
-	return images, nil
 }
 
 // pick returns the only snapshot among all that word means.

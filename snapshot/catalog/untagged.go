@@ -3,9 +3,11 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/image"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
@@ -28,44 +30,43 @@ func (e *UntaggedError) Unwrap() error { return cerrdefs.ErrNotFound }
 
 // CheckGone fails with an [UntaggedError] if the image of a snapshot without an ID tag is still there under another of its tags.
 func (cat *Catalog) CheckGone(ctx context.Context, s Snapshot) error {
-	images, err := cat.ListImages(ctx, Repository(s.Container.Name))
+	images, err := cat.imagesLabelled(ctx, Repository(s.Container.Name), labels.KeyID, string(s.ID))
 	if err != nil {
-		return err
+		return fmt.Errorf("look for the image of snapshot %s: %w", s.ID, err)
 	}
 	for _, summary := range images {
-		if summary.Labels[labels.KeyID] != string(s.ID) {
+		found, err := cat.docker.ImageInspect(ctx, summary.ID)
+		if cerrdefs.IsNotFound(err) {
 			continue
 		}
-		for _, ref := range summary.RepoTags {
-			if err := cat.checkUntagged(ctx, ref); err != nil {
-				return err
-			}
+		if err != nil {
+			return fmt.Errorf("inspect image %s: %w", summary.ID, err)
+		}
+		if err := cat.checkUntagged(ctx, found, found.RepoTags...); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// checkUntagged fails with an [UntaggedError] if ref is a tag of a snapshot's image, and no image has the snapshot's ID tag. An image
-// that was built FROM a snapshot, or is a former one of it, is none.
-func (cat *Catalog) checkUntagged(ctx context.Context, ref string) error {
-	found, err := cat.docker.ImageInspect(ctx, ref)
-	if cerrdefs.IsNotFound(err) {
+// checkUntagged fails with an [UntaggedError] if an image is a snapshot's, some of refs are tags of that one, and no image has its ID
+// tag. An image that was built FROM a snapshot, or is a former one of it, is none.
+func (cat *Catalog) checkUntagged(ctx context.Context, found image.InspectResponse, refs ...string) error {
+	if !IsCommitted(found) {
 		return nil
 	}
+	record, err := labels.Decode(found.Config.Labels)
 	if err != nil {
-		return fmt.Errorf("inspect image %s: %w", ref, err)
+		return nil //nolint:nilerr // nobody can restore that
 	}
-	if found.Config == nil {
-		return nil
-	}
-	record, broken := labels.Decode(found.Config.Labels)
-	if broken != nil || found.Comment != CommitComment(record.ID) || !strings.HasPrefix(ref, Repository(record.Container.Name)+":") {
-		return nil //nolint:nilerr // it is no snapshot's image, or has got that tag from somebody else
+	at := slices.IndexFunc(refs, func(ref string) bool { return strings.HasPrefix(ref, Repository(record.Container.Name)+":") })
+	if at < 0 {
+		return nil // somebody has tagged it as another's
 	}
 	idRef := TagOf(record.Container.Name, string(record.ID)).String()
 	_, err = cat.docker.ImageInspect(ctx, idRef)
 	if cerrdefs.IsNotFound(err) {
-		return &UntaggedError{ID: record.ID, Ref: ref, IDRef: idRef}
+		return &UntaggedError{ID: record.ID, Ref: refs[at], IDRef: idRef}
 	}
 	return dockerop.Describe(err, "inspect image "+idRef)
 }

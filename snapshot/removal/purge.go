@@ -152,7 +152,7 @@ func (rm *Remover) looseTags(ctx context.Context, snapshots []catalog.Snapshot) 
 			continue
 		}
 		found, err := rm.docker.ImageInspect(ctx, summary.ID)
-		if cerrdefs.IsNotFound(err) || err == nil && found.Comment != catalog.CommitComment(labels.ID(summary.Labels[labels.KeyID])) {
+		if cerrdefs.IsNotFound(err) || err == nil && !catalog.IsCommitted(found) {
 			continue
 		}
 		if err != nil {

@@ -169,7 +169,7 @@ func (rm *Remover) removeOrphan(ctx context.Context, id string) error {
 		return err
 	}
 	isSession := found.Config.Labels[labels.KeySession] != "" && len(found.RootFS.Layers) == 0 // of a run, as it was once
-	if !isSession && found.Comment != catalog.CommitComment(labels.ID(found.Config.Labels[labels.KeyID])) {
+	if !isSession && !catalog.IsCommitted(found) {
 		return nil // somebody's image that was built FROM a snapshot
 	}
 	_, err = rm.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true})
