@@ -41,9 +41,14 @@ func TestRecoverWaitsForAWorkerThatIsAboutToEnd(t *testing.T) {
 func TestCreateLooksAgainForAContainerThatWasAside(t *testing.T) {
 	docker := withTwo(t)
 	web := docker.FindContainer("web")
+	rename := func(name string) {
+		docker.Mu.Lock()
+		defer docker.Mu.Unlock()
+		web.Name = name
+	}
 	docker.Before("ContainerInspect", 0, func() {
-		web.Name = "aside"
-		docker.Before("ContainerInspect", 0, func() { web.Name = "web" })
+		rename("aside")
+		docker.Before("ContainerInspect", 0, func() { rename("web") })
 	})
 	_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: "web"}, nil)
 	assert.NilError(t, err)

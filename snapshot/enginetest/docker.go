@@ -238,6 +238,8 @@ func (f *Docker) By(name string, paused ...bool) {
 
 // Count returns how many calls begin so.
 func (f *Docker) Count(call string) int {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	n := 0
 	for _, c := range f.Calls {
 		if strings.HasPrefix(c, call) {
