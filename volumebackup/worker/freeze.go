@@ -39,6 +39,10 @@ const (
 	freezePoll    = 10 * time.Millisecond
 )
 
+// freezeTurns is how often the kernel is asked to freeze processes before they may run for one turn: one that
+// sleeps where it cannot be frozen may wait for another that is.
+const freezeTurns = 100
+
 // freeze freezes the processes of a container, or thaws them, by its control group.
 func (s *session) freeze(ctx context.Context, r protocol.FreezeRequest, _ *exchange) (protocol.None, error) {
 	groups, err := groupsOf(s.options.CgroupRoot, r.Container)
@@ -81,7 +85,8 @@ func groupsOf(root, container string) (groups []string, err error) {
 	return groups, err
 }
 
-// set has the kernel freeze or thaw a group, and waits until it has done so.
+// set has the kernel freeze or thaw a group, and waits until it has done so. Processes that cannot be frozen
+// run again when it gives up: an engine 20.10 waits for ever for the end of a freeze that has begun.
 func (f freezer) set(ctx context.Context, group string, frozen bool) error {
 	order, want := f.thaw, f.thawed
 	if frozen {
@@ -89,9 +94,9 @@ func (f freezer) set(ctx context.Context, group string, frozen bool) error {
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, freezeTimeout, fmt.Errorf("the kernel does not make it %s", want))
 	defer stop()
-	for {
-		if err := os.WriteFile(filepath.Join(group, f.file), []byte(order), 0); err != nil {
-			return fmt.Errorf("control group of the container: %w", err)
+	for turn := 1; ; turn++ {
+		if err := f.order(group, order); err != nil {
+			return err
 		}
 		now, err := os.ReadFile(filepath.Join(group, f.shows))
 		if err != nil {
@@ -100,10 +105,21 @@ func (f freezer) set(ctx context.Context, group string, frozen bool) error {
 		if bytes.Contains(now, want) {
 			return nil
 		}
+		if turn%freezeTurns == 0 {
+			_ = f.order(group, f.thaw) // the next turn fails as well
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("control group %s: %w", group, context.Cause(ctx))
+			return fmt.Errorf("control group %s: %w", group, errors.Join(context.Cause(ctx), f.order(group, f.thaw)))
 		case <-time.After(freezePoll):
 		}
 	}
+}
+
+// order tells the kernel what to do with a group.
+func (f freezer) order(group, what string) error {
+	if err := os.WriteFile(filepath.Join(group, f.file), []byte(what), 0); err != nil {
+		return fmt.Errorf("control group of the container: %w", err)
+	}
+	return nil
 }

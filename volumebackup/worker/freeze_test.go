@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"gotest.tools/v3/assert"
@@ -63,4 +64,40 @@ func TestFreeze(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFreezeThatFails has a kernel that never shows the processes as frozen. They run again, at times and in the end.
+func TestFreezeThatFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := strings.Repeat("a1", 32)
+	group := filepath.Join(w.mnt, "cgroup/docker", id)
+	assert.NilError(t, os.MkdirAll(group, 0o755))
+	assert.NilError(t, os.WriteFile(filepath.Join(group, "cgroup.events"), []byte("populated 1\nfrozen 0\n"), 0o600))
+	file := filepath.Join(group, "cgroup.freeze")
+	assert.NilError(t, os.WriteFile(file, []byte("0"), 0o600))
+	rested, done := 0, make(chan struct{})
+	go func() {
+		defer close(done)
+		for last := "0"; ; time.Sleep(freezePoll / 10) {
+			now, err := os.ReadFile(file)
+			if err != nil { // the test is over
+				return
+			}
+			if was := last; len(now) > 0 { // while it is written it is empty
+				if last = string(now); was == "1" && last == "0" {
+					rested++
+				}
+			}
+		}
+	}()
+	err := w.connect().Freeze(t.Context(), id, true)
+	assert.ErrorContains(t, err, "the kernel does not make it frozen 1")
+	now, err := os.ReadFile(file)
+	assert.NilError(t, err)
+	assert.Equal(t, string(now), "0")
+	time.Sleep(freezePoll)
+	assert.NilError(t, os.Remove(file))
+	<-done
+	assert.Assert(t, rested > 1, rested) // one is the end
 }
