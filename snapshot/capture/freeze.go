@@ -82,7 +82,7 @@ func (f *frozen) thaw(ctx context.Context) error {
 	f.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawTimeout)
 		defer cancel()
-		f.early, f.err = f.engine.docker.Thaw(ctx, f.ids)
+		f.early, f.err = f.engine.docker.ThawOwn(ctx, f.ids)
 		if len(f.ids) > 0 {
 			f.lasted = f.engine.now().Sub(f.since)
 		}

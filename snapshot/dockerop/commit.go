@@ -94,7 +94,7 @@ var ErrRan = errors.New("the engine was stuck until a frozen container ran")
 // unstickCommit helps an engine that is stuck with a container while it commits that: in the thaw at the
 // end, or before it begins if the container was frozen already. In the second case it returns [ErrRan].
 func (e *Engine) unstickCommit(ctx context.Context, id string, options container.CommitOptions, c *call) error {
-	t := thawer{docker: e.Docker, open: e.freezer}
+	t := e.thawer()
 	for wasThere := false; !c.within(ctx, stuckAfter); {
 		if !options.Pause {
 			if e.isStuck(ctx, id) {

@@ -41,6 +41,9 @@ const pauseTimeout = 30 * time.Second
 // answer may be lost. So after an error Pause inspects the container. It does so before, too: an engine
 // 20.10 answers that only when the commands have begun that are about to, and with these it would get
 // stuck.
+//
+// A busy engine 20.10 may not have heard yet that a container is paused: then its runtime refuses. That pause
+// is ended before the container is paused again, because what happened under it is not known.
 func (e *Engine) Pause(ctx context.Context, id string) (ours bool, err error) {
 	if _, err := e.InspectIfThere(ctx, id); err != nil {
 		return false, err
@@ -63,6 +66,10 @@ func (e *Engine) Pause(ctx context.Context, id string) (ours bool, err error) {
 			return true, nil
 		case !c.State.Running || c.State.Restarting:
 			return false, nil
+		case strings.Contains(err.Error(), "cannot pause a paused container"):
+			if err := e.endPause(ctx, id); err != nil {
+				return false, &FreezeError{Container: id, Err: err}
+			}
 		case !strings.Contains(err.Error(), "unable to freeze"):
 			return false, &FreezeError{Container: id, Err: err}
 		}
@@ -74,6 +81,16 @@ func (e *Engine) pauseOnce(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, pauseTimeout)
 	defer cancel()
 	return e.ContainerPause(ctx, id)
+}
+
+// endPause ends a pause that the engine has not heard of yet.
+func (e *Engine) endPause(ctx context.Context, id string) error {
+	t := e.thawer()
+	paused, err := t.awaitPaused(ctx, id, contradictionPatience)
+	if err == nil && paused {
+		_, err = t.unpause(ctx, id)
+	}
+	return err
 }
 
 // MakePaused pauses a container that its user had paused. It does not matter if somebody else has
@@ -92,7 +109,7 @@ func (e *Engine) MakePaused(ctx context.Context, id string) error {
 func isPausedAlready(err error) bool { return strings.Contains(err.Error(), "is already paused") }
 
 // isNotPaused tells whether an engine refused to thaw a container because it is not paused.
-func isNotPaused(err error) bool { return strings.Contains(err.Error(), "is not paused") }
+func isNotPaused(err error) bool { return err != nil && strings.Contains(err.Error(), "is not paused") }
 
 // Thawer is the part of the Engine API that [Thaw] calls.
 type Thawer interface {
@@ -100,16 +117,33 @@ type Thawer interface {
 	ContainerUnpause(ctx context.Context, id string) error
 }
 
+// hearsWithin is how late a busy engine 20.10 hears of what its runtime did to a container.
+const hearsWithin = 2 * time.Second
+
+func (e *Engine) thawer() thawer { return thawer{docker: e.Docker, open: e.freezer} }
+
 // Thaw lets containers run again, all at once. early says that at least one of them was running
 // already.
 func (e *Engine) Thaw(ctx context.Context, containers []string) (early bool, err error) {
-	return Thaw(ctx, e.Docker, e.freezer, containers)
+	return e.thawer().thaw(ctx, containers)
+}
+
+// ThawOwn does the same with containers that the caller has paused itself. A busy engine 20.10 may note just
+// now that one of them was thawed before, and take it for running until it notes the pause as well. So it is
+// not believed at once that somebody else has thawed it.
+func (e *Engine) ThawOwn(ctx context.Context, containers []string) (early bool, err error) {
+	t := e.thawer()
+	t.doubts = hearsWithin
+	return t.thaw(ctx, containers)
 }
 
 // Thaw lets containers run again, all at once, also if the engine is stuck. early says that at least
 // one of them was running already.
 func Thaw(ctx context.Context, docker Thawer, freezer OpenFreezer, containers []string) (early bool, err error) {
-	t := thawer{docker: docker, open: freezer}
+	return thawer{docker: docker, open: freezer}.thaw(ctx, containers)
+}
+
+func (t thawer) thaw(ctx context.Context, containers []string) (early bool, err error) {
 	ran := make([]bool, len(containers))
 	failures := make([]error, len(containers))
 	var calls errgroup.Group
@@ -151,11 +185,16 @@ func (t thawer) unpauseOnce(ctx context.Context, id string) (refused bool, err e
 	if err == nil || cerrdefs.IsNotFound(err) {
 		return false, nil
 	}
-	c, _, inspectErr := t.docker.ContainerInspectWithRaw(ctx, id, false)
-	if cerrdefs.IsNotFound(inspectErr) || inspectErr == nil && !c.State.Paused {
-		return isNotPaused(err), nil
+	refused = isNotPaused(err)
+	doubts := time.Duration(0)
+	if refused {
+		doubts = t.doubts
 	}
-	return isNotPaused(err), fmt.Errorf("container %s is still paused, thaw it with docker unpause: %w", id, err)
+	paused, inspectErr := t.awaitPaused(ctx, id, doubts)
+	if cerrdefs.IsNotFound(inspectErr) || inspectErr == nil && !paused {
+		return refused, nil
+	}
+	return refused, fmt.Errorf("container %s is still paused, thaw it with docker unpause: %w", id, err)
 }
 
 // PausedError says that somebody else has paused a container that we want to freeze.

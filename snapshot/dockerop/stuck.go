@@ -82,6 +82,7 @@ func (c *call) waitAnyway(ctx context.Context, failure error) error {
 type thawer struct {
 	docker Thawer
 	open   OpenFreezer
+	doubts time.Duration // for how long it does not believe that somebody else has thawed a container
 }
 
 // ask asks the engine to thaw a container, and sees to it that the engine can.
@@ -96,28 +97,37 @@ func (t thawer) ask(ctx context.Context, id string) error {
 	return t.unstick(ctx, id, c)
 }
 
+// helpTries is how often an engine is helped that then does not thaw the container.
+const helpTries = 5
+
 // unstick helps an engine whose call does not end because the thaw does not, or whose thaw has failed
-// because the processes ran. If no freezer can be had, it waits: the engine may only be slow.
+// because the processes ran. If no freezer can be had, it waits: the engine may only be slow. Whatever
+// it returns, the processes run.
 func (t thawer) unstick(ctx context.Context, id string, c *call) error {
 	past, err := t.open(ctx)
 	if err != nil {
 		return c.waitAnyway(ctx, err)
 	}
 	defer func() { _ = past.Close() }() // it ends with this program
-	for {
-		paused, err := t.letPass(ctx, past, id, c)
-		if err != nil || !paused {
+	for range helpTries {
+		var paused bool
+		if paused, err = t.letPass(ctx, past, id, c); !paused {
 			return err
 		}
-		c = startCall(func() error { return t.docker.ContainerUnpause(ctx, id) })
-		if !c.within(ctx, stuckAfter) {
+		if err != nil { // the kernel could not freeze them again; it may the next time
 			continue
 		}
-		if c.err != nil && isNotPaused(c.err) { // somebody else was faster
-			return errors.Join(c.err, past.Set(ctx, id, false))
+		c = startCall(func() error { return t.docker.ContainerUnpause(ctx, id) })
+		switch {
+		case !c.within(ctx, stuckAfter):
+			err = errors.New("the engine does not answer")
+		case !refusedThaw(c.err):
+			return c.err
+		default:
+			err = c.err
 		}
-		return c.err
 	}
+	return errors.Join(err, past.Set(ctx, id, false))
 }
 
 // HelpToAnswer gets an engine that is stuck with a container, which somebody else has paused, to answer
@@ -135,23 +145,47 @@ func (e *Engine) HelpToAnswer(ctx context.Context, id string) error {
 		return err
 	}
 	defer func() { _ = past.Close() }() // it ends with this program
-	_, err = thawer{docker: e.Docker, open: e.freezer}.letPass(ctx, past, id, look)
+	_, err = e.thawer().letPass(ctx, past, id, look)
 	return err
 }
 
 // letPass thaws the processes until the call has ended, and then makes them what the engine takes them
-// for: paused says that this is frozen.
+// for: paused says that this is frozen. They run after an error, and also if the call was a thaw that the
+// engine refused and it does not show the container as paused for a while; then the refusal is the error.
 func (t thawer) letPass(ctx context.Context, past Freezer, id string, c *call) (paused bool, err error) {
 	if err := past.Set(ctx, id, false); err != nil {
 		return false, c.waitAnyway(ctx, err)
 	}
-	if err := c.wait(ctx); ctx.Err() != nil {
+	said := c.wait(ctx)
+	if ctx.Err() != nil {
+		return false, said
+	}
+	patience := time.Duration(0)
+	if refusedThaw(said) {
+		patience = contradictionPatience
+	}
+	if paused, err = t.awaitPaused(ctx, id, patience); err != nil {
 		return false, err
 	}
-	if paused, err = t.isPaused(ctx, id); err != nil || !paused {
-		return false, err
+	if !paused {
+		return false, ifNotPaused(said)
 	}
 	return true, past.Set(ctx, id, true)
+}
+
+// awaitPaused waits until the engine shows a container as paused, but not longer than some time: it looks
+// at least once.
+func (t thawer) awaitPaused(ctx context.Context, id string, limit time.Duration) (paused bool, err error) {
+	within, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	err = Poll(within, func() (bool, error) {
+		paused, err = t.isPaused(ctx, id)
+		return paused, err
+	})
+	if within.Err() != nil && errors.Is(err, within.Err()) {
+		return false, context.Cause(ctx)
+	}
+	return paused, err
 }
 
 func (t thawer) isPaused(ctx context.Context, id string) (bool, error) {
@@ -160,6 +194,18 @@ func (t thawer) isPaused(ctx context.Context, id string) (bool, error) {
 		return false, fmt.Errorf("inspect container %s: %w", Shorten(id), err)
 	}
 	return c.State.Paused, nil
+}
+
+// refusedThaw tells whether a thaw failed because the container runs, for all that the engine or the
+// runtime knows. A busy engine 20.10 hears late of what its runtime has done, so one of them may be wrong.
+func refusedThaw(err error) bool { return foundNothingFrozen(err) || isNotPaused(err) }
+
+// ifNotPaused returns the error if the engine says that the container is not paused.
+func ifNotPaused(err error) error {
+	if isNotPaused(err) {
+		return err
+	}
+	return nil
 }
 
 // foundNothingFrozen tells whether a thaw failed in the runtime, which knows whether processes are

@@ -236,7 +236,7 @@ func (t *transaction) commit(ctx context.Context) error {
 		return errors.Join(err, t.removeFiles(t.members))
 	}
 	if t.live { // at once; if that fails, it is tried again below
-		_, _ = t.engine.docker.Thaw(ctx, t.frozen())
+		_, _ = t.engine.docker.ThawOwn(ctx, t.frozen())
 	}
 	t.p.Status("remove", "removing what was replaced")
 	err := t.engine.finishReplace(ctx, t.journal, t.p)
