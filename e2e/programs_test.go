@@ -232,16 +232,21 @@ func runWhen(ctx context.Context, args []string) error {
 const storeVariable = "DOCKER_SNAPSHOT_STORE"
 
 // plugins are the processes of the plugin that this script has started: no other script has the same store.
-func plugins() (found []int) {
-	store := storeVariable + "=" + os.Getenv(storeVariable)
-	links, _ := filepath.Glob("/proc/[0-9]*/exe")
-	for _, link := range links {
-		if program, err := os.Readlink(link); err != nil || filepath.Base(program) != "docker-snapshot" {
+func plugins() []int {
+	return processes(storeVariable+"="+os.Getenv(storeVariable), "docker-snapshot")
+}
+
+// processes finds those with a variable in their environment: those of a program, or all for "".
+func processes(variable, program string) (found []int) {
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, folder := range folders {
+		runs, _ := os.Readlink(filepath.Join(folder, "exe"))
+		if program != "" && filepath.Base(runs) != program {
 			continue
 		}
-		variables, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "environ"))
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
-		if err == nil && slices.Contains(strings.Split(string(variables), "\x00"), store) {
+		variables, _ := os.ReadFile(filepath.Join(folder, "environ")) // else it has ended
+		pid, err := strconv.Atoi(filepath.Base(folder))
+		if err == nil && slices.Contains(strings.Split(string(variables), "\x00"), variable) {
 			found = append(found, pid)
 		}
 	}

@@ -88,7 +88,9 @@ func setup(ctx context.Context, env *testscript.Env) error {
 
 	ctx = context.WithoutCancel(ctx)
 	start := now()
+	stop := limit(scriptLimit, prefix, env.T())
 	env.Defer(func() {
+		stop()
 		t, ok := env.T().(interface{ Failed() bool })
 		if ok && t.Failed() {
 			env.T().Log(evidence(ctx, prefix, start))
@@ -119,6 +121,8 @@ func now() string { return time.Now().Format(time.RFC3339Nano) }
 func evidence(ctx context.Context, prefix, start string) string {
 	var b strings.Builder
 	show := func(args ...string) {
+		ctx, cancel := context.WithTimeout(ctx, answerPatience)
+		defer cancel()
 		out, _ := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
 		fmt.Fprintf(&b, "$ docker %s\n%s", strings.Join(args, " "), out)
 	}
@@ -137,6 +141,8 @@ func sweep(ctx context.Context, prefix string, t interface{ Log(args ...any) }) 
 		if len(names) == 0 {
 			return
 		}
+		ctx, cancel := context.WithTimeout(ctx, answerPatience)
+		defer cancel()
 		if out, err := exec.CommandContext(ctx, "docker", append(command, names...)...).CombinedOutput(); err != nil {
 			t.Log(fmt.Sprintf("sweep: %v: %s", err, out))
 		}
@@ -173,6 +179,8 @@ func mounted(ctx context.Context, containers []string) []string {
 
 // named returns those lines of a docker list that begin with prefix.
 func named(ctx context.Context, prefix string, list ...string) []string {
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
 	out, err := exec.CommandContext(ctx, "docker", list...).Output()
 	if err != nil {
 		return nil

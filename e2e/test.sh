@@ -111,7 +111,7 @@ scripts() {
 	# The fake engine of the unit tests and the real one keep the same contract.
 	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot/enginetest
 	PATH=$cli:$PATH go run "$gotestsum" --format $format --jsonfile "$scratch/events" --rerun-fails=1 --rerun-fails-max-failures=4 \
-		--rerun-fails-report "$scratch/again" --packages ./e2e -- -tags e2e -count 1 -timeout 80m -parallel $parallel "$@" || status=$?
+		--rerun-fails-report "$scratch/again" --packages ./e2e -- -tags e2e -count 1 -timeout 55m -parallel $parallel "$@" || status=$?
 	say "what took longest:"
 	go run "$gotestsum" tool slowest --num 30 --jsonfile "$scratch/events"
 	[[ ! -s $scratch/again ]] || say "what failed and ran once more:" "$(<"$scratch/again")"

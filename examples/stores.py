@@ -39,18 +39,28 @@ class Store:
         options = ["--state-only", "--line", self.line, "--attach", f"{attachment}=-", *options]
         return one(docker_snapshot("create", *options, "--", *([name] if name else []), stdin=content))
 
-    def read(self, snapshot):
-        """A state, the name of its attachment, and the bytes of it; or None if there is no such state."""
+    def inspect(self, snapshot):
+        """A state, or None if there is no such state."""
         printed = docker_snapshot("inspect", "--", self.reference(snapshot))
         if (first_error(printed) or {}).get("code") == "not_found":
             return None
-        found = one(printed)
-        attachment = found["attachments"][0]["name"]
-        command = ["docker", "snapshot", "cat", "--", self.reference(found["id"]), attachment]
-        done = subprocess.run(command, capture_output=True, check=False)
-        if done.returncode != 0:  # then what it wrote is not to be trusted
-            raise SnapshotError({"code": "internal", "error": done.stderr.decode(errors="replace").strip()})
-        return found, attachment, done.stdout
+        return one(printed)
+
+    def read(self, snapshot):
+        """A state, the name of its attachment, and the bytes of it; or None if there is no such state. One that goes while
+        it is read is none; of one that is replaced meanwhile it is the new one."""
+        found = self.inspect(snapshot)
+        while found is not None:
+            attachment = found["attachments"][0]["name"]
+            command = ["docker", "snapshot", "cat", "--", self.reference(found["id"]), attachment]
+            done = subprocess.run(command, capture_output=True, check=False)
+            if done.returncode == 0:  # else what it wrote is not to be trusted
+                return found, attachment, done.stdout
+            now = self.inspect(snapshot)
+            if now is not None and now["id"] == found["id"]:
+                raise SnapshotError({"code": "internal", "error": done.stderr.decode(errors="replace").strip()})
+            found = now
+        return None
 
     def find(self, run_id="", tag="", text="", limit=100, options=()):
         """The states of a run, with a tag, with a text in name or description: the newest first, and at most limit."""
