@@ -127,7 +127,7 @@ func (o *restoreOptions) asks(d deps) (bool, error) {
 		return false, nil
 	}
 	if !d.in.IsTerminal() {
-		return false, wrongArgument{errors.New("--replace asks for confirmation; without a terminal, add --force")}
+		return false, wrongArgument{errors.New("replacing a container asks for confirmation; without a terminal, add --force")}
 	}
 	return true, nil
 }

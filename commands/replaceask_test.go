@@ -80,7 +80,7 @@ func TestReplaceSaysWhatItWillDoBeforeItAsks(t *testing.T) {
 			name: "after another", answer: "y\n", terminal: true, pending: 1,
 			want: []string{"look web:latest", "settle other", "look web:latest", "replace " + string(firstID)},
 		},
-		{name: "nobody to answer", answer: "y\n", fails: "--replace asks for confirmation; without a terminal, add --force"},
+		{name: "nobody to answer", answer: "y\n", fails: "replacing a container asks for confirmation; without a terminal, add --force"},
 		{name: "forced", args: []string{"--force"}, want: []string{"replace web:latest"}},
 		{name: "a dry run", args: []string{"--dry-run"}, want: []string{"look web:latest", "diff"}},
 	} {
