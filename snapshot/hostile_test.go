@@ -89,7 +89,7 @@ func TestRestoreElsewhereWarnsOfWhatTheEngineDoesNotKnow(t *testing.T) {
 func TestRestoreRefusesBadNames(t *testing.T) {
 	docker, _ := withSnapshots(t, "web:one")
 	before := docker.World()
-	for _, name := range []string{"a/b", "-a", "a b", "/web2", "é"} {
+	for _, name := range []string{"a/b", "-a", "a b", "/web2", "é", "x"} {
 		_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "one", Name: name}, nil)
 		assert.ErrorContains(t, err, "invalid container name")
 	}

@@ -194,8 +194,8 @@ func copyName(s catalog.Snapshot, asked, suffix string) (string, error) {
 	if asked == "" {
 		return s.Container.Name + "-" + suffix, nil
 	}
-	if !labels.IsContainerName(asked) {
-		return "", fmt.Errorf("invalid container name %q: use letters, digits, '_', '.' and '-'", asked)
+	if !labels.IsContainerName(asked) || len(asked) < 2 { //nolint:mnd // as an engine wants it
+		return "", fmt.Errorf("invalid container name %q: use two or more letters, digits, '_', '.' and '-'", asked)
 	}
 	return asked, nil
 }
