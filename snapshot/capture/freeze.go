@@ -73,16 +73,11 @@ func (cr *Capturer) freeze(ctx context.Context, ids []string) (*frozen, error) {
 	return f, ctx.Err()
 }
 
-// thawTimeout bounds a thaw, with the help that an engine 20.10 may need for that.
-const thawTimeout = 2 * time.Minute
-
 // thaw lets the containers run again; it works after Ctrl-C, too. Only the first
 // call does anything.
 func (f *frozen) thaw(ctx context.Context) error {
 	f.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawTimeout)
-		defer cancel()
-		f.early, f.err = f.engine.docker.ThawOwn(ctx, f.ids)
+		f.early, f.err = f.engine.docker.ThawOwn(context.WithoutCancel(ctx), f.ids)
 		if len(f.ids) > 0 {
 			f.lasted = f.engine.now().Sub(f.since)
 		}

@@ -143,7 +143,12 @@ func Thaw(ctx context.Context, docker Thawer, freezer OpenFreezer, containers []
 	return thawer{docker: docker, open: freezer}.thaw(ctx, containers)
 }
 
+// thawTimeout bounds a thaw, with the help that an engine 20.10 may need for that.
+const thawTimeout = 2 * time.Minute
+
 func (t thawer) thaw(ctx context.Context, containers []string) (early bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, thawTimeout)
+	defer cancel()
 	ran := make([]bool, len(containers))
 	failures := make([]error, len(containers))
 	var calls errgroup.Group

@@ -22,6 +22,7 @@ type lateEngine struct {
 	frozen  bool // the container's processes
 	shown   bool // what the engine says
 	forgets bool // when its runtime refuses a thaw it notes an earlier one, and the pause after it a moment later
+	silent  bool // it does not answer what it is asked about the container
 	never   bool // it does not thaw what is frozen
 	unkind  int  // how many times the kernel still fails to freeze
 	pauses  int  // that were carried out
@@ -77,7 +78,11 @@ func (e *lateEngine) ContainerUnpause(context.Context, string) error {
 	return nil
 }
 
-func (e *lateEngine) ContainerInspectWithRaw(context.Context, string, bool) (container.InspectResponse, []byte, error) {
+func (e *lateEngine) ContainerInspectWithRaw(ctx context.Context, _ string, _ bool) (container.InspectResponse, []byte, error) {
+	if e.silent {
+		<-ctx.Done()
+		return container.InspectResponse{}, nil, ctx.Err()
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{
@@ -175,6 +180,17 @@ func TestThawGivesUp(t *testing.T) {
 			assert.Assert(t, !late.frozen)
 		})
 	}
+}
+
+// TestThawEnds although an engine never says what the container is: who tries again begins with helping it.
+func TestThawEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := lateEngine{silent: true}
+		began := time.Now()
+		_, err := late.engine().Thaw(t.Context(), []string{"web"})
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, time.Since(began), thawTimeout)
+	})
 }
 
 // TestSomebodyElseHasThawed is believed, after a while if the pause was our own.
