@@ -47,6 +47,7 @@
 // These variables change a run of the tests:
 //
 //	E2E_KEEP=1               leave everything that the scripts made
+//	E2E_UNTIL=SECONDS        begin no script after that time, in seconds since 1970, unless -run asks for it
 //	E2E_UPDATE=1             rewrite the files that cmp compares with
 //	E2E_DIFF_PAIRS=N         compare so many random pairs of trees with what diff and stat say of them, instead of 6
 //	E2E_POSTGRES_ROUNDS=N    capture and restore PostgreSQL under load so many times, instead of 5
