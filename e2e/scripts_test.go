@@ -23,8 +23,8 @@ import (
 
 func TestScripts(t *testing.T) {
 	files, err := allScripts()
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no scripts in testdata", err)
 	}
 	testscript.Run(t, testscript.Params{
 		Files:               files,

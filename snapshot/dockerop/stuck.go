@@ -101,8 +101,8 @@ func (t thawer) ask(ctx context.Context, id string) error {
 const helpTries = 5
 
 // unstick helps an engine whose call does not end because the thaw does not, or whose thaw has failed
-// because the processes ran. If no freezer can be had, it waits: the engine may only be slow. Whatever
-// it returns, the processes run.
+// because the processes ran. If no freezer can be had, it waits: the engine may only be slow. When
+// it gives up, the processes run.
 func (t thawer) unstick(ctx context.Context, id string, c *call) error {
 	past, err := t.open(ctx)
 	if err != nil {
@@ -150,8 +150,8 @@ func (e *Engine) HelpToAnswer(ctx context.Context, id string) error {
 }
 
 // letPass thaws the processes until the call has ended, and then makes them what the engine takes them
-// for: paused says that this is frozen. They run after an error, and also if the call was a thaw that the
-// engine refused and it does not show the container as paused for a while; then the refusal is the error.
+// for: paused says that this is frozen. They run after an error, and also if the call was a thaw that was
+// refused and the engine does not show the container as paused for a while. If the engine itself refused it, that is the error.
 func (t thawer) letPass(ctx context.Context, past Freezer, id string, c *call) (paused bool, err error) {
 	if err := past.Set(ctx, id, false); err != nil {
 		return false, c.waitAnyway(ctx, err)
@@ -167,10 +167,13 @@ func (t thawer) letPass(ctx context.Context, past Freezer, id string, c *call) (
 	if paused, err = t.awaitPaused(ctx, id, patience); err != nil {
 		return false, err
 	}
-	if !paused {
-		return false, ifNotPaused(said)
+	switch {
+	case paused:
+		return true, past.Set(ctx, id, true)
+	case isNotPaused(said):
+		return false, said
 	}
-	return true, past.Set(ctx, id, true)
+	return false, nil
 }
 
 // awaitPaused waits until the engine shows a container as paused, but not longer than some time: it looks
@@ -199,14 +202,6 @@ func (t thawer) isPaused(ctx context.Context, id string) (bool, error) {
 // refusedThaw tells whether a thaw failed because the container runs, for all that the engine or the
 // runtime knows. A busy engine 20.10 hears late of what its runtime has done, so one of them may be wrong.
 func refusedThaw(err error) bool { return foundNothingFrozen(err) || isNotPaused(err) }
-
-// ifNotPaused returns the error if the engine says that the container is not paused.
-func ifNotPaused(err error) error {
-	if isNotPaused(err) {
-		return err
-	}
-	return nil
-}
 
 // foundNothingFrozen tells whether a thaw failed in the runtime, which knows whether processes are
 // frozen. The engine itself, which takes note of it, says "is not paused".

@@ -95,7 +95,7 @@ func (f freezer) set(ctx context.Context, group string, frozen bool) error {
 	ctx, stop := context.WithTimeoutCause(ctx, freezeTimeout, fmt.Errorf("the kernel does not make it %s", want))
 	defer stop()
 	for turn := 1; ; turn++ {
-		if err := f.order(group, order); err != nil {
+		if err := f.tell(group, order); err != nil {
 			return err
 		}
 		now, err := os.ReadFile(filepath.Join(group, f.shows))
@@ -106,18 +106,18 @@ func (f freezer) set(ctx context.Context, group string, frozen bool) error {
 			return nil
 		}
 		if turn%freezeTurns == 0 {
-			_ = f.order(group, f.thaw) // the next turn fails as well
+			_ = f.tell(group, f.thaw) // the next turn fails as well
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("control group %s: %w", group, errors.Join(context.Cause(ctx), f.order(group, f.thaw)))
+			return fmt.Errorf("control group %s: %w", group, errors.Join(context.Cause(ctx), f.tell(group, f.thaw)))
 		case <-time.After(freezePoll):
 		}
 	}
 }
 
-// order tells the kernel what to do with a group.
-func (f freezer) order(group, what string) error {
+// tell tells the kernel what to do with a group.
+func (f freezer) tell(group, what string) error {
 	if err := os.WriteFile(filepath.Join(group, f.file), []byte(what), 0); err != nil {
 		return fmt.Errorf("control group of the container: %w", err)
 	}
