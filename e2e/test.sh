@@ -78,7 +78,7 @@ faults() {
 	local kind=$1 DOCKER_HOST cell again=() parallel=3
 	shift
 	[[ $kind != moby ]] || parallel=4 # a cell costs it more: so both come to their end at about the same time
-	(($#)) || set -- -seed 2026 -cells 142 -ends 8 -within 5m
+	(($#)) || set -- -seed 2026 -cells 142 -ends 8 -within 6m
 	say "faults on the $kind engine"
 	in_memory start_engine "$kind"
 	e2e/image.sh busybox

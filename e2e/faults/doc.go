@@ -28,7 +28,7 @@
 //	-seed N      choose the same cells as a run that has printed this seed
 //	-all         run every cell
 //	-cell NAME   run only this one: SCENARIO/FAULT/REQUEST, as a failure names it. Each may be a pattern: fork/kill*/1?
-//	-within TIME begin no cell after so long, for example 12m: these are skipped
+//	-within TIME begin no cell after so long, for example 12m, or a sixth longer if it ends the engine: these are skipped
 //
 // At the end they print, for every scenario and fault, how many cells held, how many ran, and how many were not reached; and how
 // many were not begun.
