@@ -25,7 +25,7 @@
 //	-cells N     run so many cells, chosen by the seed (default 150): every scenario meets every fault about as often, but those
 //	             whose cells take at least twice as long meet one of each kind: one of a request, one of a process
 //	-ends N      and so many that end the engine: these run one after the other, at the end (default 4)
-//	-seed N      choose the same cells as a run that has printed this seed
+//	-seed N      choose the same cells as a run that has printed this seed, if the scenarios make as many requests as then
 //	-all         run every cell
 //	-cell NAME   run only this one: SCENARIO/FAULT/REQUEST, as a failure names it. Each may be a pattern: fork/kill*/1?
 //	-within TIME begin no cell after so long, for example 12m, or a sixth longer if it ends the engine: these are skipped
