@@ -70,8 +70,7 @@ stop_engine() {
 }
 
 # faults ENGINE [FLAG…] runs cells of the fault matrix on a new engine of that kind. Without a flag the seed is always the same: a
-# change is judged by what it does, not by the draw. But a scenario that makes one request more or less changes the draw. 300 on both
-# take eleven minutes of two cores, and all take hours. An engine whose data is in memory needs an eighth less of them. More at once
+# change is judged by what it does, not by the draw. 300 on both take about seven minutes of two cores, and all take hours. An engine whose data is in memory needs an eighth less of them. More at once
 # do not make it faster, but each of them slower: on a slow machine a command among sixteen took longer than it may wait for a lock.
 # Up to two cells that failed run once more, alone, and the log names them.
 faults() {

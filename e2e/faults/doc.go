@@ -9,7 +9,8 @@
 //   - every container is the one that it was, in the state that it was in, unless the restore was done
 //   - every volume holds exactly what it held before, or exactly what the snapshot holds, as the command's exit status says. A
 //     client that was killed, or has lost its engine, cannot say it: then it is what was printed had the command ended, or nothing
-//   - every snapshot that ls shows passes docker snapshot verify; what the command has made can be restored with exactly its content
+//   - every snapshot that ls shows verifies whole; what the command has made can be restored with exactly its content. The worker's
+//     own code does both, in the test; where there is no fault, docker snapshot verify and restore do it, too
 //   - nothing that the plugin made is left without a snapshot that it belongs to: no image, no container, no volume, nothing
 //     unfinished in the store. Only what a client that was killed had not published may wait until it is an hour old: the image
 //     and its archives
@@ -22,10 +23,10 @@
 //
 // go test -tags e2e ./e2e/faults takes these options:
 //
-//	-cells N     run so many cells, chosen by the seed (default 150): every scenario meets every fault about as often, but those
-//	             whose cells take at least twice as long meet one of each kind: one of a request, one of a process
+//	-cells N     run so many cells, chosen by the seed (default 150): every scenario meets every fault once, then the cheaper ones
+//	             again; those with several containers meet one of each kind: one of a request, one of a process
 //	-ends N      and so many that end the engine: these run one after the other, at the end (default 4)
-//	-seed N      choose the same cells as a run that has printed this seed, if the scenarios make as many requests as then
+//	-seed N      choose the same cells as a run that has printed this seed; if a scenario makes other requests, nearly the same
 //	-all         run every cell
 //	-cell NAME   run only this one: SCENARIO/FAULT/REQUEST, as a failure names it. Each may be a pattern: fork/kill*/1?
 //	-within TIME begin no cell after so long, for example 12m, or a sixth longer if it ends the engine: these are skipped

@@ -17,18 +17,22 @@ type scenario struct {
 	command []string // %s is the prefix
 	removes []string // the names of snapshots that it removes, which may be gone also after a failure
 	makes   []string // the names of the containers that it makes
-	costly  bool     // a cell takes at least twice the time of the others' ones: a sample has fewer of them
+	cost    int      // of a cell, about as a multiple of the cheapest: a sample has fewer of the costly ones
 	// printed is what the command prints when it is done, empty if it is not: for a client that could not say so.
 	printed func(f *fixture) string
 	// done checks that an exit status of 0 is true.
 	done func(f *fixture, o outcome)
 }
 
+// isCostly tells whether a sample should have few of its cells.
+func (s scenario) isCostly() bool { return s.cost > 2 }
+
 const idle = "sleep 10000"
 
 var scenarios = []scenario{
 	{
 		name: "create-running",
+		cost: 1,
 		prepare: func(f *fixture) {
 			f.fill("one", "first")
 			f.fill("two", "first")
@@ -41,6 +45,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "create-stopped",
+		cost: 1,
 		prepare: func(f *fixture) {
 			f.fill("one", "first")
 			f.fill("two", "first")
@@ -53,6 +58,7 @@ var scenarios = []scenario{
 	},
 	{
 		name:    "copy",
+		cost:    1,
 		prepare: (*fixture).prepareRestore,
 		command: []string{"restore", "--name", "%scopy", "%sdb:old"},
 		makes:   []string{"copy"},
@@ -61,15 +67,16 @@ var scenarios = []scenario{
 	},
 	{
 		name:    "fork",
+		cost:    2,
 		prepare: (*fixture).prepareRestore,
 		command: []string{"fork", "--count", "2", "--name", "%sfork", "%sdb:old"},
 		makes:   []string{"fork-1", "fork-2"},
-		costly:  true,
 		printed: func(f *fixture) string { return f.running("fork-1", "fork-2") },
 		done:    func(f *fixture, o outcome) { f.copied(o, "fork-1", "fork-2") },
 	},
 	{
 		name:    "replace",
+		cost:    2,
 		prepare: (*fixture).prepareRestore,
 		command: []string{"restore", "--replace", "--force", "--stop-others", "--settle", "200ms", "%sdb:old"},
 		printed: (*fixture).replaced,
@@ -77,6 +84,7 @@ var scenarios = []scenario{
 	},
 	{
 		name:    "only",
+		cost:    2,
 		prepare: (*fixture).prepareRestore,
 		command: []string{"restore", "--replace", "--force", "--only", "/one", "--settle", "200ms", "%sdb:old"},
 		printed: func(f *fixture) string {
@@ -93,12 +101,12 @@ var scenarios = []scenario{
 	},
 	{
 		name: "promote",
+		cost: 4,
 		prepare: func(f *fixture) {
 			f.prepareRestore()
 			f.containers["copy"] = f.succeed("restore", "--start", "--name", f.prefix+"copy", f.prefix+"db:old")
 		},
 		command: []string{"promote", "--force", "--stop-others", "--settle", "200ms", "%scopy"},
-		costly:  true,
 		printed: (*fixture).replaced,
 		done: func(f *fixture, o outcome) {
 			delete(f.states, "copy")
@@ -107,22 +115,23 @@ var scenarios = []scenario{
 	},
 	{
 		name:    "group-create",
+		cost:    4,
 		prepare: (*fixture).prepareGroup,
 		command: []string{"create", "--with", "%sweb", "--with", "%sjob", "%sdb"},
-		costly:  true,
 		printed: (*fixture).newGroup,
 		done:    (*fixture).createdGroup,
 	},
 	{
 		name:    "group-replace",
+		cost:    4,
 		prepare: (*fixture).prepareGroup,
 		command: []string{"restore", "--replace", "--force", "--settle", "200ms", "%sdb:old", "%sweb:old", "%sjob:old"},
-		costly:  true,
 		printed: (*fixture).replaced,
 		done:    (*fixture).wentBack,
 	},
 	{
 		name:    "rm",
+		cost:    2,
 		prepare: (*fixture).prepareThree,
 		command: []string{"rm", "%sdb:middle"},
 		removes: []string{"middle"},
@@ -131,6 +140,7 @@ var scenarios = []scenario{
 	},
 	{
 		name:    "prune",
+		cost:    2,
 		prepare: (*fixture).prepareThree,
 		command: []string{"prune", "--all", "--force", "--keep-last", "1", "--filter", "container=%sdb"},
 		removes: []string{"old", "middle"},
