@@ -5,7 +5,7 @@
 #   test.sh unit
 #   test.sh e2e [debian|moby] [go test FLAG…] e.g. test.sh e2e moby -run Scripts/version
 #   test.sh faults [debian|moby] [FLAG…]      something goes wrong at one request: e2e/faults/doc.go has the flags; without
-#                                             one, 150 cells on each engine by the same seed, if they begin in time
+#                                             one, 300 cells by the same seed, if they begin in time
 #
 # On Debian, as root, it installs and builds what is missing; it needs Go. What it starts it stops.
 set -euo pipefail
@@ -70,14 +70,15 @@ stop_engine() {
 }
 
 # faults ENGINE [FLAG…] runs cells of the fault matrix on a new engine of that kind. Without a flag the seed is always the same: a
-# change is judged by what it does, not by the draw. 300 on both take about seven minutes of two cores, and all take hours. An engine whose data is in memory needs an eighth less of them. More at once
-# do not make it faster, but each of them slower: on a slow machine a command among sixteen took longer than it may wait for a lock.
-# Up to two cells that failed run once more, alone, and the log names them.
+# change is judged by what it does, not by the draw. 300 on both take about seven minutes of two cores, and all take hours. An engine
+# whose data is in memory needs an eighth less of them. More at once do not make it faster, but each of them slower: on a slow machine
+# a command among sixteen took longer than it may wait for a lock. Up to two cells that failed run once more, alone, and the log names
+# them.
 faults() {
-	local kind=$1 DOCKER_HOST cell again=() parallel=3
+	local kind=$1 DOCKER_HOST cell again=() parallel=5 sample=180
 	shift
-	[[ $kind != moby ]] || parallel=4 # a cell costs it more: so both come to their end at about the same time
-	(($#)) || set -- -seed 2026 -cells 142 -ends 8 -within 6m
+	[[ $kind != moby ]] || parallel=4 sample=108 # a cell costs it more: so both come to their end at about the same time
+	(($#)) || set -- -seed 2026 -cells $sample -ends 6 -within 6m45s
 	say "faults on the $kind engine"
 	in_memory start_engine "$kind"
 	e2e/image.sh busybox

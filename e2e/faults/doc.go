@@ -24,12 +24,12 @@
 // go test -tags e2e ./e2e/faults takes these options:
 //
 //	-cells N     run so many cells, chosen by the seed (default 150): every scenario meets every fault once, then the cheaper ones
-//	             again; those with several containers meet one of each kind: one of a request, one of a process
+//	             again; those with three containers, and promote, meet one of each kind: one of a request, one of a process
 //	-ends N      and so many that end the engine: these run one after the other, at the end (default 4)
 //	-seed N      choose the same cells as a run that has printed this seed; if a scenario makes other requests, nearly the same
 //	-all         run every cell
 //	-cell NAME   run only this one: SCENARIO/FAULT/REQUEST, as a failure names it. Each may be a pattern: fork/kill*/1?
-//	-within TIME begin no cell after so long, for example 12m, or a sixth longer if it ends the engine: these are skipped
+//	-within TIME begin no cell after so long, for example 12m, or a tenth longer if it ends the engine: these are skipped
 //
 // At the end they print, for every scenario and fault, how many cells held, how many ran, and how many were not reached; and how
 // many were not begun.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"path"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"gotest.tools/v3/assert"
 )
 
@@ -47,25 +49,35 @@ func TestFaults(t *testing.T) {
 		defer func() { results.add(c, reached, !t.Failed()) }()
 		_, reached = runCell(t, c)
 	}
-	t.Run("cells", func(t *testing.T) {
-		for _, c := range cells {
-			t.Run(c.String(), func(t *testing.T) {
-				t.Parallel()
-				run(t, c)
-			})
-		}
-	})
+	t.Run("cells", func(t *testing.T) { abreast(t, cells, run) })
 	for _, c := range ends { // no other cell could bear it
 		t.Run(c.String(), func(t *testing.T) { run(t, c) })
 	}
+	checkNoSnapshots(t)
 	t.Logf("seed %d\n%s", options.seed, results)
+}
+
+// abreast runs cells in this order, as many at once as the testing package would run parallel tests; it would begin any of them.
+func abreast(t *testing.T, cells []cell, run func(*testing.T, cell)) {
+	t.Helper()
+	atOnce, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	assert.NilError(t, err)
+	var runs errgroup.Group
+	runs.SetLimit(atOnce)
+	for _, c := range cells {
+		runs.Go(func() error {
+			t.Run(c.String(), func(t *testing.T) { run(t, c) })
+			return nil
+		})
+	}
+	_ = runs.Wait() // each has its own test to fail
 }
 
 // beginWithin is how long after the start a cell may begin; 0: at any time. Those that end the engine come last: without a time of
 // their own, none of them would begin on a machine that is too slow for all.
 func beginWithin(c cell) time.Duration {
 	if c.fault.endsEngine() {
-		return options.within + options.within/6
+		return options.within + options.within/10
 	}
 	return options.within
 }
@@ -111,24 +123,25 @@ func allCells(t *testing.T, pattern string) (all []cell) {
 	return all
 }
 
-// countRequests runs each of those scenarios without a fault, and returns how many requests it makes, by its name. One that fails
-// is missing.
+// countRequests runs each of those scenarios without a fault, the costliest first, and returns how many requests it makes, by its
+// name. One that fails is missing.
 func countRequests(t *testing.T, pattern string) map[string]int {
 	t.Helper()
+	var plain []cell
+	for _, s := range scenarios {
+		if matches(t, pattern, s.name) {
+			plain = append(plain, cell{scenario: s, fault: faultNone})
+		}
+	}
+	slices.SortStableFunc(plain, func(a, b cell) int { return cmp.Compare(b.scenario.cost, a.scenario.cost) })
 	requests, mu := map[string]int{}, sync.Mutex{}
 	t.Run("count", func(t *testing.T) {
-		for _, s := range scenarios {
-			if !matches(t, pattern, s.name) {
-				continue
-			}
-			t.Run(s.name, func(t *testing.T) {
-				t.Parallel()
-				count, _ := runCell(t, cell{scenario: s, fault: faultNone})
-				mu.Lock()
-				defer mu.Unlock()
-				requests[s.name] = count
-			})
-		}
+		abreast(t, plain, func(t *testing.T, c cell) {
+			count, _ := runCell(t, c)
+			mu.Lock()
+			defer mu.Unlock()
+			requests[c.scenario.name] = count
+		})
 	})
 	return requests
 }

@@ -42,6 +42,7 @@ type fixture struct {
 	snapshots  map[string]string           // IDs by name
 	contents   map[string]content          // of all captured volumes, by snapshot ID
 	before     content                     // of all captured volumes before the command
+	listing    []string                    // what ls has shown; nil after any other command
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -190,6 +191,7 @@ func (f *fixture) storeVariable() string { return "DOCKER_SNAPSHOT_STORE=" + f.s
 // run runs a command of the plugin, with the engine at that address.
 func (f *fixture) run(address string, args ...string) outcome {
 	f.Helper()
+	f.listing = nil
 	ctx, cancel := context.WithTimeout(f.Context(), commandTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, plugin, args...)

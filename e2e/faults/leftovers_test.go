@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -35,8 +36,7 @@ func (f *fixture) leftovers(ctx context.Context) (found leftovers) {
 			found.containers = append(found.containers, c)
 		}
 	}
-	found.images, err = docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "cua.snapshot.store="+f.store()))})
-	assert.NilError(f, err)
+	found.images = f.images(ctx)
 	volumes, err := docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", f.prefix))})
 	assert.NilError(f, err)
 	found.volumes = volumes.Volumes
@@ -47,6 +47,34 @@ func (f *fixture) leftovers(ctx context.Context) (found leftovers) {
 		}
 	}
 	return found
+}
+
+// images are those of the cell's snapshots. They are found by their names, or have none: to look for a label, engine 29 reads every
+// image that there is. [checkNoSnapshots] finds what has another name.
+func (f *fixture) images(ctx context.Context) (found []image.Summary) {
+	f.Helper()
+	for _, which := range []filters.KeyValuePair{filters.Arg("reference", "cua-snapshot/"+f.prefix+"*"), filters.Arg("dangling", "true")} {
+		images, err := docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(which)})
+		assert.NilError(f, err)
+		for _, i := range images {
+			if i.Labels["cua.snapshot.store"] == f.store() {
+				found = append(found, i)
+			}
+		}
+	}
+	return found
+}
+
+// checkNoSnapshots checks that there is no image of any cell's snapshot once each has removed its own.
+func checkNoSnapshots(t *testing.T) {
+	t.Helper()
+	images, err := docker.ImageList(t.Context(), image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "cua.snapshot.id"))})
+	assert.NilError(t, err)
+	for _, i := range images {
+		if store := i.Labels["cua.snapshot.store"]; matches(t, "f????????-store", store) {
+			t.Errorf("image %s %s of %s is left", i.ID, i.RepoTags, store)
+		}
+	}
 }
 
 // mounts tells whether a container mounts a volume of the cell, as its workers do.

@@ -5,12 +5,11 @@ package faults
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 
 	"gotest.tools/v3/assert"
 
@@ -35,11 +34,7 @@ func (f *fixture) askWorker(volumes string, ask func(*protocol.Client) error) er
 	}()
 	c := protocol.NewClient(ours)
 	c.LockTimeout = lockTimeout
-	err = errors.Join(ask(c), c.Close())
-	if failed := <-served; !errors.Is(failed, io.ErrClosedPipe) {
-		err = errors.Join(err, failed)
-	}
-	return err
+	return errors.Join(ask(c), c.Close(), <-served)
 }
 
 // verify checks every byte of snapshots, as docker snapshot verify does.
@@ -88,15 +83,13 @@ func (f *fixture) checkSnapshot(r labels.Record, want content) {
 // records are what the images of these snapshots say of them.
 func (f *fixture) records(ids []string) (records []labels.Record) {
 	f.Helper()
-	for _, i := range f.leftovers(f.Context()).images {
+	for _, i := range f.images(f.Context()) {
 		r, err := labels.Decode(i.Labels)
 		assert.NilError(f, err)
-		for _, id := range ids {
-			if id == string(r.ID) {
-				records = append(records, r)
-			}
+		if slices.Contains(ids, string(r.ID)) {
+			records = append(records, r)
 		}
 	}
-	assert.Equal(f, len(records), len(ids), "not every one of %s has an image", strings.Join(ids, " "))
+	assert.Equal(f, len(records), len(ids), "not every one of %s has an image", ids)
 	return records
 }

@@ -169,14 +169,17 @@ func (f *fixture) repair(c cell) {
 	}
 }
 
-// listed are the IDs of the snapshots that ls shows.
+// listed are the IDs of the snapshots that ls shows. It is asked again after another command.
 func (f *fixture) listed() []string {
 	f.Helper()
-	var ids []string
-	for _, name := range f.subjects {
-		ids = append(ids, strings.Fields(f.succeed("ls", "--quiet", f.prefix+name))...)
+	if f.listing == nil {
+		ids := []string{}
+		for _, name := range f.subjects {
+			ids = append(ids, strings.Fields(f.succeed("ls", "--quiet", f.prefix+name))...)
+		}
+		f.listing = ids
 	}
-	return ids
+	return f.listing
 }
 
 // checkSnapshots verifies all listed snapshots. Those that the cell began with must be there. For these that is enough: the record
