@@ -75,10 +75,10 @@ stop_engine() {
 # a command among sixteen took longer than it may wait for a lock. Up to two cells that failed run once more, alone, and the log names
 # them.
 faults() {
-	local kind=$1 DOCKER_HOST cell again=() parallel=5 sample=180
+	local kind=$1 DOCKER_HOST cell again=() parallel=5 sample=176
 	shift
-	[[ $kind != moby ]] || parallel=4 sample=108 # a cell costs it more: so both come to their end at about the same time
-	(($#)) || set -- -seed 2026 -cells $sample -ends 6 -within 6m45s
+	[[ $kind != moby ]] || parallel=4 sample=112 # a cell costs it more: so both come to their end at about the same time
+	(($#)) || set -- -seed 2026 -cells $sample -ends 6 -within 7m
 	say "faults on the $kind engine"
 	in_memory start_engine "$kind"
 	e2e/image.sh busybox
