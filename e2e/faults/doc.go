@@ -10,7 +10,8 @@
 //   - every volume holds exactly what it held before, or exactly what the snapshot holds, as the command's exit status says. A
 //     client that was killed, or has lost its engine, cannot say it: then it is what was printed had the command ended, or nothing
 //   - every snapshot that ls shows verifies whole; what the command has made can be restored with exactly its content. The worker's
-//     own code does both, in the test; where there is no fault, docker snapshot verify and restore do it, too
+//     own code does both, in the test; where there is no fault, docker snapshot verify and restore do it, too,
+//     but for the costly scenarios
 //   - nothing that the plugin made is left without a snapshot that it belongs to: no image, no container, no volume, nothing
 //     unfinished in the store. Only what a client that was killed had not published may wait until it is an hour old: the image
 //     and its archives

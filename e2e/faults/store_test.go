@@ -20,7 +20,7 @@ import (
 )
 
 // askWorker has the worker's code answer in this process, with the store of the cell and folders for volumes. A worker in a
-// container, as the plugin starts one, would cost a tenth of the cell.
+// container, as the plugin starts one, would cost a seventh of create-running/fail/20.
 func (f *fixture) askWorker(volumes string, ask func(*protocol.Client) error) error {
 	f.Helper()
 	v, err := docker.VolumeInspect(f.Context(), f.store())
@@ -42,7 +42,7 @@ func (f *fixture) verify(records []labels.Record) {
 	f.Helper()
 	var request protocol.VerifyRequest
 	for _, r := range records {
-		request.Snapshots = append(request.Snapshots, protocol.VerifySnapshot{Snapshot: string(r.ID), Roots: archives.ClaimOf(r).Roots})
+		request.Snapshots = append(request.Snapshots, archives.Expected(r))
 	}
 	assert.NilError(f, f.askWorker("", func(c *protocol.Client) error {
 		found, err := c.Verify(f.Context(), request, nil)

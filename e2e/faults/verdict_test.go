@@ -179,7 +179,7 @@ func (f *fixture) listed() []string {
 		}
 		f.listing = ids
 	}
-	return f.listing
+	return slices.Clone(f.listing)
 }
 
 // checkSnapshots verifies all listed snapshots. Those that the cell began with must be there. For these that is enough: the record
@@ -216,6 +216,9 @@ func (f *fixture) checkWithPlugin() {
 		got := f.contentOf(made)
 		assert.Assert(f, len(got) > 0)
 		assert.DeepEqual(f, got, f.contentOfNew(r).within(got))
+		for _, m := range made.Mounts {
+			f.checkCounts(m.Source)
+		}
 	}
 }
 

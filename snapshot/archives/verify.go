@@ -52,7 +52,7 @@ func (a *Archives) Verify(ctx context.Context, list []catalog.Snapshot, quick bo
 		if asked[name] == nil {
 			asked[name], in[name] = &volumebackup.VerifyOptions{Quick: quick}, its
 		}
-		asked[name].Snapshots = append(asked[name].Snapshots, expected(s.Record))
+		asked[name].Snapshots = append(asked[name].Snapshots, Expected(s.Record))
 	}
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		found, err := in[name].Verify(ctx, *asked[name], Progress(p))
@@ -64,8 +64,8 @@ func (a *Archives) Verify(ctx context.Context, list []catalog.Snapshot, quick bo
 	return all, nil
 }
 
-// expected is what the labels of a snapshot say of what the store holds for it.
-func expected(r labels.Record) volumebackup.VerifySnapshot {
+// Expected is what the labels of a snapshot say of what the store holds for it.
+func Expected(r labels.Record) volumebackup.VerifySnapshot {
 	what := volumebackup.VerifySnapshot{Snapshot: string(r.ID), Roots: ClaimOf(r).Roots, Attachments: map[string]volumebackup.Attached{}}
 	for _, a := range r.Attachments {
 		what.Attachments[a.Name] = volumebackup.Attached{Bytes: a.Bytes, SHA256: a.SHA256}
