@@ -30,6 +30,7 @@ func TestTheNextRestoreClearsWhatAKilledOneLeft(t *testing.T) {
 		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name, Labels: map[string]string{labels.KeyOperation: operation}})
 		assert.NilError(t, err)
 	}
+	docker.FindVolume("theirs").Labels = nil
 	docker.Create(t, "copy", &container.Config{}, &container.HostConfig{Binds: []string{"whole:/data"}})
 	worker := func(name, state, made string) *enginetest.FakeContainer {
 		journal := map[string]string{volumebackup.LabelPurpose: "restore", pending.LabelMade: made, "cua.snapshot.worker.frozen": "null"}

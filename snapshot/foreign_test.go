@@ -407,7 +407,23 @@ func TestTheEnginesKeyIsMadeOnce(t *testing.T) {
 	second, err := engineOf(docker).catalog.EngineKey(t.Context())
 	assert.NilError(t, err)
 	assert.DeepEqual(t, first, second)
-	docker.FindVolume(catalog.KeyVolume).Labels = nil
+	docker.FindVolume(catalog.KeyVolume).Labels = map[string]string{"owner": "somebody"}
 	_, err = engineOf(docker).catalog.EngineKey(t.Context())
 	assert.ErrorContains(t, err, "volume cua-snapshot-key holds no key")
+}
+
+// An engine that is killed while it makes the volume of the key leaves it without labels.
+func TestTheEnginesKeyIsMadeAgain(t *testing.T) {
+	docker := enginetest.New()
+	docker.Volumes = []*enginetest.FakeVolume{{Name: catalog.KeyVolume}}
+	cat := engineOf(docker).catalog
+	known, err := cat.KnownKey(t.Context())
+	assert.NilError(t, err)
+	assert.Assert(t, known == nil)
+	made, err := cat.EngineKey(t.Context())
+	assert.NilError(t, err)
+	known, err = cat.KnownKey(t.Context())
+	assert.NilError(t, err)
+	assert.DeepEqual(t, known, made)
+	assert.Equal(t, len(docker.Volumes), 1) // no lock
 }

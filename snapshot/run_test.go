@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -131,24 +132,38 @@ func TestWordsOfARun(t *testing.T) {
 	assert.Assert(t, cerrdefs.IsNotFound(e.RemoveSession(t.Context(), "42")))
 }
 
-// A client that was killed while it wrote to a session leaves an empty volume, for an hour.
+// A client that was killed while it wrote to a session leaves an empty volume, for an hour; so does an engine that was killed
+// while it made one, or that of a name.
 func TestTheLockOfARunIsSwept(t *testing.T) {
 	docker := enginetest.New()
-	for name, made := range map[string]map[string]string{
-		"cua-snapshot-run-0123456789abcdef": {labels.KeyVersion: labels.SchemaVersion, labels.KeyLock: "somebody"},
+	locks := map[string]map[string]string{
+		"cua-snapshot-run-0123456789abcdef":  {labels.KeyVersion: labels.SchemaVersion, labels.KeyLock: "somebody"},
+		"cua-snapshot-run-0000000000000000":  nil,
+		"cua-snapshot-name-0000000000000000": nil,
+	}
+	others := map[string]map[string]string{
 		"cua-snapshot-run-of-a-user":        nil,
-	} {
+		"cua-snapshot-run-1111111111111111": {"owner": "somebody"},
+		"0000000000000000":                  nil,
+	}
+	volumes := maps.Clone(locks)
+	maps.Copy(volumes, others)
+	for name, made := range volumes {
 		_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: name, Labels: made})
 		assert.NilError(t, err)
 	}
 	e := engineOf(docker)
 	docker.Wait(50 * time.Minute)
 	e.Sweep(t.Context(), nil)
-	assert.Assert(t, docker.FindVolume("cua-snapshot-run-0123456789abcdef") != nil)
+	for name := range volumes {
+		assert.Assert(t, docker.FindVolume(name) != nil, name)
+	}
 	docker.Wait(20 * time.Minute)
 	e.Sweep(t.Context(), nil)
-	assert.Assert(t, docker.FindVolume("cua-snapshot-run-0123456789abcdef") == nil)
-	assert.Assert(t, docker.FindVolume("cua-snapshot-run-of-a-user") != nil)
+	for name := range volumes {
+		_, isLock := locks[name]
+		assert.Equal(t, docker.FindVolume(name) == nil, isLock, name)
+	}
 }
 
 func TestARunIsContinued(t *testing.T) {

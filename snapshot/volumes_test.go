@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -23,6 +24,28 @@ func TestRestoreRefusesAVolumeThatExistsAlready(t *testing.T) {
 	before := docker.World()
 	_, err = engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest"}, nil)
 	assert.ErrorContains(t, err, "create volume data-000001: a volume of that name exists already")
+	assert.Equal(t, docker.World(), before)
+}
+
+// The engine makes the directory of a volume before it writes down its labels.
+func TestAVolumeThatTheEngineWasKilledOverIsRemoved(t *testing.T) {
+	docker := enginetest.New()
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	snapshotOf(t, docker, capture.Options{Container: "web"})
+	before := docker.World()
+	docker.Spoiled = "launch"
+	unlabelled := 0
+	docker.Before("VolumeInspect data-", 0, func() {
+		for _, v := range docker.Volumes {
+			if v.Labels[labels.KeyOperation] != "" {
+				v.Labels = nil
+				unlabelled++
+			}
+		}
+	})
+	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:latest"}, nil)
+	assert.ErrorContains(t, err, "injected")
+	assert.Equal(t, unlabelled, 1)
 	assert.Equal(t, docker.World(), before)
 }
 

@@ -27,9 +27,6 @@ type naming struct {
 	lock     *dockerop.Lock
 }
 
-// namePrefix begins the names of the volumes that are locks of names.
-const namePrefix = "cua-snapshot-name-"
-
 // rivalAge is how old the image of a client can be that has got the name while this one stood still.
 const rivalAge = 10 * time.Minute
 
@@ -76,7 +73,7 @@ func (cat *Catalog) lockName(ctx context.Context, name Tag, about map[string]str
 }
 
 // nameLock is the volume that is the lock of a name.
-func nameLock(name Tag) string { return dockerop.LockName(namePrefix, name.String()) }
+func nameLock(name Tag) string { return dockerop.LockName(dockerop.NameLocks, name.String()) }
 
 // giveBack returns the tag to its earlier holder, unless somebody else has it by now. If the engine was out of reach when the lock
 // was to be released, it is released now: else this client would wait for itself until it counts as dead.

@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // KeyVolume is the name of an empty volume. One of its labels holds the engine's key, with which
@@ -27,10 +28,43 @@ const (
 // EngineKey returns the engine's key, and makes one if there is none. If two clients make one at
 // once, the engine hands both the same volume.
 func (cat *Catalog) EngineKey(ctx context.Context) ([]byte, error) {
-	key, err := cat.KnownKey(ctx)
-	if err != nil || key != nil {
-		return key, err
+	found, err := cat.keyVolume(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return cat.makeKey(ctx)
+	case !dockerop.IsUnlabelled(*found):
+		return readKey(*found)
 	}
+	if err := cat.removeUnlabelledKey(ctx); err != nil {
+		return nil, err
+	}
+	return cat.makeKey(ctx)
+}
+
+// KnownKey returns the engine's key, or nil if it has none. Then no snapshot on it was made here.
+func (cat *Catalog) KnownKey(ctx context.Context) ([]byte, error) {
+	found, err := cat.keyVolume(ctx)
+	if err != nil || found == nil || dockerop.IsUnlabelled(*found) {
+		return nil, err
+	}
+	return readKey(*found)
+}
+
+// keyVolume returns the volume of the key, or nil if there is none.
+func (cat *Catalog) keyVolume(ctx context.Context) (*volume.Volume, error) {
+	found, err := cat.docker.VolumeInspect(ctx, KeyVolume)
+	if cerrdefs.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inspect volume %s: %w", KeyVolume, err)
+	}
+	return &found, nil
+}
+
+func (cat *Catalog) makeKey(ctx context.Context) ([]byte, error) {
 	random := make([]byte, keyBytes)
 	if _, err := io.ReadFull(cat.random, random); err != nil {
 		return nil, fmt.Errorf("make the engine's key: %w", err)
@@ -44,16 +78,19 @@ func (cat *Catalog) EngineKey(ctx context.Context) ([]byte, error) {
 	return readKey(made)
 }
 
-// KnownKey returns the engine's key, or nil if it has none. Then no snapshot on it was made here.
-func (cat *Catalog) KnownKey(ctx context.Context) ([]byte, error) {
-	found, err := cat.docker.VolumeInspect(ctx, KeyVolume)
-	if cerrdefs.IsNotFound(err) {
-		return nil, nil
-	}
+// removeUnlabelledKey removes the volume of the key that the engine was killed over ([dockerop.IsUnlabelled]). It looks once more,
+// under a lock: of two clients the slower one must not remove the key that the other has made by then.
+func (cat *Catalog) removeUnlabelledKey(ctx context.Context) error {
+	lock, err := cat.docker.Lock(ctx, dockerop.LockName(dockerop.NameLocks, KeyVolume), nil, cat.random, cat.now)
 	if err != nil {
-		return nil, fmt.Errorf("inspect volume %s: %w", KeyVolume, err)
+		return fmt.Errorf("lock the engine's key: %w", err)
 	}
-	return readKey(found)
+	defer func() { _, _ = lock.Release(ctx) }() // what is not released, others take as from a dead client
+	found, err := cat.keyVolume(ctx)
+	if err != nil || found == nil || !dockerop.IsUnlabelled(*found) {
+		return err
+	}
+	return dockerop.Describe(cat.docker.VolumeRemove(ctx, KeyVolume, false), "remove volume "+KeyVolume)
 }
 
 func readKey(v volume.Volume) ([]byte, error) {

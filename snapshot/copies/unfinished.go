@@ -14,6 +14,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/volume"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -33,8 +34,20 @@ func (cp *Copier) newOperation() (string, error) {
 // removeOwnVolume removes a volume that the operation has made. It leaves a volume without the
 // operation's label, which is somebody else's, and one that somebody mounts.
 func (cp *Copier) removeOwnVolume(ctx context.Context, name, operation string) error {
+	return cp.removeVolumeIf(ctx, name, func(v volume.Volume) bool { return v.Labels[labels.KeyOperation] == operation })
+}
+
+// removeNewVolume is [Copier.removeOwnVolume] for a name that this process has made up. It also removes what the engine has left
+// that was killed while it made the volume. A name from a journal is not to be trusted that far: anybody can write one.
+func (cp *Copier) removeNewVolume(ctx context.Context, name, operation string) error {
+	return cp.removeVolumeIf(ctx, name, func(v volume.Volume) bool {
+		return v.Labels[labels.KeyOperation] == operation || dockerop.IsUnlabelled(v)
+	})
+}
+
+func (cp *Copier) removeVolumeIf(ctx context.Context, name string, isOwn func(volume.Volume) bool) error {
 	v, err := cp.docker.VolumeInspect(ctx, name)
-	if err == nil && v.Labels[labels.KeyOperation] == operation {
+	if err == nil && isOwn(v) {
 		err = cp.docker.VolumeRemove(ctx, name, false)
 	}
 	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {

@@ -47,12 +47,13 @@ func (cp *Copier) makeVolumes(ctx context.Context, all []restore, rollback *dock
 	o := volumebackup.WorkerOptions{Purpose: "restore " + string(id)}
 	var needs volumebackup.Fill
 	var targets []volumebackup.Target
+	remove := cp.removeNewVolume
 	for _, v := range named {
 		o.Volumes, o.Make = append(o.Volumes, v.Create.Name), append(o.Make, v.Create)
 		if v.Archive != nil {
 			targets = append(targets, build.TargetOf(id, v, v.Create.Name, &needs))
 		}
-		rollback.Add(func(ctx context.Context) error { return cp.removeOwnVolume(ctx, v.Create.Name, operation) })
+		rollback.Add(func(ctx context.Context) error { return remove(ctx, v.Create.Name, operation) })
 	}
 	o.Task = needs
 	if len(targets) == 0 {
@@ -66,6 +67,7 @@ func (cp *Copier) makeVolumes(ctx context.Context, all []restore, rollback *dock
 	if err != nil {
 		return nil, err
 	}
+	remove = cp.removeOwnVolume // by now the engine has written down the labels of what it has made
 	if err := cp.checkOwnVolumes(ctx, o.Volumes, operation); err != nil {
 		return &build.RestoredVolumes{Worker: worker}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -26,6 +27,12 @@ const (
 	lockNonce  = 16
 )
 
+// What begins the name of a lock: of a name that a snapshot gets, and of a run.
+const (
+	NameLocks = "cua-snapshot-name-"
+	RunLocks  = "cua-snapshot-run-"
+)
+
 // Lock is held by one client at a time, for a moment. It is an empty volume: the engine lets a name exist once, and tells whoever
 // asks for it later the labels of the one that is there, and so who holds it. That takes a few milliseconds.
 type Lock struct {
@@ -34,10 +41,17 @@ type Lock struct {
 	holder string
 }
 
-// LockName returns the name of the lock for something. All that begin with the prefix are about the same kind of thing.
+// LockName returns the name of the lock for something. The prefix, [NameLocks] or [RunLocks], says what kind of thing.
 func LockName(prefix, about string) string {
 	digest := sha256.Sum256([]byte(about))
 	return prefix + hex.EncodeToString(digest[:])[:lockDigits]
+}
+
+var lockNames = regexp.MustCompile(fmt.Sprintf("^(%s|%s)[0-9a-f]{%d}$", NameLocks, RunLocks, lockDigits))
+
+// IsLock tells whether a volume is a lock, or was to become one ([IsUnlabelled]).
+func IsLock(v volume.Volume) bool {
+	return v.Labels[labels.KeyLock] != "" || IsUnlabelled(v) && lockNames.MatchString(v.Name)
 }
 
 // LockLabels are those of a volume that is a lock. If its holder is killed, it is swept.
@@ -73,6 +87,8 @@ func (e *Engine) Lock(ctx context.Context, name string, about map[string]string,
 		switch current := made.Labels[labels.KeyLock]; {
 		case current == nonce:
 			return true, nil
+		case IsUnlabelled(made):
+			return false, e.RemoveLock(ctx, name)
 		case current == "": // somebody else's, with what he keeps in it
 			return false, fmt.Errorf("lock with volume %s: there is a volume of that name which is no lock: remove it", name)
 		case len(about) > 0 && isFor(made.Labels, about):

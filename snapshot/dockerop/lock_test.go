@@ -128,10 +128,37 @@ func TestNoLockIsLeftBehindByALostAnswer(t *testing.T) {
 
 func TestSomebodysVolumeIsNoLock(t *testing.T) {
 	fake, e := newLockEngine()
-	fake.volumes["lock"] = volume.Volume{Name: "lock"}
+	fake.volumes["lock"] = volume.Volume{Name: "lock", Labels: map[string]string{"owner": "somebody"}}
 	_, err := e.Lock(t.Context(), "lock", nil, rand.Reader, time.Now)
 	assert.ErrorContains(t, err, "there is a volume of that name which is no lock")
 	assert.Equal(t, len(fake.volumes), 1)
+}
+
+// The engine makes the directory of a volume before it writes down its labels.
+func TestALockThatTheEngineWasKilledOverIsTaken(t *testing.T) {
+	fake, e := newLockEngine()
+	fake.volumes["lock"] = volume.Volume{Name: "lock"}
+	lock, err := e.Lock(t.Context(), "lock", nil, rand.Reader, time.Now)
+	assert.NilError(t, err)
+	wasHeld, err := lock.Release(t.Context())
+	assert.NilError(t, err)
+	assert.Assert(t, wasHeld && len(fake.volumes) == 0)
+}
+
+func TestWhatIsALock(t *testing.T) {
+	held := LockLabels("somebody")
+	for name, isLock := range map[string]bool{
+		LockName(NameLocks, "db:new"):         true,
+		LockName(RunLocks, "42"):              true,
+		LockName(RunLocks, "42") + "0":        false,
+		"cua-snapshot-run-of-a-user":          false,
+		"cua-snapshot-key":                    false,
+		"my-" + LockName(NameLocks, "db:new"): false,
+	} {
+		assert.Equal(t, IsLock(volume.Volume{Name: name}), isLock, name)
+		assert.Assert(t, !IsLock(volume.Volume{Name: name, Labels: map[string]string{"owner": "somebody"}}), name)
+		assert.Assert(t, IsLock(volume.Volume{Name: name, Labels: held}), name)
+	}
 }
 
 func TestWhoStopsWaitingForALockLeavesItToItsHolder(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 )
@@ -24,6 +25,10 @@ func (e *Engine) RemoveVolumes(ctx context.Context, names []string) error {
 	}
 	return failed
 }
+
+// IsUnlabelled tells whether a volume has no labels. If its name is one that only we give, the engine was killed while it made it:
+// the engine makes the directory first, and writes down the labels then. So nobody has used it.
+func IsUnlabelled(v volume.Volume) bool { return len(v.Labels) == 0 }
 
 // MountKey returns the key of what is mounted, as [labels.Mount.Key] has it.
 func MountKey(m container.MountPoint) string {

@@ -97,6 +97,24 @@ func createBehaviours() map[string]func(*testing.T, contractEngine) {
 			_, err = c.VolumeInspect(t.Context(), contractPrefix+"never")
 			assert.Assert(t, cerrdefs.IsNotFound(err))
 		},
+		"volumes are listed by parts of their names": func(t *testing.T, c contractEngine) {
+			for _, name := range []string{"one", "two", "three"} {
+				_, err := c.VolumeCreate(t.Context(), volume.CreateOptions{Name: contractPrefix + name})
+				assert.NilError(t, err)
+				c.cleanup(t, func(ctx context.Context) error { return c.VolumeRemove(ctx, contractPrefix+name, true) })
+			}
+			list, err := c.VolumeList(t.Context(), volume.ListOptions{Filters: filters.NewArgs(
+				filters.Arg("name", contractPrefix+"o"), filters.Arg("name", contractPrefix+"tw"),
+			)})
+			assert.NilError(t, err)
+			var names []string
+			for _, v := range list.Volumes {
+				assert.Equal(t, len(v.Labels), 0)
+				names = append(names, strings.TrimPrefix(v.Name, contractPrefix))
+			}
+			slices.Sort(names)
+			assert.DeepEqual(t, names, []string{"one", "two"})
+		},
 		"anonymous volumes go with their container": func(t *testing.T, c contractEngine) {
 			id := c.container(t, "c", &container.Config{Volumes: map[string]struct{}{"/data": {}}}, &container.HostConfig{})
 			mounts := c.inspect(t, id).Mounts

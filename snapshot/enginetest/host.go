@@ -246,11 +246,11 @@ func (f *Docker) VolumeInspect(ctx context.Context, name string) (found volume.V
 	return found, err
 }
 
-// VolumeList filters by label. All volumes are of the local driver.
+// VolumeList filters by label and name. All volumes are of the local driver.
 func (f *Docker) VolumeList(ctx context.Context, o volume.ListOptions) (list volume.ListResponse, err error) {
 	err = f.do(ctx, "VolumeList", func() error {
 		for _, v := range f.Volumes {
-			if !o.Filters.MatchKVList("label", v.Labels) {
+			if !o.Filters.MatchKVList("label", v.Labels) || !o.Filters.Match("name", v.Name) {
 				continue
 			}
 			made := Clone(volume.Volume{Name: v.Name, Driver: "local", Options: v.options, Labels: v.Labels, Mountpoint: "/volumes/" + v.Name, CreatedAt: v.Created.Format(time.RFC3339)})

@@ -143,13 +143,15 @@ func (rm *Remover) sweepImages(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// sweepLocks removes the volumes with which killed clients had locked the session of a run. They are
+// sweepLocks removes the volumes with which killed clients had locked a name or the session of a run. They are
 // empty, and others break such a lock within seconds; then it is theirs.
 func (rm *Remover) sweepLocks(ctx context.Context, now time.Time) error {
-	locks, err := rm.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labels.KeyLock))})
-	for _, v := range locks.Volumes {
+	ours, err := rm.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(
+		filters.Arg("name", dockerop.NameLocks), filters.Arg("name", dockerop.RunLocks),
+	)})
+	for _, v := range ours.Volumes {
 		created, unknown := time.Parse(time.RFC3339, v.CreatedAt)
-		if unknown != nil || !isOld(created.Unix(), now) {
+		if !dockerop.IsLock(*v) || unknown != nil || !isOld(created.Unix(), now) {
 			continue
 		}
 		if removeErr := rm.docker.VolumeRemove(ctx, v.Name, false); !cerrdefs.IsNotFound(removeErr) {

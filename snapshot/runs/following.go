@@ -82,7 +82,7 @@ func (w *following) mark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	name := lockPrefix + "end-" + nonce
+	name := dockerop.LockName(dockerop.RunLocks, nonce)
 	w.tell(name) // before it can be heard
 	// Its labels have it swept if this client is killed now.
 	_, err = w.runner.docker.VolumeCreate(ctx, volume.CreateOptions{Name: name, Driver: "local", Labels: dockerop.LockLabels(name)})

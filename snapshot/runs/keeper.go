@@ -56,12 +56,9 @@ func (k *Keeper) begin(ctx context.Context, s session.Session) (session.Session,
 	return s, k.write(ctx, before, s)
 }
 
-// lockPrefix begins the names of the volumes that are locks of runs.
-const lockPrefix = "cua-snapshot-run-"
-
 // lock waits until no other client writes to the session of a run. The caller must call release.
 func (k *Keeper) lock(ctx context.Context, runID string) (release func(), err error) {
-	lock, err := k.docker.Lock(ctx, dockerop.LockName(lockPrefix, runID), nil, k.random, k.now)
+	lock, err := k.docker.Lock(ctx, dockerop.LockName(dockerop.RunLocks, runID), nil, k.random, k.now)
 	if err != nil {
 		return nil, fmt.Errorf("lock run %s: %w", runID, err)
 	}
