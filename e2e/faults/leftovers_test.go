@@ -15,6 +15,8 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/volume"
 	"gotest.tools/v3/assert"
+
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // leftovers is everything that there is of a cell. It has no networks, and the plugin makes none.
@@ -104,8 +106,9 @@ func (l leftovers) without(f *fixture, c cell, listed []string) string {
 	}
 	var left []string
 	for _, c := range l.containers {
-		if !known[strings.TrimPrefix(c.Names[0], "/"+f.prefix)] {
-			left = append(left, "container "+c.Names[0]+" "+c.Status)
+		name := dockerop.SummaryName(c) // engine 20.10 lists one without a name while it removes it
+		if !known[strings.TrimPrefix(name, f.prefix)] {
+			left = append(left, "container "+name+" "+c.Status)
 		}
 	}
 	for _, i := range l.images {
