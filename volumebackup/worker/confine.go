@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
@@ -15,11 +16,27 @@ import (
 
 // ServeConfined is [Serve] in a process that has nothing else to do. First it takes from the process every system call that a worker
 // has no use for, and before it restores anything, the right to change the rest of the store. Neither can be undone.
-func ServeConfined(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+func ServeConfined(ctx context.Context, in *os.File, out io.Writer, o Options) error {
+	polled, err := pollable(in)
+	if err != nil {
+		return err
+	}
 	if err := confine(); err != nil {
 		return err
 	}
-	return serve(ctx, in, out, o, narrow)
+	return serve(ctx, polled, out, o, narrow)
+}
+
+// pollable returns a file, such as a pipe, that is read without a thread that waits in the kernel for its bytes.
+//
+// Go 1.26 stops all threads for [narrow], and in each collection of garbage, too. It misses one that begins a system call at that very
+// moment, and looks again when a minute is over. A read of the next request may begin then, and not end before.
+func pollable(f *os.File) (*os.File, error) {
+	fd := f.Fd()
+	if err := unix.SetNonblock(int(fd), true); err != nil {
+		return nil, fmt.Errorf("prepare to read %s: %w", f.Name(), err)
+	}
+	return os.NewFile(fd, f.Name()), nil
 }
 
 // confine takes the system calls away. An engine that does not let the worker do that has a filter of its own, which has

@@ -8,7 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/sys/unix"
@@ -19,6 +23,38 @@ import (
 func TestAConfinedProcess(t *testing.T) {
 	assert.Equal(t, runProbe(t, "1"), "socket: operation not permitted\nopen by handle: operation not permitted\nmount: operation not permitted\n"+
 		"program: operation not permitted\nptrace: operation not permitted\n")
+}
+
+// No thread of a worker that waits for a request is in a system call that Go might have to wait for.
+func TestAWorkerWaitsInThePoller(t *testing.T) {
+	w := newWorld(t)
+	worker, connection := startConfined(t, w.options(Options{}))
+	w.client(connection, worker.Wait)
+	want := strconv.Itoa(unix.SYS_EPOLL_PWAIT)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		calls := systemCalls(t, worker.Process.Pid)
+		if slices.Contains(calls, want) {
+			return
+		}
+		assert.Assert(t, time.Now().Before(deadline), "the threads are in the system calls %v", calls)
+	}
+}
+
+// systemCalls are the numbers of those that the threads of a process are in.
+func systemCalls(t *testing.T, pid int) (numbers []string) {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
+	assert.NilError(t, err)
+	for _, thread := range threads {
+		content, err := os.ReadFile(thread)
+		if errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrNotExist) { // it has ended
+			continue
+		}
+		assert.NilError(t, err)
+		number, _, _ := strings.Cut(string(content), " ")
+		numbers = append(numbers, number)
+	}
+	return numbers
 }
 
 // probeVariable has the test's program confine itself, and say what it is refused. Its value is the folder for [probeNarrow].

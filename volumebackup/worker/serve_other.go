@@ -6,9 +6,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 )
 
 // ServeConfined exists on Linux only.
-func ServeConfined(context.Context, io.Reader, io.Writer, Options) error {
+func ServeConfined(context.Context, *os.File, io.Writer, Options) error {
 	return errors.New("the worker runs on Linux only")
 }

@@ -53,6 +53,13 @@ const confinedVariable = "DOCKER_SNAPSHOT_TEST_WORKER"
 // confinedWorker returns a connection to a worker, and what waits for its end.
 func confinedWorker(t testing.TB, o Options) (io.ReadWriteCloser, func() error) {
 	t.Helper()
+	worker, connection := startConfined(t, o)
+	return connection, worker.Wait
+}
+
+// startConfined starts a worker, and returns its process and a connection to it.
+func startConfined(t testing.TB, o Options) (*exec.Cmd, io.ReadWriteCloser) {
+	t.Helper()
 	program, err := os.Executable()
 	assert.NilError(t, err)
 	worker := exec.Command(program)
@@ -64,10 +71,10 @@ func confinedWorker(t testing.TB, o Options) (io.ReadWriteCloser, func() error) 
 	out, err := worker.StdoutPipe()
 	assert.NilError(t, err)
 	assert.NilError(t, worker.Start())
-	return struct {
+	return worker, struct {
 		io.Reader
 		io.WriteCloser
-	}{out, in}, worker.Wait
+	}{out, in}
 }
 
 // beConfined is the worker that confinedWorker starts.
