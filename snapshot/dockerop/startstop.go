@@ -29,8 +29,8 @@ func (e *Engine) Stop(ctx context.Context, id string, paused bool, timeout *int)
 // policyPatience is how long an engine may refuse a new restart policy because a container is ending.
 const policyPatience = 10 * time.Second
 
-// SetRestartPolicy changes the restart policy of a container. Engine 29 refuses that in the moment in which the container
-// ends, so it is tried again for a while.
+// SetRestartPolicy changes the restart policy of a container. Engines refuse that in the moment in which the container
+// ends, each in its own words, so it is tried again for a while.
 func (e *Engine) SetRestartPolicy(ctx context.Context, id string, policy container.RestartPolicy) error {
 	err := retry(ctx, policyPatience, isEnding, func(context.Context) error {
 		_, err := e.ContainerUpdate(ctx, id, container.UpdateConfig{RestartPolicy: policy})
@@ -43,7 +43,8 @@ func (e *Engine) SetRestartPolicy(ctx context.Context, id string, policy contain
 }
 
 func isEnding(err error) bool {
-	return strings.Contains(err.Error(), "cannot update a stopped container")
+	text := err.Error()
+	return strings.Contains(text, "cannot update a stopped container") || strings.Contains(text, "container not running")
 }
 
 // Start starts a container. It returns a [StaleTaskError] if the engine keeps a process of an earlier run.
