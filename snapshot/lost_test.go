@@ -86,6 +86,31 @@ func TestLostSnapshotsAreListedByTheirRecords(t *testing.T) {
 	}
 }
 
+// A store that cannot be read keeps nobody from what another one has.
+func TestLostSnapshotsAreFoundBesideAStoreThatCannotBeRead(t *testing.T) {
+	docker := withLost(t)
+	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: "broken", Labels: map[string]string{labels.KeyStoreID: "two"}})
+	assert.NilError(t, err)
+	docker.Refused = []string{"list lost in broken"}
+	var got enginetest.Events
+	all, err := engineOf(docker).Lost(t.Context(), catalog.ListOptions{}, got.Progress)
+	assert.NilError(t, err)
+	assert.Equal(t, len(all), 1)
+	assert.Equal(t, len(got.Warnings()), 1)
+	assert.Assert(t, strings.Contains(got.Warnings()[0], "refused list lost in broken"), got.Warnings()[0])
+	_, err = engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: string(all[0].ID), Lost: true, Name: "copy"}, nil)
+	assert.NilError(t, err)
+
+	docker.Refused = []string{"list lost in " + docker.Service.Store()}
+	_, err = engineOf(docker).Lost(t.Context(), catalog.ListOptions{}, nil)
+	assert.ErrorContains(t, err, "refused list lost in "+docker.Service.Store())
+	docker.Refused = nil
+	interrupted, stop := context.WithCancel(t.Context())
+	docker.Before("list lost in broken", 0, stop)
+	_, err = engineOf(docker).Lost(interrupted, catalog.ListOptions{}, nil)
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
 // Whatever somebody has written to a store, a record is believed only if the engine has sealed it.
 func TestARecordIsNotBelieved(t *testing.T) {
 	for name, tc := range map[string]struct {

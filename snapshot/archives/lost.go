@@ -79,7 +79,8 @@ func (a *Archives) volumesWith(ctx context.Context, wanted ...filters.KeyValuePa
 }
 
 // Lost lists the snapshots of this engine that have lost their images while a store still has what their volumes held.
-// It warns of those whose records cannot be read.
+// It warns of those whose records cannot be read, and of stores that cannot: these keep nobody from what another store
+// has. If it finds nothing, such a store is an error.
 func (a *Archives) Lost(ctx context.Context, p plan.Progress) ([]Lost, error) {
 	stores := []Service{a.volumes}
 	if !a.given {
@@ -105,10 +106,14 @@ func (a *Archives) lostIn(ctx context.Context, stores []Service, p plan.Progress
 		return nil, err
 	}
 	var all []Lost
+	var unread []error
 	for _, store := range stores {
 		found, err := store.Lost(ctx, *seen)
-		if err != nil {
+		if err != nil && ctx.Err() != nil {
 			return nil, err
+		}
+		if err != nil {
+			unread = append(unread, err)
 		}
 		for _, l := range found {
 			one, err := decodeLost(l)
@@ -119,6 +124,12 @@ func (a *Archives) lostIn(ctx context.Context, stores []Service, p plan.Progress
 			one.Foreign = one.IsForeign(engine.ID, key)
 			all = append(all, one)
 		}
+	}
+	if len(all) == 0 {
+		return nil, errors.Join(unread...)
+	}
+	for _, err := range unread {
+		p.Warn("list", fmt.Sprintf("what a store has is left out: %v", err))
 	}
 	return all, nil
 }

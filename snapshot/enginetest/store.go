@@ -57,7 +57,7 @@ func (v *FakeVolumes) lost(seen volumebackup.Seen) []string {
 
 // Lost lists the snapshots that have no image any more.
 func (v *FakeVolumes) Lost(ctx context.Context, seen volumebackup.Seen) (all []volumebackup.Lost, err error) {
-	err = v.docker.do(ctx, "list lost", func() error {
+	err = v.docker.do(ctx, "list lost in "+v.Home.Name, func() error {
 		for _, id := range v.lost(seen) {
 			if _, known := v.Missed[id]; !known {
 				v.Missed[id] = v.docker.Clock
