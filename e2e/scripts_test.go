@@ -156,12 +156,25 @@ func sweep(ctx context.Context, prefix string, t interface{ Log(args ...any) }) 
 	}
 	containers := named(ctx, prefix, "ps", "--all", "--format", "{{.Names}}")
 	volumes := mounted(ctx, containers) // some have no name but the engine's
-	workers := named(ctx, "", "ps", "--all", "--quiet", "--filter", "volume="+prefix+"-store")
-	remove(append(containers, workers...), "rm", "--force", "--volumes")
+	remove(containers, "rm", "--force", "--volumes")
+	remove(workersLeft(ctx, prefix+"-store"), "rm", "--force", "--volumes")
 	remove(images(ctx, prefix), "rmi", "--force")
 	volumes = append(volumes, named(ctx, prefix, "volume", "ls", "--format", "{{.Name}}")...)
 	remove(volumes, "volume", "rm", "--force")
 	remove(named(ctx, prefix, "network", "ls", "--format", "{{.Name}}"), "network", "rm")
+}
+
+// workersLeft returns the workers of a store that do not end by themselves: others that look into all stores, for lost snapshots for
+// one, may have a worker in this one, and would fail without it.
+func workersLeft(ctx context.Context, store string) []string {
+	var workers []string
+	for range 10 {
+		if workers = named(ctx, "", "ps", "--all", "--quiet", "--filter", "volume="+store); len(workers) == 0 {
+			break
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	return workers
 }
 
 // images returns those that the script has made: what it leaves makes every list of images slower, for all scripts that follow.

@@ -146,14 +146,21 @@ on_both() {
 	wait "${runs[1]}" || failed+=" moby"
 	runs=()
 	wait # for what they have printed
-	for kind in $failed; do tell_failures "$kind"; done
+	for kind in debian moby; do tell_failures "$kind" "$failed"; done
 	[[ -z $failed ]] || die "$verb failed on:$failed"
 }
 
-# tell_failures ENGINE repeats what failed: a log of hours is often kept only in part, and that is its end.
+# tell_failures ENGINE FAILED repeats why a test failed on an engine, also if it then passed, or how the log ends if that engine is
+# among those where the verb failed: a log of hours is often kept only in part, and what this prints is its end.
 tell_failures() {
-	say "what failed on the $1 engine"
-	grep -aE -B 30 -A 15 'FAIL: testdata|(---|===) FAIL|^panic: ' "$scratch/$1" | tail -n 80 || tail -n 30 "$scratch/$1"
+	local failure='FAIL: testdata|(---|===) FAIL|^panic: '
+	if grep -qaE "$failure" "$scratch/$1"; then
+		say "what failed on the $1 engine"
+		grep -aE -B 30 -A 15 "$failure" "$scratch/$1" | tail -n 80
+	elif [[ " $2 " == *" $1 "* ]]; then
+		say "how the log of the $1 engine ends"
+		tail -n 30 "$scratch/$1"
+	fi
 }
 
 command -v go >/dev/null || die "install Go first, $(sed -n 's/^go //p' go.mod) or newer"
