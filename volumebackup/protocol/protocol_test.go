@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 	"gotest.tools/v3/assert"
 
@@ -244,6 +245,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"op":"remove","sends":true,"arguments":{"snapshots":[{"snapshot":"a"}],"seen":{"engine":"e"},"retention":7}}`))
 	f.Add([]byte(`{"op":"lost","arguments":{"seen":{"engine":"e","image_store":"i","snapshots":["a"]}}}`))
 	f.Add([]byte(`{"op":"record","arguments":{"claim":{"snapshot":"a","roots":{"1":"r"}},"labels":{"k":"v"}}}`))
+	f.Add([]byte(`{"op":"record","arguments":{"claim":{"snapshot":"a","roots":{}},"labels":{"k":"v"}}}`))
 	f.Add([]byte(`{"op":"freeze","arguments":{"container":"` + strings.Repeat("a1", containerIDLength/2) + `","frozen":true}}`))
 	f.Add([]byte(`{"op":"walk","sends":true,"arguments":{"created":1767225600}}`))
 	f.Add([]byte(`{"op":"recall","arguments":{"walked":"` + strings.Repeat("a1", 32) + `"}}`))
@@ -264,7 +266,7 @@ func FuzzRequest(f *testing.F) {
 		assert.NilError(t, writeLine(&again, said.request, nil))
 		same, err := decodeLine(again.Bytes())
 		assert.NilError(t, err)
-		assert.DeepEqual(t, same.request, said.request)
+		assert.DeepEqual(t, same.request, said.request, cmpopts.EquateEmpty()) // what is empty is left out
 	})
 }
 
