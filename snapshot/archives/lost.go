@@ -109,11 +109,12 @@ func (a *Archives) lostIn(ctx context.Context, stores []Service, p plan.Progress
 	var unread []error
 	for _, store := range stores {
 		found, err := store.Lost(ctx, *seen)
-		if err != nil && ctx.Err() != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
 			return nil, err
-		}
-		if err != nil {
+		case err != nil:
 			unread = append(unread, err)
+			continue
 		}
 		for _, l := range found {
 			one, err := decodeLost(l)
