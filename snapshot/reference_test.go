@@ -20,6 +20,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 )
 
 func TestRepository(t *testing.T) {
@@ -277,6 +279,48 @@ func TestResolveOfAContainer(t *testing.T) {
 	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
 	assert.Equal(t, len(ambiguous.Candidates), 2)
+}
+
+// The newest snapshot after a restore in place is the safety snapshot, with the state that the user has thrown away.
+func TestResolveOfAContainerSkipsSafetySnapshots(t *testing.T) {
+	docker := enginetest.New()
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}}).State = "running"
+	resolve := func(word string) string {
+		t.Helper()
+		s, err := engineOf(docker).Resolve(t.Context(), word)
+		assert.NilError(t, err)
+		return string(s.ID)
+	}
+	one := snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
+	docker.Clock = docker.Clock.Add(time.Hour)
+	two := snapshotOf(t, docker, capture.Options{Container: "web", Name: "two"})
+	for range 2 { // the second time, the newest one is a safety snapshot
+		docker.Clock = docker.Clock.Add(time.Hour)
+		before := docker.Clock.Add(-time.Minute).Format(time.RFC3339Nano)
+		replaced, err := engineOf(docker).Replace(t.Context(), replace.Options{RestoreOptions: runconfig.RestoreOptions{Snapshot: "web:one"}}, nil)
+		assert.NilError(t, err)
+		docker.Clock = docker.Clock.Add(time.Hour)
+		assert.Equal(t, resolve("web"), string(two.ID))
+		assert.Equal(t, resolve("web:latest"), string(two.ID))
+		assert.Equal(t, resolve("web@10s"), string(one.ID), "the state that was restored")
+		assert.Assert(t, resolve("web@"+before) != string(replaced.Safety.ID))
+		assert.Equal(t, resolve(string(replaced.Safety.ID)), string(replaced.Safety.ID))
+	}
+	docker.Clock = docker.Clock.Add(time.Hour)
+	assert.Equal(t, resolve("web@5h"), string(two.ID))
+	three := snapshotOf(t, docker, capture.Options{Container: "web", Name: "three"})
+	assert.Equal(t, resolve("web"), string(three.ID))
+	assert.Equal(t, resolve("web@0"), string(three.ID))
+	assert.Equal(t, resolve("web@1h"), string(one.ID), "the state that was restored before")
+
+	for _, s := range []catalog.Snapshot{one, two, three} {
+		_, err := removeOne(t, engineOf(docker), string(s.ID), removal.Options{}, nil)
+		assert.NilError(t, err)
+	}
+	_, err := engineOf(docker).Resolve(t.Context(), "web:latest")
+	assert.ErrorContains(t, err, "container web has only safety snapshots")
+	_, err = engineOf(docker).Resolve(t.Context(), "web@10s")
+	assert.ErrorContains(t, err, "which is gone")
 }
 
 func TestResolveDoesNotTakeWhatInheritedLabelsForASnapshot(t *testing.T) {

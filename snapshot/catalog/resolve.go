@@ -20,8 +20,8 @@ import (
 
 // Resolve finds the snapshot that word means. A word may be
 //
-//	container:name, container:latest, container:ID or container@age,
-//	a container, which means its latest snapshot,
+//	container:name, container:ID or container@age,
+//	container or container:latest: its newest snapshot that is no safety snapshot,
 //	a full ID, or a beginning that no other ID has,
 //	a name that no other snapshot on the engine has,
 //	run#0 or run#-1, the first and the last snapshot of a run.
@@ -37,6 +37,9 @@ func (cat *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) 
 		return cat.asOf(ctx, word, container, when)
 	}
 	if ref, ok := parseReference(word); ok {
+		if ref.tag == labels.Latest {
+			return cat.latestNamed(ctx, word, ref)
+		}
 		return cat.Lookup(ctx, word, ref)
 	}
 	if !labels.IsTag(word) && !labels.IsContainerName(word) {
@@ -53,7 +56,7 @@ func (cat *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) 
 	}
 	if _, err := labels.ParseID(word); err != nil && labels.IsContainerName(word) {
 		calls.Go(func() (err error) {
-			latest, err = cat.latestOfContainer(callsCtx, word)
+			latest, err = cat.latestIn(callsCtx, Repository(word))
 			return err
 		})
 	}
@@ -63,7 +66,7 @@ func (cat *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) 
 	found, err := pick(word, candidates)
 	switch {
 	case latest == nil && cerrdefs.IsNotFound(err):
-		return Snapshot{}, cat.nothingOf(ctx, word)
+		return Snapshot{}, cat.nothingOf(ctx, word, word)
 	case latest == nil || err == nil && found.ImageID == latest.ImageID:
 		return found, err
 	case cerrdefs.IsNotFound(err), err == nil && !found.hasTag(word): // the beginning of an ID gives way
@@ -208,22 +211,38 @@ func Ambiguous(word string, found []Snapshot) error {
 	return &AmbiguousError{Word: word, Candidates: candidates}
 }
 
-// latestOfContainer returns the latest snapshot of a container, even if somebody has removed the
-// tag latest. It returns nil if the container has none.
-func (cat *Catalog) latestOfContainer(ctx context.Context, container string) (*Snapshot, error) {
-	held, err := cat.Holder(ctx, Tag{Repository(container), labels.Latest})
-	if err != nil || held.Snapshot != nil {
+// latestIn returns the newest snapshot of a repository that is no safety snapshot, even if the tag latest was removed. After a
+// restore in place, the newest one holds the state that the user has just thrown away. It returns nil if there is none.
+func (cat *Catalog) latestIn(ctx context.Context, repository string) (*Snapshot, error) {
+	held, err := cat.Holder(ctx, Tag{repository, labels.Latest})
+	if err != nil || held.Snapshot != nil && !held.Snapshot.IsSafety() {
 		return held.Snapshot, err
 	}
-	all, err := cat.Find(ctx, nil, Repository(container))
-	if err != nil || len(all) == 0 {
+	all, err := cat.Find(ctx, nil, repository)
+	if err != nil {
 		return nil, err
 	}
-	return &all[0], nil // newest first
+	newest := slices.IndexFunc(all, func(s Snapshot) bool { return !s.IsSafety() })
+	if newest < 0 {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	return &all[newest], nil
 }
 
-// asOf returns the newest snapshot of a container that is not newer than when, which is a time or a
-// duration before now.
+// latestNamed finds what container:latest means.
+func (cat *Catalog) latestNamed(ctx context.Context, word string, ref Tag) (Snapshot, error) {
+	latest, err := cat.latestIn(ctx, ref.repository)
+	switch {
+	case err != nil:
+		return Snapshot{}, err
+	case latest == nil:
+		return Snapshot{}, cat.nothingOf(ctx, word, strings.TrimSuffix(word, ":"+labels.Latest))
+	}
+	return *latest, nil
+}
+
+// asOf returns the snapshot with the state that a container had at a time, which may be a duration before now: the newest one that is
+// not newer or, if the container was restored in place since then, the one that it was restored from.
 func (cat *Catalog) asOf(ctx context.Context, word, container, when string) (Snapshot, error) {
 	limit, ok := parsePast(when, cat.now())
 	if !ok || !labels.IsContainerName(container) {
@@ -234,10 +253,18 @@ func (cat *Catalog) asOf(ctx context.Context, word, container, when string) (Sna
 		return Snapshot{}, err
 	}
 	if len(all) == 0 {
-		return Snapshot{}, cat.nothingOf(ctx, container)
+		return Snapshot{}, cat.nothingOf(ctx, container, container)
+	}
+	restores, err := cat.restoresInPlace(ctx, container, all)
+	if err != nil {
+		return Snapshot{}, err
 	}
 	at := slices.IndexFunc(all, func(s Snapshot) bool { return !s.Created.After(limit) })
-	if at < 0 {
+	last := slices.IndexFunc(restores, func(r Restore) bool { return !r.At.After(limit) })
+	switch {
+	case last >= 0 && (at < 0 || !restores[last].At.Before(all[at].Created)):
+		return cat.restoredThen(ctx, word, restores[last])
+	case at < 0:
 		oldest := all[len(all)-1]
 		return Snapshot{}, &NotFoundError{Word: word, Reason: fmt.Sprintf("container %s has no snapshot that old: the oldest, %s, was taken at %s",
 			container, oldest.ID, oldest.Created.In(limit.Location()).Format("2006-01-02T15:04:05"))}
@@ -245,13 +272,42 @@ func (cat *Catalog) asOf(ctx context.Context, word, container, when string) (Sna
 	return all[at], nil
 }
 
-// nothingOf returns the error for a word that names no snapshot, but may name a container.
-func (cat *Catalog) nothingOf(ctx context.Context, word string) error {
-	c, err := cat.docker.InspectIfThere(ctx, word)
-	if err != nil || c == nil || dockerop.ContainerName(*c) != word {
-		return &NotFoundError{Word: word}
+// restoresInPlace returns the restores in place of a container, the newest first. all are its snapshots. A safety snapshot stands for a
+// restore that was done: rolling back removes it.
+func (cat *Catalog) restoresInPlace(ctx context.Context, name string, all []Snapshot) ([]Restore, error) {
+	containers, err := cat.RestoredContainers(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return &NotFoundError{Word: word, Reason: fmt.Sprintf("container %s has no snapshots", word)}
+	restores := Traces{Snapshots: all, Containers: containers}.Restores()
+	return slices.DeleteFunc(restores, func(r Restore) bool { return !r.InPlace || r.Container != name }), nil
+}
+
+// restoredThen returns the snapshot that a restore brought back.
+func (cat *Catalog) restoredThen(ctx context.Context, word string, r Restore) (Snapshot, error) {
+	s, err := cat.Resolve(ctx, string(r.Snapshot))
+	if cerrdefs.IsNotFound(err) {
+		return Snapshot{}, &NotFoundError{Word: word, Reason: fmt.Sprintf("container %s had been restored from snapshot %s at that time, which is gone",
+			r.Container, r.Snapshot)}
+	}
+	return s, err
+}
+
+// nothingOf returns the error for a word that means a snapshot of a container, if there is one of that name: none can be meant.
+func (cat *Catalog) nothingOf(ctx context.Context, word, container string) error {
+	none := &NotFoundError{Word: word}
+	if !labels.IsContainerName(container) {
+		return none
+	}
+	if all, err := cat.Find(ctx, nil, Repository(container)); err == nil && len(all) > 0 {
+		none.Reason = fmt.Sprintf("container %s has only safety snapshots; the newest is %s", container, all[0].ID)
+		return none
+	}
+	c, err := cat.docker.InspectIfThere(ctx, container)
+	if err == nil && c != nil && dockerop.ContainerName(*c) == container {
+		none.Reason = fmt.Sprintf("container %s has no snapshots", container)
+	}
+	return none
 }
 
 // parsePast reads a duration before now, or a time. A time without a zone is in that of now.

@@ -38,6 +38,9 @@ func (s Snapshot) Ref() string {
 // Source returns the reference of the image that a container is made from.
 func (s Snapshot) Source() string { return cmp.Or(s.Base, s.Ref()) }
 
+// IsSafety reports whether a restore in place took the snapshot, of the state that it replaced.
+func (s Snapshot) IsSafety() bool { return s.Restores != "" }
+
 // Project returns the Compose project that the container belonged to; empty: none.
 func (s Snapshot) Project() string { return s.ContainerLabels()[labelProject] }
 
