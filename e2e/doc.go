@@ -44,10 +44,13 @@
 //
 // The conditions are [debian], [moby], [userns] and, if the engine can start privileged containers, [privileged].
 //
+// In the quick level a script runs on both engines if its second line is "# engines: both", and otherwise on the one that a hash
+// of its name picks.
+//
 // These variables change a run of the tests:
 //
 //	E2E_KEEP=1               leave everything that the scripts made
-//	E2E_UNTIL=SECONDS        begin no script after that time, in seconds since 1970, unless -run asks for it
+//	E2E_LEVEL=quick          run only the scripts of the quick level on this engine
 //	E2E_UPDATE=1             rewrite the files that cmp compares with
 //	E2E_DIFF_PAIRS=N         compare so many random pairs of trees with what diff and stat say of them, instead of 6
 //	E2E_POSTGRES_ROUNDS=N    capture and restore PostgreSQL under load so many times, instead of 5

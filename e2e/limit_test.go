@@ -3,12 +3,7 @@
 package e2e
 
 import (
-	"flag"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -21,25 +16,6 @@ const scriptLimit = 8 * time.Minute
 
 // answerPatience is how long an engine may take to answer one question about a script that is over.
 const answerPatience = 2 * time.Minute
-
-// untilVariable has the time after which no script begins, in seconds since 1970.
-const untilVariable = "E2E_UNTIL"
-
-// isTooLate tells whether that time is over. Whoever asks for one script gets it: so does one that has failed, and runs once more.
-func isTooLate() bool {
-	until, err := strconv.ParseInt(os.Getenv(untilVariable), 10, 64)
-	return err == nil && time.Now().Unix() > until && flag.Lookup("test.run").Value.String() == ""
-}
-
-// allScripts returns them in the order in which they run. It is another one on each engine: if time is too short for all, those
-// that do not run on one are the first on the other.
-func allScripts() ([]string, error) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if theEngine.name == "moby" {
-		slices.Reverse(files)
-	}
-	return files, err
-}
 
 // limit ends what the script with this prefix has started if that is still there after a while, until stop is called. The plugin
 // prints first what it waits for.

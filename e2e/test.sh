@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# test.sh: all the tests, with everything that they need.
+# test.sh: the tests, with everything that they need.
 #
-#   test.sh                                   unit tests, then the scripts and some faults on both engines
-#   test.sh unit
-#   test.sh e2e [debian|moby] [go test FLAG…] e.g. test.sh e2e moby -run Scripts/version
+#   test.sh                                   the quick level, which every change must pass: unit tests, each script on one engine
+#                                             or on both, and a sample of faults
+#   test.sh all [-within DURATION]            everything, e.g. -within 2h: the race detector, long fuzzing, a release, every script
+#                                             and every fault on both engines. What has passed on this commit is not run again, so
+#                                             a long run can be done in parts. Prints a table of results
+#   test.sh unit                              the unit tests of the quick level
+#   test.sh e2e [debian|moby] [go test FLAG…] every script, e.g. test.sh e2e moby -run Scripts/version
 #   test.sh faults [debian|moby] [FLAG…]      something goes wrong at one request: e2e/faults/doc.go has the flags; without
-#                                             one, 300 cells by the same seed, if they begin in time
+#                                             one, a sample by the same seed
 #
 # On Debian, as root, it installs and builds what is missing; it needs Go. What it starts it stops.
 set -euo pipefail
@@ -30,24 +34,53 @@ trap stop_engines EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# unit runs all unit tests with the race detector. It makes them take seven times as long, so with it what is repeated many
-# times, a fault at each call or the loss of power, is so less often; the packages that do this also run without it, whole.
+# unit runs all unit tests. What tests repeat many times, a fault at each call or the loss of power, they do less often than in race.
+# As releases are built; they wait for half of their time.
 unit() {
-	install_packages gcc libc6-dev # the race detector is C
-	# As releases are built; they wait for half of their time.
-	CGO_ENABLED=0 unit_tests "./snapshot ./volumebackup/archive ./volumebackup/worker"
-	DOCKER_SNAPSHOT_TEST_STRIDE=10 DOCKER_SNAPSHOT_TEST_MOMENTS=20 DOCKER_SNAPSHOT_TEST_DAMAGES=10 CGO_ENABLED=1 unit_tests ./... -race -p 4 -timeout 40m
+	DOCKER_SNAPSHOT_TEST_STRIDE=10 DOCKER_SNAPSHOT_TEST_MOMENTS=20 DOCKER_SNAPSHOT_TEST_DAMAGES=10 CGO_ENABLED=0 \
+		unit_tests ./...
 }
 
-# unit_tests PACKAGES [FLAG…] runs unit tests. Up to two that fail run once more, alone, and the log names them: either the machine
-# was too busy, or they have found something. A data race is never passed over.
-unit_tests() {
-	local status=0
-	go run "$gotestsum" --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=2 --rerun-fails-abort-on-data-race \
-		--rerun-fails-report "$scratch/again" --packages "$1" -- -shuffle=on -parallel 8 "${@:2}" || status=$?
-	[[ ! -s $scratch/again ]] || say "what failed and ran once more:" "$(<"$scratch/again")"
-	return $status
+# race runs all unit tests with the race detector, and the packages that repeat a fault at each call once more without it, whole: it
+# makes them take seven times as long.
+race() {
+	install_packages gcc libc6-dev # the race detector is C
+	DOCKER_SNAPSHOT_TEST_DAMAGES=1000 CGO_ENABLED=0 unit_tests "./snapshot ./volumebackup/archive ./volumebackup/worker" -timeout 60m
+	DOCKER_SNAPSHOT_TEST_STRIDE=10 DOCKER_SNAPSHOT_TEST_MOMENTS=20 DOCKER_SNAPSHOT_TEST_DAMAGES=10 CGO_ENABLED=1 \
+		unit_tests ./... -race -p 4 -timeout 40m
 }
+
+# unit_tests PACKAGES [FLAG…] runs unit tests.
+unit_tests() {
+	go run "$gotestsum" --format standard-quiet --packages "$1" -- -shuffle=on -parallel 8 "${@:2}"
+}
+
+# fuzz runs every fuzz target of the tree for half a minute; a tree without one has lost them. The quick level runs their seeds.
+fuzz() {
+	local file target count=0
+	while IFS=: read -r file target; do
+		say "$file $target"
+		fuzz_one "./$(dirname "$file")" "$target"
+		count=$((count + 1))
+	done < <(git ls-files '*_test.go' | xargs -r grep -o '^func Fuzz[A-Za-z0-9_]*' | sed 's/func //')
+	((count > 0)) || die "there is no fuzz target"
+}
+
+# fuzz_one PACKAGE TARGET runs one. If the time is over in the middle of a slow input, Go calls that a failure: "context
+# deadline exceeded". It writes down an input that really fails.
+fuzz_one() {
+	if ! CGO_ENABLED=0 go test -run "^$" -fuzzminimizetime 10x -fuzz "^$2\$" -fuzztime 30s "$1" 2>&1 | tee "$scratch/fuzz"; then
+		grep -q 'context deadline exceeded' "$scratch/fuzz" && ! grep -Eq 'Failing input|panic:' "$scratch/fuzz"
+	fi
+}
+
+# release makes a release: programs for every system, with the workers inside.
+release() {
+	./install.sh --release "$scratch/release"
+	go test -tags workers -run Workers ./volumebackup
+}
+
+endurance() { e2e/bench "$1" endurance; }
 
 # start_engine KIND starts an engine for the tests, and points DOCKER_HOST at it. With GOGC its daemons, and the helpers that they
 # start for every container, collect less garbage.
@@ -70,15 +103,14 @@ stop_engine() {
 }
 
 # faults ENGINE [FLAG…] runs cells of the fault matrix on a new engine of that kind. Without a flag the seed is always the same: a
-# change is judged by what it does, not by the draw. 300 on both take about seven minutes of two cores, and all take hours. An engine
-# whose data is in memory needs an eighth less of them. More at once do not make it faster, but each of them slower: on a slow machine
-# a command among sixteen took longer than it may wait for a lock. Up to two cells that failed run once more, alone, and the log names
-# them.
+# change is judged by what it does, not by the draw. All cells take hours of two cores. An engine whose data is in memory needs an
+# eighth less of them. More at once do not make it faster, but each of them slower: on a slow machine a command among sixteen took
+# longer than it may wait for a lock. Up to two cells that failed run once more, alone, and the log names them.
 faults() {
-	local kind=$1 DOCKER_HOST cell again=() parallel=5 sample=176
+	local kind=$1 DOCKER_HOST cell again=() parallel=5 sample=60
 	shift
-	[[ $kind != moby ]] || parallel=4 sample=112 # a cell costs it more: so both come to their end at about the same time
-	(($#)) || set -- -seed 2026 -cells $sample -ends 6 -within 7m
+	[[ $kind != moby ]] || parallel=4 sample=40 # a cell costs it more: so both come to their end at about the same time
+	(($#)) || set -- -seed 2026 -cells $sample -ends 2
 	say "faults on the $kind engine"
 	in_memory start_engine "$kind"
 	e2e/image.sh busybox
@@ -93,12 +125,14 @@ faults() {
 	stop_engine
 }
 
+# quick_scripts ENGINE runs the scripts of the quick level on a new engine of that kind, and all scripts does so with every one.
+quick_scripts() { E2E_LEVEL=quick scripts "$@"; }
+
 # scripts ENGINE [FLAG…] runs the scripts on a new engine of that kind, and without a flag everything else that needs one. If up
-# to eight of them fail, they run once more, one by one: they have seconds for what a machine that does five things at once may
-# do too late. The log names them, and shows why they failed: it is either a test that has to be patient, or a fault. It also
-# names those that did not begin in time, if E2E_UNTIL says when that is.
+# to four of them fail, they run once more, one by one: some have seconds for what a machine that does five things at once may
+# do too late. The log names them, and shows why they failed: it is either a test that has to be patient, or a fault.
 scripts() {
-	local kind=$1 DOCKER_HOST cli late parallel=2 # the scripts wait for half of their time
+	local kind=$1 DOCKER_HOST cli parallel=2 # the scripts wait for half of their time
 	local format=standard-quiet status=0
 	shift
 	[[ $kind != moby ]] || parallel=3 # which takes longer: so both come to their end at about the same time
@@ -112,33 +146,30 @@ scripts() {
 	e2e/image.sh busybox postgres redis mariadb sqlite
 	# The fake engine of the unit tests and the real one keep the same contract.
 	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot/enginetest
-	PATH=$cli:$PATH go run "$gotestsum" --format $format --jsonfile "$scratch/events" --rerun-fails=1 --rerun-fails-max-failures=8 \
+	PATH=$cli:$PATH go run "$gotestsum" --format $format --jsonfile "$scratch/events" --rerun-fails=1 --rerun-fails-max-failures=4 \
 		--rerun-fails-report "$scratch/again" --packages ./e2e -- -tags e2e -count 1 -timeout 55m -parallel $parallel "$@" || status=$?
 	say "what took longest:"
 	go run "$gotestsum" tool slowest --num 30 --jsonfile "$scratch/events"
 	[[ ! -s $scratch/again ]] || say "what failed and ran once more:" "$(<"$scratch/again")"
-	late=$(jq -r 'select(.Action == "output" and (.Output | contains("not begun:"))) | .Test | sub(".*/"; "")' "$scratch/events")
-	[[ -z $late ]] || say "NOT BEGUN ON THE $kind ENGINE, because the time for all scripts was over:" "$late"
 	stop_engine
 	return $status
 }
 
-# on_engines FUNCTION VERB [ENGINE] [FLAG…] calls the function for that engine, or for both.
+# on_engines FUNCTION [ENGINE] [FLAG…] calls the function for that engine, or for both.
 on_engines() {
-	local function=$1
-	case ${3-} in
-	debian | moby) "$function" "${@:3}" ;;
-	*) on_both "${@:2}" ;;
+	case ${2-} in
+	debian | moby) "$@" ;;
+	*) on_both "$@" ;;
 	esac
 }
 
-# on_both VERB [FLAG…] runs the verb of this script for both engines at the same time, in a process each: what one waits for
-# leaves time to the other, and that one's tests fail does not keep the other's from running.
+# on_both FUNCTION [FLAG…] runs a function of this script for both engines at the same time, in a process each: one works while the
+# other waits, and failing tests on one do not keep those on the other from running.
 on_both() {
-	local verb=$1 kind failed=
+	local function=$1 kind failed=
 	for kind in debian moby; do
 		: >"$scratch/$kind"
-		e2e/test.sh "$verb" "$kind" "${@:2}" >"$scratch/$kind" 2>&1 &
+		e2e/test.sh part "$function" "$kind" "${@:2}" >"$scratch/$kind" 2>&1 &
 		runs+=($!)
 		tail --pid=$! -n +1 -f "$scratch/$kind" | sed -u "s/^/$kind: /" &
 	done
@@ -147,7 +178,7 @@ on_both() {
 	runs=()
 	wait # for what they have printed
 	for kind in debian moby; do tell_failures "$kind" "$failed"; done
-	[[ -z $failed ]] || die "$verb failed on:$failed"
+	[[ -z $failed ]] || die "$function failed on:$failed"
 }
 
 # tell_failures ENGINE FAILED repeats why a test failed on an engine, also if it then passed, or how the log ends if that engine is
@@ -163,15 +194,57 @@ tell_failures() {
 	fi
 }
 
+# parts of everything, the shortest first; those of faults also get the time that is left.
+parts=(race fuzz release "scripts debian" "scripts moby" "endurance debian" "endurance moby" "faults debian -all" "faults moby -all")
+
+# all [-within DURATION] runs the parts that have not passed on this commit, as long as there is time, and prints their results.
+all() {
+	local until='' part
+	if [[ ${1-} == -within ]]; then until=$(date -d "+$(sed -E 's/h/ hours/; s/m/ minutes/' <<<"${2:?a duration, such as 2h}")" +%s) || exit 125; fi
+	[[ -z $(git status --porcelain) ]] || die "commit your changes first: results belong to a commit"
+	results=$cache/results/$(git rev-parse HEAD)
+	mkdir -p "$results"
+	for part in "${parts[@]}"; do
+		! grep -q passed "$results/$part" 2>/dev/null || continue
+		[[ -z $until ]] || (($(date +%s) < until)) || break
+		part_of_all "$part" "$until"
+	done
+	report_all
+	! grep -q failed "$results"/*
+}
+
+# part_of_all PART UNTIL runs one and notes how it went, in a process of its own: what fails in it ends only that.
+part_of_all() {
+	local start=$SECONDS outcome=passed command
+	read -ra command <<<"$1"
+	[[ $1 != faults* || -z $2 ]] || command+=(-within "$(($2 - $(date +%s)))s")
+	say "=== ${command[*]}"
+	e2e/test.sh part "${command[@]}" || outcome=failed
+	echo "$outcome $((SECONDS - start))" >"$results/$1"
+}
+
+report_all() {
+	local part outcome seconds
+	echo "| part, on $(git rev-parse --short HEAD) | result | seconds |"
+	echo "|---|---|---|"
+	for part in "${parts[@]}"; do
+		outcome='not run' seconds=''
+		[[ ! -e $results/$part ]] || read -r outcome seconds <"$results/$part"
+		echo "| $part | $outcome | $seconds |"
+	done
+}
+
 command -v go >/dev/null || die "install Go first, $(sed -n 's/^go //p' go.mod) or newer"
-case ${1-all} in
-all)
+case ${1-quick} in
+quick)
 	unit
-	on_engines scripts e2e
-	on_engines faults faults
+	on_both quick_scripts
+	on_both faults
 	;;
+all) all "${@:2}" ;;
 unit) unit ;;
-e2e) on_engines scripts e2e "${@:2}" ;;
-faults) on_engines faults faults "${@:2}" ;;
+e2e) on_engines scripts "${@:2}" ;;
+faults) on_engines faults "${@:2}" ;;
+part) "${@:2}" ;; # of this script's own calls
 *) sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 125 ;;
 esac
