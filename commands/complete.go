@@ -230,6 +230,7 @@ func completeFlags(root *cobra.Command, d deps) {
 		"hook-on-error": hookErrors.complete,
 		"volumes":       volumeChoices.complete,
 		"binds":         bindChoices.complete,
+		"labels":        labelChoices.complete,
 		"allow":         completeAllow,
 		"attach": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // files

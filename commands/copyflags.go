@@ -25,6 +25,7 @@ func addCopyFlags(flags *pflag.FlagSet, o *runconfig.RestoreOptions, how *starti
 	flags.Var(parsed(&o.NanoCPUs, "decimal", parseCPUs), "cpus", "Number of CPUs; 0: all")
 	flags.Var(checked(&o.Volumes, volumeChoices.check), "volumes", "Give it 'new' volumes with the captured content, the original's 'shared' ones, or empty ones: 'none' (default new)")
 	flags.Var(checked(&o.Binds, bindChoices.check), "binds", "Give it the original's bind mounts read-only ('ro'), as they were ('shared'), or 'none' of them (default ro)")
+	flags.Var(checked(&o.CopyLabels, labelChoices.check), "labels", "Give it 'all' labels, also those that proxies, job runners and the like act on (default harmless)")
 	flags.Var(allowed{&o.Allow}, "allow", "Let a snapshot that is not from this engine have what it asks for, such as bind=/srv or privileged")
 	flags.BoolVar(&o.AllowHostAccess, "allow-host-access", false, "Let a snapshot that is not from this engine have everything that it asks for")
 	flags.BoolVar(&o.SkipMissing, "skip-missing", false, "Leave out networks, bind mounts, devices and runtimes that the engine does not have")

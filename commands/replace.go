@@ -36,7 +36,7 @@ func (o *restoreOptions) addReplaceFlags(flags *pflag.FlagSet) {
 var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "files", "only", "path", "live"}
 
 // copyOnly are the flags that mean nothing with --replace.
-var copyOnly = []string{"volumes", "binds"}
+var copyOnly = []string{"volumes", "binds", "labels"}
 
 // checkTogether refuses flags of a restore in place for a copy, and the other way round.
 func (o *restoreOptions) checkTogether(flags *pflag.FlagSet) error {

@@ -110,6 +110,8 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 
 var bindChoices = choicesOf(runconfig.BindsReadOnly, runconfig.BindsShared, runconfig.BindsNone)
 
+var labelChoices = choicesOf(runconfig.LabelsHarmless, runconfig.LabelsAll)
+
 var volumeChoices = choicesOf(runconfig.VolumesNew, runconfig.VolumesShared, runconfig.VolumesNone)
 
 // complete completes snapshots: several only if they go back in place.

@@ -177,10 +177,22 @@ func TestCapturedConfigurationIsTheEnginesOwn(t *testing.T) {
 	assert.NilError(t, json.Unmarshal(s.Config.HostConfig, &host))
 	assert.Equal(t, host.Memory, int64(1<<30))
 	assert.Equal(t, host.InventedLater.X.String(), "12345678901234567")
-	image := docker.FindImage(s.ImageID).Config.Labels
-	assert.Equal(t, image["own"], "kept")
-	blank, present := image["com.docker.compose.project"]
-	assert.Assert(t, present && blank == "", "docker compose down would hit copies")
+}
+
+// A program that removes or routes to what has a label must not find the snapshot by it.
+func TestCommittedImageHasOnlyTheLabelsOfItsImage(t *testing.T) {
+	docker := enginetest.New()
+	docker.FindImage("busybox").Config.Labels = map[string]string{"from": "image", "changed": "image", "com.docker.compose.project": "shop"}
+	docker.Create(t, "web", &container.Config{
+		Labels: map[string]string{"from": "image", "changed": "container", "reap": "yes", "com.docker.compose.project": "shop"},
+	}, &container.HostConfig{})
+
+	s := snapshotOf(t, docker, capture.Options{Container: "web"})
+
+	image := labels.Users(docker.FindImage(s.ImageID).Config.Labels)
+	assert.DeepEqual(t, image, map[string]string{"from": "image", "changed": "image", "reap": "", "com.docker.compose.project": ""})
+	assert.Equal(t, s.ContainerLabels()["changed"], "container")
+	assert.Equal(t, s.ContainerLabels()["reap"], "yes")
 }
 
 func TestCaptureConfigRefusesWhatIsNotAnInspectAnswer(t *testing.T) {

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -78,10 +79,11 @@ func (b *Builder) Observe(ctx context.Context, s catalog.Snapshot, sp *runconfig
 
 // ImageLabels returns the labels that a container made from the snapshot inherits.
 func (b *Builder) ImageLabels(ctx context.Context, s catalog.Snapshot) (map[string]string, error) {
-	if s.ImageID == "" { // it is lost, and no container is made from it
+	id := cmp.Or(s.ImageID, s.Base)
+	if id == "" { // it is lost, and no container is made from it
 		return nil, nil
 	}
-	found, err := b.docker.ImageInspect(ctx, s.ImageID)
+	found, err := b.docker.ImageInspect(ctx, id)
 	if err != nil || found.Config == nil {
 		return nil, dockerop.Describe(err, "inspect image of snapshot "+string(s.ID))
 	}

@@ -23,14 +23,24 @@ func commitConfig(s Source, own map[string]string) *container.Config {
 		config = imageDefaults(*s.image.Config)
 		separateOverrides(config, s.Container.Config)
 	}
-	config.Labels = map[string]string{}
-	for key := range s.Container.Config.Labels {
-		if strings.HasPrefix(key, labels.Prefix) || strings.HasPrefix(key, catalog.ComposePrefix) {
-			config.Labels[key] = "" // or docker compose down would hit copies
-		}
-	}
+	config.Labels = imageLabels(s)
 	maps.Copy(config.Labels, own)
 	return config
+}
+
+// imageLabels are the labels of the container, with the values that its image has. What only the container has is empty, and so is
+// what is ours or Compose's: other programs would act on the snapshot, and on every container made from it. None
+// can be left out, because commit would take it from the container.
+func imageLabels(s Source) map[string]string {
+	all := map[string]string{}
+	for key := range s.Container.Config.Labels {
+		all[key] = ""
+		isBlank := strings.HasPrefix(key, labels.Prefix) || strings.HasPrefix(key, catalog.ComposePrefix)
+		if s.image != nil && s.image.Config != nil && !isBlank {
+			all[key] = s.image.Config.Labels[key]
+		}
+	}
+	return all
 }
 
 // imageDefaults turns an image's configuration into one that commit takes.

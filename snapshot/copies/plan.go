@@ -59,7 +59,7 @@ func (cp *Copier) draft(s catalog.Snapshot, o ForkOptions, operation string, i i
 	}
 	r := restore{
 		id: s.ID, operation: operation, spec: &sp, name: name, publish: o.Publish, waiting: o.Waiting, together: o.Count > 0,
-		start: runconfig.StartAfterRestore(s, o.Start), notes: sp.ForCopy(s),
+		start: runconfig.StartAfterRestore(s, o.Start), notes: sp.ForCopy(s, o.CopyLabels),
 	}
 	r.volumes, r.volumeSteps, r.bindNotes = sp.PlanMounts(s, o.RestoreOptions, suffix)
 	r.notes = sp.Override(o.RestoreOptions, r.notes)
@@ -78,6 +78,7 @@ func (cp *Copier) fit(r *restore, s catalog.Snapshot, o runconfig.RestoreOptions
 		sp.ForgetForeign(o.Labels)
 	}
 	sp.BlankInherited(around.Inherited)
+	sp.BlankActing(around.Inherited, o.CopyLabels)
 	r.mark(cp.now())
 	problems := around.Problems(sp, r.name)
 	replaced := sp.FreeTakenPorts(runconfig.HeldPorts(around.Containers), o.Publish)

@@ -3,12 +3,10 @@ package runconfig
 import (
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
@@ -59,7 +57,7 @@ func anonymousOptions(captured *mount.VolumeOptions) *mount.VolumeOptions {
 	}
 	kept := &mount.VolumeOptions{NoCopy: captured.NoCopy}
 	for key, value := range withoutOurs(captured.Labels) {
-		if !strings.HasPrefix(key, catalog.ComposePrefix) && key != LabelAnonymous {
+		if !isActing(key) && key != LabelAnonymous {
 			if kept.Labels == nil {
 				kept.Labels = map[string]string{}
 			}

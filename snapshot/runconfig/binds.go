@@ -52,7 +52,7 @@ func (sp *Spec) Binds() []Bind {
 // what the copy's name has after the original's. It returns the volumes to make, the steps that
 // make them, and a note for each bind mount.
 func (sp *Spec) PlanMounts(s catalog.Snapshot, o RestoreOptions, suffix string) (volumes []NewVolume, steps plan.Plan, bindNotes []plan.Event) {
-	volumes, steps = sp.planVolumes(s, o.Volumes, suffix) // the rest of the bind mounts are limited
+	volumes, steps = sp.planVolumes(s, o, suffix) // the rest of the bind mounts are limited
 	bindNotes = sp.limitBinds(o.Binds, s.Mounts)
 	return volumes, steps, bindNotes
 }

@@ -12,13 +12,13 @@ import (
 )
 
 // ForCopy turns a captured configuration into that of a new container beside the original. The copy
-// must take none of the original's traffic, so it has no aliases, no fixed addresses or MAC, and no
-// labels of Compose. ForCopy returns what the user has to know.
-func (sp *Spec) ForCopy(s catalog.Snapshot) plan.Plan {
+// must take none of the original's traffic, so it has no aliases, no fixed addresses or MAC, and only the labels of that
+// choice. ForCopy returns what the user has to know.
+func (sp *Spec) ForCopy(s catalog.Snapshot, choice CopyLabels) plan.Plan {
 	sp.Config.Image = s.Source()
 	sp.Host.ContainerIDFile = ""
 	sp.copyHostname(s.Container.ID)
-	sp.copyLabels(s)
+	sp.copyLabels(s, choice)
 	notes := sp.copyEndpoints()
 	sp.Host.Links = createLinks(sp.Host.Links)
 	sp.volumesFromAsMounts(s.Mounts)
@@ -34,15 +34,10 @@ func (sp *Spec) copyHostname(originalID string) {
 	sp.Config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it.
 }
 
-// copyLabels drops the labels of Compose, and adds those that say which snapshot the copy was
-// made from.
-func (sp *Spec) copyLabels(s catalog.Snapshot) {
+// copyLabels keeps the labels of that choice, and adds those that say which snapshot the copy was made from.
+func (sp *Spec) copyLabels(s catalog.Snapshot, choice CopyLabels) {
 	own := map[string]string{}
-	for key, value := range sp.Config.Labels {
-		if !strings.HasPrefix(key, catalog.ComposePrefix) {
-			own[key] = value
-		}
-	}
+	maps.Copy(own, withoutActing(sp.Config.Labels, choice))
 	own[labels.KeyRestoredFrom] = string(s.ID)
 	own[labels.KeyCopyOf] = string(s.ID)
 	sp.Config.Labels = own

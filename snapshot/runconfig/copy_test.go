@@ -32,7 +32,7 @@ func TestForCopyTakesNoneOfTheOriginalsTraffic(t *testing.T) {
 			IPAddress: "10.0.0.5", DNSNames: []string{"web"}, EndpointID: "x", DriverOpts: map[string]string{"a": "b"}, GwPriority: 7, Links: []string{"db:database"},
 		}},
 	}
-	sp.ForCopy(captured())
+	sp.ForCopy(captured(), LabelsHarmless)
 	assert.Equal(t, sp.Config.Image, "cua-snapshot/web:20260131-120001-000001")
 	assert.Equal(t, sp.Config.Hostname, "")
 	assert.Equal(t, sp.Config.MacAddress, "") //nolint:staticcheck // SA1019: engines before 25 read it.
@@ -47,7 +47,7 @@ func TestForCopyTakesNoneOfTheOriginalsTraffic(t *testing.T) {
 
 func TestTheImagesOwnLabelsAreBlank(t *testing.T) {
 	var sp Spec
-	sp.ForCopy(captured())
+	sp.ForCopy(captured(), LabelsHarmless)
 	sp.BlankInherited(map[string]string{labels.KeyID: "x", labels.KeyVersion: "1", labels.PrefixMeta + "k": "v", "cua.snapshot.worker.replace": "{}", "other": "y"})
 	assert.DeepEqual(t, sp.Config.Labels, map[string]string{
 		labels.KeyID: "", labels.PrefixMeta + "k": "", "cua.snapshot.worker.replace": "",
@@ -57,7 +57,7 @@ func TestTheImagesOwnLabelsAreBlank(t *testing.T) {
 
 func TestForCopyKeepsAChosenHostname(t *testing.T) {
 	sp := Spec{Config: container.Config{Hostname: "db", Domainname: "example.org"}}
-	sp.ForCopy(captured())
+	sp.ForCopy(captured(), LabelsHarmless)
 	assert.Equal(t, sp.Config.Hostname, "db")
 	assert.Equal(t, sp.Config.Domainname, "example.org")
 }
@@ -72,19 +72,19 @@ func TestForCopyFollowsTheRulesOfSharedNamespaces(t *testing.T) {
 		}
 	}
 	peer := whole(container.HostConfig{NetworkMode: "container:abc"})
-	peer.ForCopy(captured())
+	peer.ForCopy(captured(), LabelsHarmless)
 	assert.Equal(t, peer.Config.Hostname+peer.Config.Domainname, "")
 	assert.Equal(t, len(peer.Config.ExposedPorts)+len(peer.Host.PortBindings)+len(peer.Host.DNS)+len(peer.Host.ExtraHosts)+len(peer.Host.Links)+len(peer.Endpoints), 0)
 	assert.Assert(t, !peer.Host.PublishAllPorts)
 
 	host := whole(container.HostConfig{NetworkMode: "host"})
-	host.ForCopy(captured())
+	host.ForCopy(captured(), LabelsHarmless)
 	assert.Equal(t, host.Config.Hostname, "h")
 	assert.Equal(t, len(host.Host.Links)+len(host.Endpoints), 0)
 	assert.Equal(t, len(host.Host.DNS), 1)
 
 	uts := whole(container.HostConfig{NetworkMode: "x", UTSMode: "host"})
-	uts.ForCopy(captured())
+	uts.ForCopy(captured(), LabelsHarmless)
 	assert.Equal(t, uts.Config.Hostname+uts.Config.Domainname, "")
 	assert.Equal(t, len(uts.Endpoints), 1)
 }

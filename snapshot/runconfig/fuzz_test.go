@@ -29,8 +29,8 @@ func FuzzDecodeSpec(f *testing.F) {
 		if err != nil {
 			return
 		}
-		sp.ForCopy(s)
-		sp.planVolumes(s, VolumesNew, "copy")
+		sp.ForCopy(s, LabelsHarmless)
+		sp.planVolumes(s, RestoreOptions{Volumes: VolumesNew}, "copy")
 		sp.Override(RestoreOptions{Env: []string{"A=1"}, Labels: map[string]string{"a": "b"}, Memory: new(int64(1)), PublishAll: true}, nil)
 		sp.FitAPI("1.41")
 		sp.FreeFailedPort(errorString("all ports are allocated"), nil)

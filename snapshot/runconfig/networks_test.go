@@ -89,7 +89,7 @@ func TestTheModeFollowsWhatTheContainerWasConnectedTo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			copied := connected(test.mode, test.names)
-			assert.Equal(t, copied.ForCopy(captured()).String(), test.note)
+			assert.Equal(t, copied.ForCopy(captured(), LabelsHarmless).String(), test.note)
 			assert.Equal(t, strings.Join(append([]string{string(copied.Host.NetworkMode)}, copied.NetworkNames()...), " "), test.want)
 			replaced := connected(test.mode, test.names)
 			assert.Equal(t, replaced.InPlace(captured(), nil).String(), test.note)
@@ -133,7 +133,7 @@ func TestLinksGoAlongToOtherNetworks(t *testing.T) {
 			sp := connected("default", []string{"bridge", "back", "front"})
 			sp.Host.Links = []string{"/db:/web/database"}
 			sp.Endpoints["back"].Links, sp.Endpoints["front"].Links = []string{"cache:c"}, []string{"cache:c", "db:database"}
-			sp.ForCopy(captured())
+			sp.ForCopy(captured(), LabelsHarmless)
 			lost := sp.Override(RestoreOptions{Networks: strings.Fields(test.names)}, nil)
 			assert.DeepEqual(t, sp.Host.Links, test.legacy)
 			for name, e := range sp.Endpoints {

@@ -39,6 +39,7 @@ type RestoreOptions struct {
 	DryRun          bool              // plan only
 	Volumes         CopyVolumes       // empty: new
 	Binds           CopyBinds         // empty: read-only
+	CopyLabels      CopyLabels        // empty: harmless
 	Attachments     string            // directory of the client that the attachments are written to; empty: nowhere
 	Waiting
 }

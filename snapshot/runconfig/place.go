@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 )
 
 // The fields of a configuration that are about a container's place: how others reach it, what it mounts, and when it
@@ -21,13 +19,13 @@ var (
 )
 
 // TakePlace returns the configuration of a copy that takes the place of another container. What runs in it, and what it
-// may use up, is the copy's. Its networks, ports, mounts and labels of Compose are those of the place.
+// may use up, is the copy's. Its networks, ports, mounts, and the labels by which other programs act on it, are those of the place.
 func TakePlace(copied, place labels.Config) (labels.Config, error) {
 	config, err := withFields(copied.Config, place.Config, placeConfig)
 	if err != nil {
 		return labels.Config{}, err
 	}
-	if config, err = withComposeLabels(config, place.Config); err != nil {
+	if config, err = withActingLabels(config, place.Config); err != nil {
 		return labels.Config{}, err
 	}
 	host, err := withFields(copied.HostConfig, place.HostConfig, placeHost)
@@ -58,8 +56,8 @@ func withFields(object, from json.RawMessage, fields []string) (json.RawMessage,
 	return json.Marshal(into)
 }
 
-// withComposeLabels returns a Config whose labels of Compose are those of another one.
-func withComposeLabels(config, from json.RawMessage) (json.RawMessage, error) {
+// withActingLabels returns a Config whose labels for other programs are those of another one.
+func withActingLabels(config, from json.RawMessage) (json.RawMessage, error) {
 	type labelled struct{ Labels map[string]string }
 	var into map[string]json.RawMessage
 	var own, place labelled
@@ -69,12 +67,10 @@ func withComposeLabels(config, from json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(config, &own); err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	isCompose := func(key, _ string) bool { return strings.HasPrefix(key, catalog.ComposePrefix) }
 	all := map[string]string{}
-	maps.Copy(all, own.Labels)
-	maps.DeleteFunc(all, isCompose)
+	maps.Copy(all, withoutActing(own.Labels, LabelsHarmless))
 	for key, value := range place.Labels {
-		if isCompose(key, value) {
+		if isActing(key) {
 			all[key] = value
 		}
 	}

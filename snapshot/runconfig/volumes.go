@@ -2,8 +2,8 @@ package runconfig
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -38,8 +38,8 @@ func (v NewVolume) IsAnonymous() bool { return v.Destination != "" }
 
 // planVolumes makes the configuration mount new volumes, and returns them with the steps that make
 // them. suffix is what the copy's name has after the original's.
-func (sp *Spec) planVolumes(s catalog.Snapshot, choice CopyVolumes, suffix string) ([]NewVolume, plan.Plan) {
-	if choice == VolumesShared {
+func (sp *Spec) planVolumes(s catalog.Snapshot, o RestoreOptions, suffix string) ([]NewVolume, plan.Plan) {
+	if o.Volumes == VolumesShared {
 		return nil, nil
 	}
 	var made []NewVolume
@@ -51,9 +51,9 @@ func (sp *Spec) planVolumes(s catalog.Snapshot, choice CopyVolumes, suffix strin
 		}
 		key := m.Key()
 		if _, known := at[key]; !known {
-			v := copyVolume(s, m, suffix)
+			v := copyVolume(s, m, suffix, o.CopyLabels)
 			v.nameApart(made)
-			if choice == VolumesNone {
+			if o.Volumes == VolumesNone {
 				v.Archive = nil
 			}
 			if sp.BecomesAnonymous(m, s.Mounts) {
@@ -89,7 +89,7 @@ func (v NewVolume) Step() plan.Step {
 
 // copyVolume describes the copy of a captured volume. Of the 64 digits of an anonymous volume's
 // name the copy's name has only the first 12, which docker shows.
-func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string) NewVolume {
+func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string, choice CopyLabels) NewVolume {
 	base := m.Name
 	if base == "" {
 		base = volumeBase(m.Destination)
@@ -98,11 +98,8 @@ func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string) NewVolume {
 		base = base[:dockerop.ShortID]
 	}
 	own := map[string]string{}
-	for key, value := range withoutOurs(m.Labels) {
-		if !strings.HasPrefix(key, catalog.ComposePrefix) && key != LabelAnonymous {
-			own[key] = value
-		}
-	}
+	maps.Copy(own, withoutActing(withoutOurs(m.Labels), choice))
+	delete(own, LabelAnonymous)
 	own[labels.KeyVersion] = labels.SchemaVersion
 	own[labels.KeyRestoredFrom] = string(s.ID)
 	create := volume.CreateOptions{Name: base + "-" + suffix, Driver: m.Driver, DriverOpts: m.Options, Labels: own}

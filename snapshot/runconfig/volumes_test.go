@@ -46,7 +46,7 @@ func TestCopyVolumeIsSafe(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.want.Labels[labels.KeyVersion], test.want.Labels[labels.KeyRestoredFrom] = "1", string(s.ID)
-			assert.DeepEqual(t, copyVolume(s, test.m, "7").Create, test.want)
+			assert.DeepEqual(t, copyVolume(s, test.m, "7", LabelsHarmless).Create, test.want)
 		})
 	}
 }
@@ -70,7 +70,7 @@ func TestPlanVolumesPointsEveryMountAtACopy(t *testing.T) {
 		}}
 	}
 	sp := asCaptured()
-	made, plan := sp.planVolumes(s, VolumesNew, "7")
+	made, plan := sp.planVolumes(s, RestoreOptions{Volumes: VolumesNew}, "7")
 	assert.Equal(t, plan.String(), "create volume data-7 (5 entries, 9 bytes of data)\n"+
 		"create anonymous volume /declared (1 entries, 0 bytes of "+anonymous+")\n"+
 		"create volume empty-7 (1 entries, 0 bytes of empty)\n"+
@@ -84,10 +84,10 @@ func TestPlanVolumesPointsEveryMountAtACopy(t *testing.T) {
 	})
 
 	sp = asCaptured()
-	made, plan = sp.planVolumes(s, VolumesShared, "7")
+	made, plan = sp.planVolumes(s, RestoreOptions{Volumes: VolumesShared}, "7")
 	assert.Equal(t, len(made)+len(plan), 0)
 	assert.DeepEqual(t, sp.Host, asCaptured().Host)
 
-	made, _ = asCaptured().planVolumes(s, VolumesNone, "7")
+	made, _ = asCaptured().planVolumes(s, RestoreOptions{Volumes: VolumesNone}, "7")
 	assert.Equal(t, len(MissingArchives(made)), 5)
 }
