@@ -93,6 +93,9 @@ const (
 	// KeyUndo stands on a container that was restored in place, and holds the ID of
 	// the snapshot that was taken before, with which that is taken back. It is [UndoNone] if none was.
 	KeyUndo = Prefix + "undo"
+	// KeyHostname stands on a container that was restored in place with a host name that the engine had made from the ID of
+	// the replaced container, and holds that name: a copy of the container gets a default of its own.
+	KeyHostname = Prefix + "hostname"
 	// KeyOperation stands on what one restore makes, for as long as it could be
 	// left behind half made: its volumes, and a container that is to be started.
 	KeyOperation = Prefix + "operation"
@@ -210,6 +213,8 @@ type Config struct {
 	NetworkingConfig json.RawMessage `json:"NetworkingConfig,omitempty"`
 	// Peers are the names, by their IDs, of the containers whose namespaces it shares.
 	Peers map[string]string `json:"Peers,omitempty"`
+	// DefaultHostname is set if an engine chose the host name, from the ID of this container or of one that it replaced.
+	DefaultHostname bool `json:"DefaultHostname,omitempty"`
 }
 
 // Mount is one mount of the container. It has either an archive, or a reason

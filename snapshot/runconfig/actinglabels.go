@@ -2,6 +2,7 @@ package runconfig
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
@@ -45,11 +46,26 @@ func isActing(key string) bool {
 	return false
 }
 
-// withoutActing returns the labels that a copy gets, if it is not to have all.
+// traefikEnable decides whether Traefik serves a container. Without it, that is a setting of Traefik.
+const traefikEnable = "traefik.enable"
+
+// optsOut reports whether the value of a label tells a program to leave the container alone.
+func optsOut(value string) bool {
+	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
+}
+
+// withoutActing returns the labels that a copy gets, if it is not to have all. Traefik would serve a copy that has none of its labels as
+// well, unless told otherwise.
 func withoutActing(all map[string]string, choice CopyLabels) map[string]string {
 	kept := maps.Clone(all)
-	if choice != LabelsAll {
-		maps.DeleteFunc(kept, func(key, _ string) bool { return isActing(key) })
+	if choice == LabelsAll {
+		return kept
+	}
+	maps.DeleteFunc(kept, func(key, value string) bool { return isActing(key) && !optsOut(value) })
+	for key := range all {
+		if strings.HasPrefix(key, "traefik.") {
+			kept[traefikEnable] = "false"
+		}
 	}
 	return kept
 }
@@ -58,7 +74,7 @@ func withoutActing(all map[string]string, choice CopyLabels) map[string]string {
 // can be left out.
 func (sp *Spec) BlankActing(image map[string]string, choice CopyLabels) {
 	for key := range image {
-		if _, own := sp.Config.Labels[key]; !own && choice != LabelsAll && isActing(key) {
+		if _, own := sp.Config.Labels[key]; !own && choice != LabelsAll && isActing(key) && !optsOut(image[key]) {
 			sp.Config.Labels[key] = ""
 		}
 	}

@@ -23,14 +23,16 @@ func TestIsActing(t *testing.T) {
 }
 
 func TestCopyHasNoActingLabels(t *testing.T) {
-	own := map[string]string{"own": "1", "traefik.enable": "true", "com.docker.compose.service": "web"}
+	own := map[string]string{"own": "1", "traefik.http.routers.web.rule": "x", "com.docker.compose.service": "web", "diun.enable": "False"}
 	image := map[string]string{"ofelia.enabled": "true", "traefik.enable": "true", "maintainer": "me"}
 
 	sp := Spec{Config: container.Config{Labels: own}}
 	sp.ForCopy(captured(), "")
-	sp.Override(RestoreOptions{Labels: map[string]string{"diun.enable": "true"}}, nil)
+	sp.Override(RestoreOptions{Labels: map[string]string{"autoheal": "true"}}, nil)
 	sp.BlankActing(image, "")
-	assert.DeepEqual(t, labels.Users(sp.Config.Labels), map[string]string{"own": "1", "diun.enable": "true", "ofelia.enabled": "", "traefik.enable": ""})
+	assert.DeepEqual(t, labels.Users(sp.Config.Labels), map[string]string{
+		"own": "1", "diun.enable": "False", "autoheal": "true", "ofelia.enabled": "", "traefik.enable": "false",
+	})
 
 	sp = Spec{Config: container.Config{Labels: own}}
 	sp.ForCopy(captured(), LabelsAll)

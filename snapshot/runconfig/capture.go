@@ -6,6 +6,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // Subpath returns the part of a volume that the mount at destination shows. It is empty if it shows
@@ -27,6 +28,7 @@ func Subpath(c container.InspectResponse, destination string) string {
 // would hold all the older ones. Labels with policies stay, because users set them.
 func Capture(inspect []byte) (labels.Config, error) {
 	var answer struct {
+		ID              string `json:"Id"`
 		Config          map[string]json.RawMessage
 		HostConfig      json.RawMessage
 		NetworkSettings struct{ Networks json.RawMessage }
@@ -35,6 +37,12 @@ func Capture(inspect []byte) (labels.Config, error) {
 		return labels.Config{}, err
 	}
 	var own map[string]string
+	var hostname string
+	if raw, ok := answer.Config["Hostname"]; ok {
+		if err := json.Unmarshal(raw, &hostname); err != nil {
+			return labels.Config{}, err
+		}
+	}
 	if raw, ok := answer.Config["Labels"]; ok {
 		if err := json.Unmarshal(raw, &own); err != nil {
 			return labels.Config{}, err
@@ -53,5 +61,6 @@ func Capture(inspect []byte) (labels.Config, error) {
 	if err != nil {
 		return labels.Config{}, err
 	}
-	return labels.Config{Config: config, HostConfig: answer.HostConfig, NetworkingConfig: networking}, nil
+	isDefault := hostname != "" && (hostname == dockerop.Shorten(answer.ID) || hostname == own[labels.KeyHostname])
+	return labels.Config{Config: config, HostConfig: answer.HostConfig, NetworkingConfig: networking, DefaultHostname: isDefault}, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
@@ -17,7 +16,7 @@ import (
 func (sp *Spec) ForCopy(s catalog.Snapshot, choice CopyLabels) plan.Plan {
 	sp.Config.Image = s.Source()
 	sp.Host.ContainerIDFile = ""
-	sp.copyHostname(s.Container.ID)
+	sp.copyHostname()
 	sp.copyLabels(s, choice)
 	notes := sp.copyEndpoints()
 	sp.Host.Links = createLinks(sp.Host.Links)
@@ -26,9 +25,9 @@ func (sp *Spec) ForCopy(s catalog.Snapshot, choice CopyLabels) plan.Plan {
 	return notes
 }
 
-// copyHostname drops a hostname that is only the beginning of the original's ID.
-func (sp *Spec) copyHostname(originalID string) {
-	if len(originalID) >= dockerop.ShortID && sp.Config.Hostname == originalID[:dockerop.ShortID] {
+// copyHostname drops a host name that an engine chose, and the MAC address.
+func (sp *Spec) copyHostname() {
+	if sp.defaultHostname {
 		sp.Config.Hostname = ""
 	}
 	sp.Config.MacAddress = "" //nolint:staticcheck // SA1019: deprecated, but engines before 25 read it.

@@ -26,7 +26,7 @@ func captured() catalog.Snapshot {
 func TestForCopyTakesNoneOfTheOriginalsTraffic(t *testing.T) {
 	sp := Spec{
 		Config: container.Config{Hostname: "abababababab", Labels: map[string]string{"own": "1", "com.docker.compose.service": "web"}, MacAddress: "02:42:00:00:00:01"}, //nolint:staticcheck // SA1019: engines before 25 read it.
-		Host:   container.HostConfig{NetworkMode: "front", ContainerIDFile: "/tmp/id"},
+		Host:   container.HostConfig{NetworkMode: "front", ContainerIDFile: "/tmp/id"}, defaultHostname: true,
 		Endpoints: map[string]*network.EndpointSettings{"front": {
 			Aliases: []string{"web"}, IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: "10.0.0.5"}, MacAddress: "02:42:00:00:00:01",
 			IPAddress: "10.0.0.5", DNSNames: []string{"web"}, EndpointID: "x", DriverOpts: map[string]string{"a": "b"}, GwPriority: 7, Links: []string{"db:database"},

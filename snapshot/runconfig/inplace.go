@@ -15,15 +15,12 @@ import (
 )
 
 // InPlace turns a captured configuration into that of the same container again. Names, networks,
-// aliases, addresses and the labels of Compose stay. old is nil if the container is gone. InPlace
+// aliases, addresses, the host name and the labels of Compose stay. old is nil if the container is gone. InPlace
 // returns what the user has to know.
 func (sp *Spec) InPlace(s catalog.Snapshot, old *container.InspectResponse) plan.Plan {
 	sp.Config.Image = s.Source()
 	sp.mounts = s.Mounts
 	sp.Host.ContainerIDFile = ""
-	if len(s.Container.ID) >= dockerop.ShortID && sp.Config.Hostname == s.Container.ID[:dockerop.ShortID] {
-		sp.Config.Hostname = ""
-	}
 	own := map[string]string{}
 	maps.Copy(own, sp.Config.Labels)
 	own[labels.KeyRestoredFrom] = string(s.ID)
@@ -34,6 +31,9 @@ func (sp *Spec) InPlace(s catalog.Snapshot, old *container.InspectResponse) plan
 		sp.volumesFromAsMounts(s.Mounts)
 	}
 	sp.keepNamespaceRules()
+	if sp.defaultHostname && sp.Config.Hostname != "" {
+		own[labels.KeyHostname] = sp.Config.Hostname
+	}
 	return notes
 }
 

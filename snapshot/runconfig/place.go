@@ -38,7 +38,7 @@ func TakePlace(copied, place labels.Config) (labels.Config, error) {
 	} else {
 		maps.Copy(peers, place.Peers)
 	}
-	return labels.Config{Config: config, HostConfig: host, NetworkingConfig: place.NetworkingConfig, Peers: peers}, nil
+	return labels.Config{Config: config, HostConfig: host, NetworkingConfig: place.NetworkingConfig, Peers: peers, DefaultHostname: place.DefaultHostname}, nil
 }
 
 // withFields returns a JSON object with some of the fields of another one.
@@ -68,7 +68,8 @@ func withActingLabels(config, from json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	all := map[string]string{}
-	maps.Copy(all, withoutActing(own.Labels, LabelsHarmless))
+	maps.Copy(all, own.Labels)
+	maps.DeleteFunc(all, func(key, _ string) bool { return isActing(key) })
 	for key, value := range place.Labels {
 		if isActing(key) {
 			all[key] = value

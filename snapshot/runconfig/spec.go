@@ -17,11 +17,12 @@ import (
 // Spec is a configuration as the engine's create call takes it. A restore decodes a captured one,
 // and changes it.
 type Spec struct {
-	Config    container.Config
-	Host      container.HostConfig
-	Endpoints map[string]*network.EndpointSettings // by network name
-	mounts    []labels.Mount                       // as captured
-	names     map[string]string                    // by ID, of the containers whose namespaces the captured one shared
+	Config          container.Config
+	Host            container.HostConfig
+	Endpoints       map[string]*network.EndpointSettings // by network name
+	mounts          []labels.Mount                       // as captured
+	defaultHostname bool                                 // an engine chose the host name
+	names           map[string]string                    // by ID, of the containers whose namespaces the captured one shared
 }
 
 // Decode reads a captured configuration. lost are the fields that this program does not know and
@@ -54,7 +55,7 @@ func Decode(c labels.Config) (s Spec, lost []string, err error) {
 		}
 		lost = append(lost, missing...)
 	}
-	s.Endpoints, s.names = networking.EndpointsConfig, c.Peers
+	s.Endpoints, s.names, s.defaultHostname = networking.EndpointsConfig, c.Peers, c.DefaultHostname
 	maps.DeleteFunc(s.Endpoints, func(_ string, e *network.EndpointSettings) bool { return e == nil })
 	s.forgetNetworkIDs()
 	s.keepNoEntrypoint()
