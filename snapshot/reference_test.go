@@ -304,6 +304,7 @@ func TestResolveOfAContainerSkipsSafetySnapshots(t *testing.T) {
 		assert.Equal(t, resolve("web:latest"), string(two.ID))
 		assert.Equal(t, resolve("web@10s"), string(one.ID), "the state that was restored")
 		assert.Assert(t, resolve("web@"+before) != string(replaced.Safety.ID))
+		assert.Equal(t, resolve("web@"+replaced.Safety.Created.Format(time.RFC3339Nano)), string(one.ID), "while the restore was at work")
 		assert.Equal(t, resolve(string(replaced.Safety.ID)), string(replaced.Safety.ID))
 	}
 	docker.Clock = docker.Clock.Add(time.Hour)

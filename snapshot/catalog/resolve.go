@@ -259,7 +259,7 @@ func (cat *Catalog) asOf(ctx context.Context, word, container, when string) (Sna
 	if err != nil {
 		return Snapshot{}, err
 	}
-	at := slices.IndexFunc(all, func(s Snapshot) bool { return !s.Created.After(limit) })
+	at := slices.IndexFunc(all, func(s Snapshot) bool { return !s.IsSafety() && !s.Created.After(limit) })
 	last := slices.IndexFunc(restores, func(r Restore) bool { return !r.At.After(limit) })
 	switch {
 	case last >= 0 && (at < 0 || !restores[last].At.Before(all[at].Created)):
@@ -273,14 +273,20 @@ func (cat *Catalog) asOf(ctx context.Context, word, container, when string) (Sna
 }
 
 // restoresInPlace returns the restores in place of a container, the newest first. all are its snapshots. A safety snapshot stands for a
-// restore that was done: rolling back removes it.
+// restore that was done: rolling back removes it. The restore counts from its time on, because what it holds was thrown away then.
 func (cat *Catalog) restoresInPlace(ctx context.Context, name string, all []Snapshot) ([]Restore, error) {
 	containers, err := cat.RestoredContainers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	restores := Traces{Snapshots: all, Containers: containers}.Restores()
-	return slices.DeleteFunc(restores, func(r Restore) bool { return !r.InPlace || r.Container != name }), nil
+	restores = slices.DeleteFunc(restores, func(r Restore) bool { return !r.InPlace || r.Container != name })
+	for i, r := range restores {
+		if safety := slices.IndexFunc(all, func(s Snapshot) bool { return s.ID == r.Safety }); safety >= 0 {
+			restores[i].At = all[safety].Created
+		}
+	}
+	return restores, nil
 }
 
 // restoredThen returns the snapshot that a restore brought back.
