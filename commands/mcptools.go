@@ -31,7 +31,7 @@ type (
 		Last      int    `json:"last,omitempty" jsonschema:"at most so many, the newest first; 0: all"`
 	}
 	mcpSnapshot struct {
-		Snapshot string `json:"snapshot" jsonschema:"an ID, container:name, container@5m for the state 5 minutes ago, or container for its newest that is no safety snapshot"`
+		Snapshot string `json:"snapshot" jsonschema:"an ID, container:name, container@5m for the state 5 minutes ago, or container for its newest, safety snapshots left out"`
 	}
 	mcpPreview struct {
 		mcpSnapshot

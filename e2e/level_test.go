@@ -17,7 +17,7 @@ const (
 	quickLevel    = "quick"
 )
 
-// bothEngines is the second line of a script that runs on both engines in the quick level, too.
+// bothEngines is the second line of a script that runs on both engines in the quick level.
 const bothEngines = "# engines: both"
 
 // quickScripts returns the scripts that the quick level runs on an engine.
@@ -61,7 +61,7 @@ func TestEveryScriptIsInTheQuickLevel(t *testing.T) {
 	}
 }
 
-// Scripts check types by hand: a header that is nearly right would put its script on one engine only.
+// A misspelt or misplaced header would leave its script on one engine.
 func TestHeadersOfScripts(t *testing.T) {
 	all, err := filepath.Glob("testdata/*.txtar")
 	assert.NilError(t, err)

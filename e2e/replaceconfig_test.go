@@ -33,7 +33,7 @@ var inPlace = map[string][]string{
 	"process":                      {"/State/Health/*", "/State/Health/Log/*/*"},
 	"mounts":                       words(`/HostConfig/Binds/* /Mounts/*/Mode /HostConfig/Mounts/0/VolumeOptions/DriverConfig`),
 	"bridge":                       ownPorts,
-	"namespaces of the host":       {ownHostname}, // inspect shows one that nobody sees
+	"namespaces of the host":       {ownHostname}, // inspect shows one; the container has the host's
 	"all ports published":          ownPorts,
 	"network of another container": {"/HostConfig/PortBindings"}, // {}, or nothing
 	"what only new engines know":   words(`/State/Health/* /State/Health/Log/*/* /HostConfig/Mounts/0/VolumeOptions/DriverConfig`),

@@ -4,7 +4,7 @@
 #   test.sh                                   the quick level, which every change must pass: unit tests, each script on one engine
 #                                             or on both, and a sample of faults
 #   test.sh all [-within DURATION]            everything, e.g. -within 2h: the race detector, long fuzzing, a release, every script
-#                                             and every fault on both engines. What has passed on this commit is not run again, so
+#                                             and every fault on both engines. Parts that have passed on this commit are left out, so
 #                                             a long run can be done in parts. Prints a table of results
 #   test.sh unit                              the unit tests of the quick level
 #   test.sh e2e [debian|moby] [go test FLAG…] every script, e.g. test.sh e2e moby -run Scripts/version
@@ -34,20 +34,18 @@ trap stop_engines EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# unit runs all unit tests. What tests repeat many times, a fault at each call or the loss of power, they do less often than in race.
-# As releases are built; they wait for half of their time.
-unit() {
-	DOCKER_SNAPSHOT_TEST_STRIDE=10 DOCKER_SNAPSHOT_TEST_MOMENTS=20 DOCKER_SNAPSHOT_TEST_DAMAGES=10 CGO_ENABLED=0 \
-		unit_tests ./...
-}
+# sampled CMD… has tests repeat less often: a fault at every tenth call, 20 losses of power, 10 damages.
+sampled() { DOCKER_SNAPSHOT_TEST_STRIDE=10 DOCKER_SNAPSHOT_TEST_MOMENTS=20 DOCKER_SNAPSHOT_TEST_DAMAGES=10 "$@"; }
+
+# unit runs all unit tests, built without cgo as releases are. Those that wait leave time for others.
+unit() { CGO_ENABLED=0 sampled unit_tests ./...; }
 
 # race runs all unit tests with the race detector, and the packages that repeat a fault at each call once more without it, whole: it
 # makes them take seven times as long.
 race() {
 	install_packages gcc libc6-dev # the race detector is C
 	DOCKER_SNAPSHOT_TEST_DAMAGES=1000 CGO_ENABLED=0 unit_tests "./snapshot ./volumebackup/archive ./volumebackup/worker" -timeout 60m
-	DOCKER_SNAPSHOT_TEST_STRIDE=10 DOCKER_SNAPSHOT_TEST_MOMENTS=20 DOCKER_SNAPSHOT_TEST_DAMAGES=10 CGO_ENABLED=1 \
-		unit_tests ./... -race -p 4 -timeout 40m
+	CGO_ENABLED=1 sampled unit_tests ./... -race -p 4 -timeout 40m
 }
 
 # unit_tests PACKAGES [FLAG…] runs unit tests.
@@ -125,7 +123,7 @@ faults() {
 	stop_engine
 }
 
-# quick_scripts ENGINE runs the scripts of the quick level on a new engine of that kind, and all scripts does so with every one.
+# quick_scripts ENGINE runs the scripts of the quick level on a new engine of that kind.
 quick_scripts() { E2E_LEVEL=quick scripts "$@"; }
 
 # scripts ENGINE [FLAG…] runs the scripts on a new engine of that kind, and without a flag everything else that needs one. If up

@@ -179,7 +179,7 @@ func TestCapturedConfigurationIsTheEnginesOwn(t *testing.T) {
 	assert.Equal(t, host.InventedLater.X.String(), "12345678901234567")
 }
 
-// A program that removes or routes to what has a label must not find the snapshot by it.
+// A program that selects images by label, to remove them or to route to them, must not find the snapshot.
 func TestCommittedImageHasOnlyTheLabelsOfItsImage(t *testing.T) {
 	docker := enginetest.New()
 	docker.FindImage("busybox").Config.Labels = map[string]string{"from": "image", "changed": "image", "com.docker.compose.project": "shop"}

@@ -28,8 +28,8 @@ func commitConfig(s Source, own map[string]string) *container.Config {
 	return config
 }
 
-// imageLabels are the labels of the container, with the values that its image has. What only the container has is empty, and so is
-// what is ours or Compose's: other programs would act on the snapshot, and on every container made from it. None
+// imageLabels are the labels of the container, with the values that its image has. A label that only the container has is empty, and so are
+// ours and Compose's: other programs would act on the snapshot, and on every container made from it. None
 // can be left out, because commit would take it from the container.
 func imageLabels(s Source) map[string]string {
 	all := map[string]string{}

@@ -21,7 +21,7 @@ import (
 // Resolve finds the snapshot that word means. A word may be
 //
 //	container:name, container:ID or container@age,
-//	container or container:latest: its newest snapshot that is no safety snapshot,
+//	container or container:latest: its newest snapshot, safety snapshots left out,
 //	a full ID, or a beginning that no other ID has,
 //	a name that no other snapshot on the engine has,
 //	run#0 or run#-1, the first and the last snapshot of a run.
@@ -211,8 +211,8 @@ func Ambiguous(word string, found []Snapshot) error {
 	return &AmbiguousError{Word: word, Candidates: candidates}
 }
 
-// latestIn returns the newest snapshot of a repository that is no safety snapshot, even if the tag latest was removed. After a
-// restore in place, the newest one holds the state that the user has just thrown away. It returns nil if there is none.
+// latestIn returns the newest snapshot of a repository, even if the tag latest was removed. It skips safety snapshots, which hold a
+// state that the user has thrown away. It returns nil if no other exists.
 func (cat *Catalog) latestIn(ctx context.Context, repository string) (*Snapshot, error) {
 	held, err := cat.Holder(ctx, Tag{repository, labels.Latest})
 	if err != nil || held.Snapshot != nil && !held.Snapshot.IsSafety() {
@@ -273,7 +273,7 @@ func (cat *Catalog) asOf(ctx context.Context, word, container, when string) (Sna
 }
 
 // restoresInPlace returns the restores in place of a container, the newest first. all are its snapshots. A safety snapshot stands for a
-// restore that was done: rolling back removes it. The restore counts from its time on, because what it holds was thrown away then.
+// restore that was done: rolling back removes it. The restore counts from its time on: its state was thrown away then.
 func (cat *Catalog) restoresInPlace(ctx context.Context, name string, all []Snapshot) ([]Restore, error) {
 	containers, err := cat.RestoredContainers(ctx)
 	if err != nil {
@@ -299,7 +299,7 @@ func (cat *Catalog) restoredThen(ctx context.Context, word string, r Restore) (S
 	return s, err
 }
 
-// nothingOf returns the error for a word that means a snapshot of a container, if there is one of that name: none can be meant.
+// nothingOf returns the error for a word that names a container, or may do so, if it finds no snapshot that the word can mean.
 func (cat *Catalog) nothingOf(ctx context.Context, word, container string) error {
 	none := &NotFoundError{Word: word}
 	if !labels.IsContainerName(container) {

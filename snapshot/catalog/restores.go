@@ -86,7 +86,7 @@ func (cat *Catalog) safetySnapshots(ctx context.Context, restored labels.ID) ([]
 func (t Traces) Restores() []Restore {
 	var all []Restore
 	for _, s := range t.Snapshots {
-		if s.Restores != "" {
+		if s.IsSafety() {
 			all = append(all, Restore{Snapshot: s.Restores, At: s.Created, Container: s.Container.Name, InPlace: true, Safety: s.ID})
 		}
 	}

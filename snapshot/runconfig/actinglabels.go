@@ -17,7 +17,7 @@ const (
 	LabelsAll      CopyLabels = "all"      // as they were captured
 )
 
-// actingLabels are the labels by which other programs find containers and act on them, without the last dot. A copy with them
+// actingLabels are the labels that make other programs act on a container, without the last dot. A copy with them
 // would get the original's traffic, run its jobs a second time, or be removed or updated in the original's place.
 var actingLabels = []string{
 	strings.TrimSuffix(catalog.ComposePrefix, "."),
@@ -35,7 +35,7 @@ var actingLabels = []string{
 	"com.centurylinklabs.watchtower", "com.ouroboros", "diun", "wud", "mag37.dockcheck", "keel.sh", "cd.doco", "autoheal", "deunhealth",
 }
 
-// isActing tells whether a label makes another program act on a container: it is one of [actingLabels], or begins with
+// isActing reports whether a label makes another program act on a container: it is one of [actingLabels], or begins with
 // one as a word, as caddy_1 and traefik.enable do.
 func isActing(key string) bool {
 	for _, name := range actingLabels {
@@ -54,27 +54,30 @@ func optsOut(value string) bool {
 	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
 }
 
-// withoutActing returns the labels that a copy gets, if it is not to have all. Traefik would serve a copy that has none of its labels as
-// well, unless told otherwise.
+// withoutActing returns the labels of that choice. It keeps those that tell a program to leave the container alone.
 func withoutActing(all map[string]string, choice CopyLabels) map[string]string {
 	kept := maps.Clone(all)
-	if choice == LabelsAll {
-		return kept
-	}
-	maps.DeleteFunc(kept, func(key, value string) bool { return isActing(key) && !optsOut(value) })
-	for key := range all {
-		if strings.HasPrefix(key, "traefik.") {
-			kept[traefikEnable] = "false"
-		}
+	if choice != LabelsAll {
+		maps.DeleteFunc(kept, func(key, value string) bool { return isActing(key) && !optsOut(value) })
 	}
 	return kept
+}
+
+// optOutOfTraefik tells Traefik not to serve a copy whose original has labels for it: by default it serves containers without any.
+func optOutOfTraefik(own, captured map[string]string) {
+	for key := range captured {
+		if strings.HasPrefix(key, "traefik.") {
+			own[traefikEnable] = "false"
+			return
+		}
+	}
 }
 
 // BlankActing sets to empty the labels that would make other programs act on a copy, and that it would inherit from its image. None
 // can be left out.
 func (sp *Spec) BlankActing(image map[string]string, choice CopyLabels) {
-	for key := range image {
-		if _, own := sp.Config.Labels[key]; !own && choice != LabelsAll && isActing(key) && !optsOut(image[key]) {
+	for key, value := range image {
+		if _, own := sp.Config.Labels[key]; !own && choice != LabelsAll && isActing(key) && !optsOut(value) {
 			sp.Config.Labels[key] = ""
 		}
 	}

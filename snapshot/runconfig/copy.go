@@ -37,6 +37,9 @@ func (sp *Spec) copyHostname() {
 func (sp *Spec) copyLabels(s catalog.Snapshot, choice CopyLabels) {
 	own := map[string]string{}
 	maps.Copy(own, withoutActing(sp.Config.Labels, choice))
+	if choice != LabelsAll {
+		optOutOfTraefik(own, sp.Config.Labels)
+	}
 	own[labels.KeyRestoredFrom] = string(s.ID)
 	own[labels.KeyCopyOf] = string(s.ID)
 	sp.Config.Labels = own

@@ -19,7 +19,7 @@ var (
 )
 
 // TakePlace returns the configuration of a copy that takes the place of another container. What runs in it, and what it
-// may use up, is the copy's. Its networks, ports, mounts, and the labels by which other programs act on it, are those of the place.
+// may use up, is the copy's. Its networks, ports, mounts, and the labels that make other programs act on it, are those of the place.
 func TakePlace(copied, place labels.Config) (labels.Config, error) {
 	config, err := withFields(copied.Config, place.Config, placeConfig)
 	if err != nil {
