@@ -225,6 +225,21 @@ func TestPruneMeasuresSharedContentOnce(t *testing.T) {
 	}
 }
 
+// A store that is gone does not keep the limit on space from what the others hold.
+func TestPruneLeavesOutAStoreThatCannotBeRead(t *testing.T) {
+	docker := withMine(t, "id")
+	docker.FindVolume("mine").Labels[labels.KeyStoreID] = "another"
+	docker.FindVolume("data").Content = strings.Repeat("old", 1000)
+	made := automatic(t, docker, "web", 2)
+	docker.FindVolume("data").Content = strings.Repeat("new", 1000)
+	made = append(made, automatic(t, docker, "web", 2)...)
+	var got enginetest.Events
+	o := removal.PruneOptions{Options: retention.Options{Limits: retention.Limits{MaxSize: new(int64(5900))}, DryRun: true}}
+	assert.Equal(t, reasons(pruned(t, docker, o, got.Progress), made), "-size, -size, within limits, newest")
+	assert.Equal(t, len(got.Warnings()), 1)
+	assert.Assert(t, strings.HasPrefix(got.Warnings()[0], "what store mine holds is not counted: "), "%q", got.Warnings())
+}
+
 func TestPruneWithAFilterCountsOnlyWhatMatches(t *testing.T) {
 	docker := withData(t, "web")
 	made := automatic(t, docker, "web", 3)

@@ -2,8 +2,12 @@ package archives
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
@@ -16,19 +20,30 @@ type Holding struct {
 }
 
 // Usage measures, in each store that holds archives of one of the snapshots, what they occupy. The
-// stores may hold archives of others, too.
-func (a *Archives) Usage(ctx context.Context, all []catalog.Snapshot) ([]Holding, error) {
+// stores may hold archives of others, too. A store that cannot be read is left out, with a warning: it keeps nobody from knowing the
+// others.
+func (a *Archives) Usage(ctx context.Context, all []catalog.Snapshot, p plan.Progress) ([]Holding, error) {
 	stores, failed := a.byStore(ctx, all)
-	for _, err := range failed {
-		return nil, err
+	unread := map[string]error{} // by store
+	for _, s := range all {
+		if err := failed[s.ID]; err != nil {
+			unread[s.Store] = err
+		}
 	}
 	var held []Holding
 	for _, one := range stores {
 		usage, err := one.volumes.Usage(ctx)
 		if err != nil {
-			return nil, err
+			unread[one.volumes.Store()] = err
+			continue
 		}
 		held = append(held, Holding{usage, one.volumes.Store(), one.snapshots})
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for _, store := range slices.Sorted(maps.Keys(unread)) {
+		p.Warn("measure", fmt.Sprintf("what store %s holds is not counted: %v", store, unread[store]))
 	}
 	return held, nil
 }

@@ -85,6 +85,9 @@ func (v *FakeVolumes) Record(ctx context.Context, claim volumebackup.Claim, labe
 // archives of the same content.
 func (v *FakeVolumes) Usage(ctx context.Context) (held volumebackup.Usage, err error) {
 	err = v.docker.do(ctx, "usage", func() error {
+		if err := v.open(); err != nil {
+			return err
+		}
 		sets := map[string]int{} // by content
 		for _, id := range slices.Sorted(maps.Keys(v.Archives)) {
 			if v.Homes[id] != v.Home.Name {

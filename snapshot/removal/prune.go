@@ -130,11 +130,8 @@ func (rm *Remover) decide(ctx context.Context, o PruneOptions, p plan.Progress) 
 	}}
 	if o.measures || !o.ExpiredOnly && mayExceed(d.situation) {
 		p.Status("prune", "measuring what they occupy")
-		if d.measured, err = rm.scale.Measure(ctx, all); err != nil {
-			if o.measures || ctx.Err() != nil {
-				return decided{}, err
-			}
-			p.Warn("prune", "the limit on the space that they occupy is not applied: "+err.Error())
+		if d.measured, err = rm.scale.Measure(ctx, all, p); err != nil {
+			return decided{}, err
 		}
 		d.situation.Sets = d.measured.Sets()
 	}

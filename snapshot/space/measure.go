@@ -11,6 +11,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/retention"
 )
 
@@ -46,13 +47,13 @@ func (m Measured) Sets() []retention.Set {
 }
 
 // Measure finds out what the snapshots occupy, alone and together: in images, and in stores.
-func (s *Scale) Measure(ctx context.Context, all []catalog.Snapshot) (m Measured, err error) {
+func (s *Scale) Measure(ctx context.Context, all []catalog.Snapshot, p plan.Progress) (m Measured, err error) {
 	sizes, err := s.imageSizes(ctx)
 	if err != nil {
 		return Measured{}, err
 	}
 	m.Layers, m.Bases = layers(all, sizes), bases(all, sizes)
-	if m.Stores, err = s.archives.Usage(ctx, all); err != nil {
+	if m.Stores, err = s.archives.Usage(ctx, all, p); err != nil {
 		return Measured{}, err
 	}
 	places := map[string]int{} // of snapshots, by image
