@@ -19,9 +19,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
 )
 
-// diffPairs is how many random pairs of trees are compared, unless E2E_DIFF_PAIRS says how many.
-const diffPairs = 6
-
 // pairsInLine is how many pairs follow each other, each in a container of the image of the one before.
 const pairsInLine = 5
 
@@ -29,7 +26,7 @@ const pairsInLine = 5
 // and a snapshot and the container as it is. What it finds must be what diff -r --no-dereference and lstat find. All that is
 // deleted in a root filesystem was in a lower layer: so there are whiteouts, and directories that hide others of their name.
 func TestDiffAgreesWithDiffAndStat(t *testing.T) {
-	pairs := diffPairs
+	pairs := rounds()
 	if text, given := os.LookupEnv("E2E_DIFF_PAIRS"); given {
 		var err error
 		pairs, err = strconv.Atoi(text)

@@ -102,8 +102,7 @@ func testDirectWrites(t *testing.T, pause string, flags ...string) {
 		"--volume", volume + ":/0", "busybox", "/directwriter",
 	}, append(flags, "/0")...)...)
 	v.docker("cp", filepath.Join(configDir, "directwriter"), container+":/directwriter")
-	const rounds = 10
-	for range rounds {
+	for range rounds() {
 		start := time.Now()
 		v.docker("start", container)
 		assert.Assert(t, eventually(func() bool { return changedSince(t, dir, start) }))

@@ -38,6 +38,7 @@
 //	$DOCKER_SNAPSHOT_STORE   a store of its own
 //	$ENGINE                  debian or moby
 //	$SOCKET                  the engine's socket
+//	$ROUNDS                  how often to repeat what may go wrong at one moment and not at another
 //	$REPOSITORY              where this checkout is
 //	$USER_HOME               where Go finds its caches
 //	$GOARCH                  this machine's architecture
@@ -52,6 +53,7 @@
 //	E2E_KEEP=1               leave everything that the scripts made
 //	E2E_LEVEL=quick          run only the scripts of the quick level on this engine
 //	E2E_UPDATE=1             rewrite the files that cmp compares with
-//	E2E_DIFF_PAIRS=N         compare so many random pairs of trees with what diff and stat say of them, instead of 6
-//	E2E_POSTGRES_ROUNDS=N    capture and restore PostgreSQL under load so many times, instead of 5
+//	E2E_DIFF_PAIRS=N         compare so many random pairs of trees with what diff and stat say of them, instead of $ROUNDS
+//	E2E_ROUNDS=N             repeat so many times what may go wrong at one moment and not at another, instead of 6, or 2 in the
+//	                         quick level
 package e2e

@@ -28,20 +28,20 @@ func TestReplaceSurvivesTheEngine(t *testing.T) {
 	before, err := takePicture(docker, "web")
 	assert.NilError(t, err)
 	for n, tc := range []struct{ phase, verb, next string }{
-		{"stopping container", "kill", "recover"},
 		{"writing to the store", "kill", "create web"},
 		{"restoring volumes", "kill", "recover web"},
-		{"creating container", "kill", "recover"},
-		{"starting container", "kill", "create web"},
-		{"waiting 2s", "kill", "recover"},
-		{"stopping container", "restart", "recover"},
-		{"writing to the store", "restart", "create web"},
-		{"restoring volumes", "restart", "create web"},
-		{"creating container", "restart", "recover"},
-		{"starting container", "restart", "recover web"},
 		{"waiting 2s", "restart", "recover"},
+		{"creating container", "restart", "recover"},
+		{"stopping container", "kill", "recover"},
+		{"starting container", "kill", "create web"},
+		{"creating container", "kill", "recover"},
+		{"waiting 2s", "kill", "recover"},
+		{"starting container", "restart", "recover web"},
+		{"stopping container", "restart", "recover"},
+		{"restoring volumes", "restart", "create web"},
+		{"writing to the store", "restart", "create web"},
 	} {
-		if (n%2 == 0) != (theEngine.name == "debian") {
+		if (n%2 == 0) != (theEngine.name == "debian") || n >= 2*rounds() {
 			continue // each engine has every other one
 		}
 		t.Run(tc.verb+" while "+tc.phase, func(t *testing.T) {

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +92,7 @@ func setup(ctx context.Context, env *testscript.Env) error {
 	env.Setenv("USER_HOME", os.Getenv("HOME"))
 	env.Setenv("GOARCH", runtime.GOARCH)
 	env.Setenv("MAPWRITER", filepath.Join(configDir, "mapwriter"))
-	env.Setenv("POSTGRES_ROUNDS", cmp.Or(os.Getenv("E2E_POSTGRES_ROUNDS"), "5"))
+	env.Setenv("ROUNDS", strconv.Itoa(rounds()))
 
 	ctx = context.WithoutCancel(ctx)
 	start := now()
@@ -108,6 +108,17 @@ func setup(ctx context.Context, env *testscript.Env) error {
 		}
 	})
 	return nil
+}
+
+// rounds is how often a test repeats what may go wrong at one moment and not at another.
+func rounds() int {
+	if n, err := strconv.Atoi(os.Getenv("E2E_ROUNDS")); err == nil {
+		return n
+	}
+	if os.Getenv(levelVariable) == quickLevel {
+		return 2
+	}
+	return 6
 }
 
 func condition(name string) (bool, error) {
