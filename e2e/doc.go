@@ -3,9 +3,9 @@
 // Every testdata/*.txtar is a script that shows one behaviour. Its language is that of
 // github.com/rogpeppe/go-internal/testscript, with these commands in addition:
 //
-//	state CONTAINER STATE         wait up to 10 s for it to be created, running, paused, exited, dead or gone
+//	state CONTAINER STATE         wait for it to be created, running, paused, exited, dead or gone
 //	labels IMAGE KEY [VALUE]      print a label, or compare it; with ! it must be absent
-//	eventually [!] PROGRAM ARG…   repeat for up to 20 s until it succeeds, or fails
+//	eventually [!] PROGRAM ARG…   repeat until it succeeds, or fails
 //	status N PROGRAM ARG…         run it; its exit status must be N
 //	same FILE1 FILE2              compare bytes, without the flood that cmp prints for large files
 //	json FILE POINTER [VALUE]     print what an RFC 6901 pointer finds, or compare it; with ! it must be absent
@@ -28,9 +28,9 @@
 //	interrupt [-after REGEXP] [-event REGEXP] [-delay DURATION] [-to process|group|children|family] SIGNAL PROGRAM ARG…
 //	    run it, and send it a signal at such a moment, or after a while; the exit status is the program's, or 128 + N if
 //	    signal N ended it
-//	when [-hold] REGEXP PROGRAM ARG…
-//	    run it as soon as a line of docker events matches; with & after it, the script goes on meanwhile. With -hold, the
-//	    script's docker snapshot … stands still until the program has ended, so it comes in time on a busy machine, too
+//	when REGEXP PROGRAM ARG…
+//	    run it as soon as a line of docker events matches; with & after it, the script goes on meanwhile. What must happen
+//	    before the plugin goes on is made to wait: a container that stops until a file is gone, a hook until one is there
 //
 // FILE may be stdout or stderr, as in cmp. The environment of a script has:
 //

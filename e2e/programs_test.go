@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -196,45 +197,31 @@ func runInterrupt(ctx context.Context, args []string) error {
 
 // runWhen waits for an event of the engine, and runs a program then.
 func runWhen(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet("when", flag.ExitOnError)
-	hold := flags.Bool("hold", false, "")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if flags.NArg() < 2 {
+	if len(args) < 2 {
 		return errors.New("an event and a program are needed")
 	}
-	event, err := regexp.Compile(flags.Arg(0))
+	event, err := regexp.Compile(args[0])
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := make(chan struct{})
-	if err := watchEvents(ctx, event, func() { close(seen) }); err != nil {
+	started, err := startOfProcess()
+	if err != nil {
+		return err
+	}
+	if err := watchEventsSince(ctx, started, event, func() { close(seen) }); err != nil {
 		return err
 	}
 	<-seen
-	if *hold {
-		held := plugins()
-		if len(held) == 0 {
-			return errors.New("no plugin is at work")
-		}
-		signalAll(held, unix.SIGSTOP)
-		defer signalAll(held, unix.SIGCONT)
-	}
-	command := exec.CommandContext(ctx, flags.Arg(1), flags.Args()[2:]...)
+	command := exec.CommandContext(ctx, args[1], args[2:]...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	return command.Run()
 }
 
 // storeVariable names the store of a script.
 const storeVariable = "DOCKER_SNAPSHOT_STORE"
-
-// plugins are the processes of the plugin that this script has started: no other script has the same store.
-func plugins() []int {
-	return processes(storeVariable+"="+os.Getenv(storeVariable), "docker-snapshot")
-}
 
 // processes finds those with a variable in their environment: those of a program, or all for "".
 func processes(variable, program string) (found []int) {
@@ -259,9 +246,33 @@ func signalAll(processes []int, sig syscall.Signal) {
 	}
 }
 
+// startOfProcess returns when this process was started, up to 10 ms earlier. A script goes on at once after a program with &, so
+// on a busy machine the event may come before the program has got this far.
+func startOfProcess() (time.Time, error) {
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return time.Time{}, err
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	ticks, err := strconv.ParseInt(fields[19], 10, 64) // of 10 ms since the boot
+	if err != nil {
+		return time.Time{}, err
+	}
+	var uptime unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &uptime); err != nil {
+		return time.Time{}, err
+	}
+	return time.Now().Add(time.Duration(ticks*int64(10*time.Millisecond) - uptime.Nano())), nil
+}
+
 // watchEvents calls seen when a line "TYPE ACTION NAME" of the engine's events matches.
 func watchEvents(ctx context.Context, when *regexp.Regexp, seen func()) error {
-	events := exec.CommandContext(ctx, "docker", "events", "--since", now(),
+	return watchEventsSince(ctx, time.Now(), when, seen)
+}
+
+// watchEventsSince is watchEvents for a moment that has passed.
+func watchEventsSince(ctx context.Context, since time.Time, when *regexp.Regexp, seen func()) error {
+	events := exec.CommandContext(ctx, "docker", "events", "--since", since.Format(time.RFC3339Nano),
 		"--format", "{{.Type}} {{.Action}} {{.Actor.Attributes.name}}")
 	lines, err := events.StdoutPipe()
 	if err != nil {

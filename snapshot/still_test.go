@@ -81,6 +81,28 @@ func TestCreateReadsAgainWhatSomebodyElseHasThawed(t *testing.T) {
 	}
 }
 
+// A container that begins to write after the writers were found is frozen too, and everything is read again.
+func TestCreateReadsAgainWhatANewWriterChanges(t *testing.T) {
+	for name, pass := range map[string]int{"while the writers run": 0, "while they are frozen": 1} {
+		t.Run(name, func(t *testing.T) {
+			docker := withSharer(t)
+			late := docker.Create(t, "late", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+			docker.Before("pass", pass, func() {
+				docker.Mu.Lock()
+				defer docker.Mu.Unlock()
+				docker.Started(late)
+				docker.FindVolume("data").Content = "two"
+			})
+			created, err := createWeb(t, docker, nil)
+			assert.NilError(t, err)
+			assert.Assert(t, !created.Incomplete)
+			assert.DeepEqual(t, docker.Service.Archives[string(created.ID)], []string{"two"})
+			assert.Equal(t, docker.Count("ContainerPause "+late.ID), 1)
+			assert.Equal(t, late.State, "running")
+		})
+	}
+}
+
 func TestCreateSaysIfSomebodyThawsAgainAndAgain(t *testing.T) {
 	docker := withSharer(t)
 	var again func()
