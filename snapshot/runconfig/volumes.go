@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -41,6 +42,9 @@ func (v NewVolume) IsAnonymous() bool { return v.Destination != "" }
 func (sp *Spec) planVolumes(s catalog.Snapshot, o RestoreOptions, suffix string) ([]NewVolume, plan.Plan) {
 	if o.Volumes == VolumesShared {
 		return nil, nil
+	}
+	if slices.ContainsFunc(s.Mounts, hasContent) {
+		sp.Host.VolumeDriver = "" // an engine that has a local volume of that name refuses another driver
 	}
 	var made []NewVolume
 	var plan plan.Plan
@@ -87,6 +91,13 @@ func (v NewVolume) Step() plan.Step {
 	return step
 }
 
+// maxVolumeName is the longest name in bytes that the local driver takes: the name is that of a directory. suffixRoom
+// is left for two dashes and the number of [NewVolume.nameApart].
+const (
+	maxVolumeName = 255
+	suffixRoom    = 7
+)
+
 // copyVolume describes the copy of a captured volume. Of the 64 digits of an anonymous volume's
 // name the copy's name has only the first 12, which docker shows.
 func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string, choice CopyLabels) NewVolume {
@@ -97,6 +108,7 @@ func copyVolume(s catalog.Snapshot, m labels.Mount, suffix string, choice CopyLa
 	if m.Anonymous && len(base) > dockerop.ShortID {
 		base = base[:dockerop.ShortID]
 	}
+	base = strings.ToValidUTF8(base[:min(len(base), maxVolumeName-len(suffix)-suffixRoom)], "")
 	own := map[string]string{}
 	maps.Copy(own, withoutActing(withoutOurs(m.Labels), choice))
 	delete(own, LabelAnonymous)

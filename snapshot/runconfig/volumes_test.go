@@ -51,6 +51,37 @@ func TestCopyVolumeIsSafe(t *testing.T) {
 	}
 }
 
+func TestCopyVolumeNamesFitTheEngine(t *testing.T) {
+	long := strings.Repeat("v", 255)
+	s := captured()
+	for _, name := range []string{long, long[:254] + "w"} {
+		s.Mounts = append(s.Mounts, labels.Mount{Type: "volume", Name: name, Destination: "/" + name, RW: true, Archive: &labels.Archive{Entries: 2}})
+	}
+	sp := &Spec{Host: container.HostConfig{Binds: []string{s.Mounts[0].Name + ":" + s.Mounts[0].Destination, s.Mounts[1].Name + ":" + s.Mounts[1].Destination}}}
+	made, _ := sp.planVolumes(s, RestoreOptions{}, "abcdef-256")
+	first := strings.Repeat("v", 238) + "-abcdef-256"
+	assert.Equal(t, made[0].Create.Name, first)
+	assert.Equal(t, made[1].Create.Name, first+"-2")
+	assert.Assert(t, len(made[1].Create.Name) <= 255)
+}
+
+func TestCopiesOfVolumesAreLocalWhateverTheDriver(t *testing.T) {
+	s := captured()
+	s.Mounts = []labels.Mount{
+		{Type: "volume", Name: "data", Driver: "rclone", Destination: "/data", RW: true, Archive: &labels.Archive{Entries: 2}},
+		{Type: "volume", Name: strings.Repeat("0f", 32), Anonymous: true, Driver: "local", Destination: "/own", RW: true, Archive: &labels.Archive{Entries: 2}},
+	}
+	for choice, want := range map[CopyVolumes]string{VolumesNew: "", VolumesNone: "", VolumesShared: "rclone"} {
+		sp := &Spec{Config: container.Config{Volumes: map[string]struct{}{"/own": {}}}, Host: container.HostConfig{VolumeDriver: "rclone", Binds: []string{"data:/data"}}}
+		made, _ := sp.planVolumes(s, RestoreOptions{Volumes: choice}, "abc")
+		assert.Equal(t, sp.Host.VolumeDriver, want, string(choice))
+		if choice != VolumesShared {
+			assert.Equal(t, made[0].Create.Driver, "local")
+			assert.Assert(t, made[1].IsAnonymous())
+		}
+	}
+}
+
 func TestPlanVolumesPointsEveryMountAtACopy(t *testing.T) {
 	anonymous := strings.Repeat("0f", 32)
 	s := captured()
