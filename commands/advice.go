@@ -255,6 +255,7 @@ func connectionError(err error) error {
 // solutions are the flags that solve each kind of problem.
 var solutions = map[plan.ProblemKind]string{
 	plan.ProblemNameTaken:    "use another --name",
+	plan.ProblemTwoNetworks:  "remove all but one, by ID, with docker network rm, or use --network to join another",
 	plan.ProblemNoNetwork:    "create it, use --network to join another, or --skip-missing to leave it out",
 	plan.ProblemNoBindSource: "create it, or use --skip-missing to leave it out (a copy takes --binds none, too)",
 	plan.ProblemNoDevice:     "use --skip-missing to leave it out",

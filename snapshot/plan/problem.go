@@ -14,6 +14,7 @@ type ProblemKind string
 const (
 	ProblemNameTaken    ProblemKind = "name-taken"        // Subject: container name
 	ProblemNoNetwork    ProblemKind = "no-network"        // Subject: network name
+	ProblemTwoNetworks  ProblemKind = "two-networks"      // Subject: network name that several networks have
 	ProblemNoBindSource ProblemKind = "no-bind-source"    // Subject: path on the engine's host
 	ProblemNoDevice     ProblemKind = "no-device"         // Subject: path on the engine's host
 	ProblemNoRuntime    ProblemKind = "no-runtime"        // Subject: runtime name

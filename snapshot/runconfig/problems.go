@@ -72,6 +72,9 @@ func (s Surroundings) addressTaken(networkName string, address netip.Addr) strin
 	if !inside {
 		return "in none of its subnets"
 	}
+	if use := reservedFor(n.IPAM.Config, address); use != "" {
+		return use
+	}
 	for _, c := range s.Containers {
 		if c.NetworkSettings == nil {
 			continue
@@ -79,6 +82,28 @@ func (s Surroundings) addressTaken(networkName string, address netip.Addr) strin
 		e := c.NetworkSettings.Networks[n.Name]
 		if e != nil && (parseIP(e.IPAddress) == address || parseIP(e.GlobalIPv6Address) == address) {
 			return "held by container " + dockerop.SummaryName(c)
+		}
+	}
+	return ""
+}
+
+// maxReserving are the bits of the smallest IPv4 subnet that has an address of its own, and one for broadcasts.
+const maxReserving = 30
+
+// reservedFor returns the use of an address that a network gives to no container, or "".
+func reservedFor(configs []network.IPAMConfig, address netip.Addr) string {
+	for _, c := range configs {
+		subnet, err := netip.ParsePrefix(c.Subnet)
+		switch {
+		case parseIP(c.Gateway) == address:
+			return "its gateway"
+		case slices.ContainsFunc(slices.Collect(maps.Values(c.AuxAddress)), func(aux string) bool { return parseIP(aux) == address }):
+			return "reserved by the network's settings"
+		case err != nil || address.Is6() || subnet.Bits() > maxReserving:
+		case subnet.Masked().Addr() == address:
+			return "that of the network itself"
+		case subnet.Contains(address) && !subnet.Contains(address.Next()):
+			return "its broadcast address"
 		}
 	}
 	return ""

@@ -78,8 +78,11 @@ func (s Surroundings) Problems(sp *Spec, name string) []plan.Problem {
 		add(plan.ProblemNameTaken, name, "a container named %s exists already")
 	}
 	for _, name := range slices.Sorted(maps.Keys(sp.Endpoints)) {
-		if s.network(name) == nil {
+		switch n := s.network(name); {
+		case n == nil:
 			add(plan.ProblemNoNetwork, name, "network %s does not exist")
+		case s.isAmbiguous(name):
+			add(plan.ProblemTwoNetworks, name, "there are several networks named %s")
 		}
 	}
 	binds, devices, limited := sp.Binds(), sp.Host.Devices, sp.limitedDevices()
@@ -208,6 +211,20 @@ func (s Surroundings) network(name string) *network.Summary {
 		}
 	}
 	return nil
+}
+
+// isAmbiguous reports whether several networks have a name. Engine 20.10 makes them, and then starts no container in one.
+func (s Surroundings) isAmbiguous(name string) bool {
+	if slices.ContainsFunc(s.Networks, func(n network.Summary) bool { return n.ID == name }) {
+		return false
+	}
+	named := 0
+	for _, n := range s.Networks {
+		if n.Name == name {
+			named++
+		}
+	}
+	return named > 1
 }
 
 // hasRuntime tells whether the engine has a runtime. It believes names of shims and paths, which
