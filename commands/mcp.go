@@ -62,13 +62,14 @@ type mcpServer struct {
 	calls  sync.WaitGroup
 }
 
-// runMCP serves until the client goes away, and then waits until what was under way is done or rolled back.
+// runMCP serves until stdin has ended and each call is answered. A signal, or a client that has closed stdout, ends the calls, and
+// runMCP returns once they are rolled back.
 func runMCP(ctx context.Context, d deps, o mcpOptions) error {
 	ending, end := context.WithCancel(ctx)
 	s := &mcpServer{deps: d, mcpOptions: o, ending: ending}
 	server := mcp.NewServer(&mcp.Implementation{Name: "docker-snapshot", Title: "Snapshots of Docker containers", Version: d.version}, nil)
 	s.addTools(server)
-	err := server.Run(ctx, &mcp.IOTransport{Reader: endingInput{d.in, end}, Writer: keptOpen{d.out}})
+	err := server.Run(ctx, lineTransport{d.in, d.out})
 	end()
 	s.calls.Wait()
 	for _, gone := range []error{io.EOF, io.ErrClosedPipe, ErrOutputGone} { // it may go while it is answered
@@ -78,30 +79,6 @@ func runMCP(ctx context.Context, d deps, o mcpOptions) error {
 	}
 	return err
 }
-
-// endingInput is stdin. Its end means that the client is gone, so the calls end, too: the SDK would wait for them.
-type endingInput struct {
-	io.Reader
-	end func()
-}
-
-// Read reads what the client says.
-func (i endingInput) Read(p []byte) (int, error) {
-	n, err := i.Reader.Read(p)
-	if err != nil {
-		i.end()
-	}
-	return n, err
-}
-
-// Close does nothing.
-func (endingInput) Close() error { return nil }
-
-// keptOpen is stdout, which the server does not close.
-type keptOpen struct{ io.Writer }
-
-// Close does nothing.
-func (keptOpen) Close() error { return nil }
 
 // mcpTool is a tool: what it is for, and what it does. Its result is a struct of docs/json.md.
 type mcpTool[In any] struct {

@@ -1,16 +1,19 @@
 package commands
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/docker/cli/cli/streams"
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
@@ -33,8 +36,14 @@ func (f *fixture) agent(t *testing.T, o *mcp.ClientOptions, args ...string) (ses
 	return session, ended
 }
 
-// agentOverPipe also returns the client's end of the server's stdin.
-func (f *fixture) agentOverPipe(t *testing.T, o *mcp.ClientOptions, args ...string) (session *mcp.ClientSession, ended chan error, stdin io.Closer) {
+// agentEnd has the ways to end a server.
+type agentEnd struct {
+	stdin     io.Closer // the client's end
+	interrupt func()    // as a signal does
+}
+
+// agentOverPipe also returns the ways to end the server.
+func (f *fixture) agentOverPipe(t *testing.T, o *mcp.ClientOptions, args ...string) (session *mcp.ClientSession, ended chan error, end agentEnd) {
 	t.Helper()
 	serverIn, clientOut := io.Pipe()
 	clientIn, serverOut := io.Pipe()
@@ -44,15 +53,17 @@ func (f *fixture) agentOverPipe(t *testing.T, o *mcp.ClientOptions, args ...stri
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetArgs(append([]string{"mcp"}, args...))
 	ended = make(chan error, 1)
+	ctx, interrupt := context.WithCancel(t.Context())
+	t.Cleanup(interrupt)
 	go func() {
-		ended <- root.ExecuteContext(t.Context())
+		ended <- root.ExecuteContext(ctx)
 		_ = serverOut.Close()
 	}()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
 	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: clientIn, Writer: clientOut}, nil)
 	assert.NilError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
-	return session, ended, clientOut
+	return session, ended, agentEnd{clientOut, interrupt}
 }
 
 // use calls a tool, and returns its structured result, which has to be what the tool says that it returns.
@@ -334,20 +345,82 @@ func TestACancelledCallIsRolledBack(t *testing.T) {
 	assert.NilError(t, <-ended)
 }
 
-// The server does not end before what it was doing is rolled back.
-func TestAClientThatGoesAwayCancels(t *testing.T) {
+// A client may close stdin early, as a shell does that pipes requests in. It still gets each answer.
+func TestAnswersAreWrittenAfterStdinHasEnded(t *testing.T) {
+	f := newFixture()
+	eng := &waitingEngine{begun: make(chan struct{}), goOn: make(chan struct{})}
+	eng.created = capture.Created{Snapshot: firstSnapshot()}
+	f.evil = eng
+	session, ended, end := f.agentOverPipe(t, nil)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "create_snapshot", Arguments: map[string]any{"container": "web"}})
+		answered <- err
+	}()
+	<-eng.begun
+	assert.NilError(t, end.stdin.Close())
+	close(eng.goOn)
+	assert.NilError(t, <-answered)
+	assert.NilError(t, <-ended)
+}
+
+// waitingEngine creates once it may go on.
+type waitingEngine struct {
+	printingEngine
+	begun, goOn chan struct{}
+}
+
+func (e *waitingEngine) Create(ctx context.Context, _ capture.Options, _ plan.Progress) (capture.Created, error) {
+	close(e.begun)
+	<-e.goOn
+	return e.created, ctx.Err()
+}
+
+// One wrong line ends nothing: it is answered, and so are the others.
+func TestALineThatIsNoMessageIsAnswered(t *testing.T) {
+	const (
+		hello  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+		ready  = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+		list   = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
+		broken = `{"jsonrpc":`
+	)
+	f := newFixture()
+	f.agentEngine()
+	input := strings.Join([]string{broken, hello, "", "[]", ready, `{"jsonrpc":"1.0","id":9}`, "hello " + list, strings.Repeat("x", maxLine+1), list}, "\r\n")
+	d := f.deps()
+	var out bytes.Buffer
+	d.in, d.out = streams.NewIn(io.NopCloser(strings.NewReader(input))), terminal{streams.NewOut(&out)}
+	assert.NilError(t, runMCP(t.Context(), d, mcpOptions{}))
+	codes, answered := map[int64]int{}, map[float64]bool{}
+	for line := range strings.Lines(out.String()) {
+		var answer struct {
+			ID    any            `json:"id"`
+			Error *jsonrpc.Error `json:"error"`
+		}
+		assert.NilError(t, json.Unmarshal([]byte(line), &answer))
+		if answer.Error != nil {
+			assert.Assert(t, strings.Contains(line, `"id":null`), line)
+			codes[answer.Error.Code]++
+			continue
+		}
+		answered[answer.ID.(float64)] = true
+	}
+	assert.DeepEqual(t, codes, map[int64]int{jsonrpc.CodeParseError: 3, jsonrpc.CodeInvalidRequest: 2})
+	assert.DeepEqual(t, answered, map[float64]bool{1: true, 2: true})
+}
+
+// The server ends once the calls are rolled back.
+func TestASignalCancelsCalls(t *testing.T) {
 	f := newFixture()
 	eng := &slowEngine{begun: make(chan struct{}), rolledBack: make(chan struct{})}
 	f.evil = eng
-	session, ended, stdin := f.agentOverPipe(t, nil)
+	session, ended, end := f.agentOverPipe(t, nil)
 	go func() {
 		_, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "create_snapshot", Arguments: map[string]any{"container": "web"}})
 	}()
 	<-eng.begun
-	assert.NilError(t, stdin.Close())
-	if err := <-ended; err != nil {
-		t.Log(err) // the client does not hear of it
-	}
+	end.interrupt()
+	assert.Assert(t, errors.Is(<-ended, context.Canceled))
 	select {
 	case <-eng.rolledBack:
 	default:
