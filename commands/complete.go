@@ -162,6 +162,7 @@ var about = map[string]string{
 	string(labels.TriggerBeforeAction): "before an action", string(labels.TriggerAfterAction): "after an action",
 	string(labels.TriggerInterval): "because time had passed", string(labels.TriggerEvent): "because something happened",
 	string(labels.TriggerThreshold): "because a limit was reached", string(labels.TriggerPreRestore): "before a restore in place",
+	string(labels.TriggerAgent): "by an agent",
 }
 
 // completeTriggers completes why a snapshot is taken.

@@ -218,18 +218,14 @@ func TestASnapshotOfAnAgentIsFollowedByATidy(t *testing.T) {
 	eng := f.agentEngine()
 	f.environment = map[string]string{variableContainer: "web", variableRunID: "fix-42"}
 	session, _ := f.agent(t, nil)
-	eng.created.Trigger = labels.TriggerManual
+	eng.created.Trigger = labels.TriggerAgent
 	use(t, session, "create_snapshot", map[string]any{"container": "web"})
 	assert.Equal(t, eng.create.RunID, "fix-42")
-	eng.created.Trigger = labels.TriggerBeforeAction
-	use(t, session, "create_snapshot", map[string]any{"container": "db", "trigger": "before_action", "step_id": "7"})
+	use(t, session, "create_snapshot", map[string]any{"container": "db", "step_id": "7"})
 	assert.Equal(t, eng.create.RunID, "")
-	assert.Equal(t, eng.create.Trigger, labels.TriggerBeforeAction)
+	assert.Equal(t, eng.create.Trigger, labels.TriggerAgent)
 	assert.Equal(t, eng.create.StepID, "7")
-	assert.DeepEqual(t, f.tidied, []bool{true, false}) // of the first only what has expired is removed
-	result, failed := use(t, session, "create_snapshot", map[string]any{"container": "web", "trigger": "whenever"})
-	assert.Assert(t, failed)
-	assert.Equal(t, result["code"], "usage")
+	assert.DeepEqual(t, f.tidied, []bool{false, false}) // the limits are applied
 }
 
 func TestAgentsUndoTheLatestRestore(t *testing.T) {

@@ -23,7 +23,6 @@ type (
 		Name        string   `json:"name,omitempty" jsonschema:"a name for the snapshot: letters, digits, '_', '.' and '-', unique for the container"`
 		Description string   `json:"description,omitempty" jsonschema:"why it is taken"`
 		Tags        []string `json:"tags,omitempty" jsonschema:"words to find it by"`
-		Trigger     string   `json:"trigger,omitempty" jsonschema:"why now: manual (the default), before_action, after_action or another; only manual ones do not count for the limits"`
 		StepID      string   `json:"step_id,omitempty" jsonschema:"the step of a run that it belongs to"`
 	}
 	mcpList struct {
@@ -88,17 +87,12 @@ func createByMCP(ctx context.Context, c *mcpCall, in mcpCreate) (any, error) {
 			return nil, wrongArgument{err}
 		}
 	}
-	if in.Trigger != "" {
-		if err := choicesOf(labels.Triggers()...).check(in.Trigger); err != nil {
-			return nil, wrongArgument{err}
-		}
-	}
 	for _, tag := range in.Tags {
 		if _, err := checkTag(tag); err != nil {
 			return nil, wrongArgument{err}
 		}
 	}
-	o := capture.Options{Container: in.Container, Trigger: labels.Trigger(in.Trigger), StepID: in.StepID}
+	o := capture.Options{Container: in.Container, Trigger: labels.TriggerAgent, StepID: in.StepID}
 	o.Name, o.Description, o.Tags = in.Name, in.Description, in.Tags
 	if container, runID := c.runDefaults(); container == in.Container { // the agent is the command of a run
 		o.RunID = runID

@@ -43,7 +43,7 @@ The oldest go first: those that have expired, those that are too old, and then a
 many as it takes to get below the limits for each container, in all, and on the
 space that they occupy. Without an option a limit is what the labels of the
 container say (cua.snapshot.policy.keep and .retention), else the settings
-max-snapshots, retention-days, max-total and max-size.
+max-snapshots, max-agent, retention-days, max-total and max-size.
 
 These stay: pinned snapshots; those that a container runs on; the way back from the
 latest restore in place of a container; the start of a run that has not ended; those

@@ -31,7 +31,7 @@ func TestPruneTakesLimitsFromSettingsAndOptions(t *testing.T) {
 	want := retention.Default()
 	want.MaxSnapshots, want.MaxTotal = 4, 40
 	assert.DeepEqual(t, o.Policy, want)
-	want.MaxSnapshots, want.MaxTotal, want.MaxAge, want.MaxSize = 3, 0, 48*time.Hour, 2_000_000_000
+	want.MaxSnapshots, want.MaxAgent, want.MaxTotal, want.MaxAge, want.MaxSize = 3, 3, 0, 48*time.Hour, 2_000_000_000
 	assert.DeepEqual(t, o.InAll(), want)
 	assert.Assert(t, o.All && o.Force && !o.DryRun && !o.Automatic)
 	assert.Equal(t, f.stdout.String(), "Total reclaimed space: 0B\n")

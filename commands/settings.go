@@ -47,6 +47,7 @@ var policySettings = []struct{ name, usage string }{
 	{retention.NameEnabled, "whether automatic snapshots are taken (true)"},
 	{retention.NameInterval, "at which moments of a run snapshots are taken (run_boundaries)"},
 	{retention.NameMaxSnapshots, "how many automatic ones to keep of a container (10)"},
+	{retention.NameMaxAgent, "how many of those that agents take to keep of a container (20)"},
 	{retention.NameMaxTotal, "how many automatic ones to keep in all (100)"},
 	{retention.NameMaxSize, "how much all automatic ones may occupy (10GB)"},
 	{retention.NameRetentionDays, "how many days to keep automatic ones (7)"},

@@ -136,13 +136,14 @@ const (
 	TriggerEvent        Trigger = "event"
 	TriggerThreshold    Trigger = "threshold"
 	TriggerPreRestore   Trigger = "pre_restore"
+	TriggerAgent        Trigger = "agent"
 )
 
 // Triggers lists every trigger, in the order in which help texts show them.
 func Triggers() []Trigger {
 	return []Trigger{
 		TriggerManual, TriggerRunStart, TriggerRunEnd, TriggerBeforeAction, TriggerAfterAction,
-		TriggerInterval, TriggerEvent, TriggerThreshold, TriggerPreRestore,
+		TriggerInterval, TriggerEvent, TriggerThreshold, TriggerPreRestore, TriggerAgent,
 	}
 }
 

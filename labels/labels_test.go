@@ -279,7 +279,7 @@ func TestDecodeReadsSchema1(t *testing.T) {
 
 func TestTriggersListsEachOnce(t *testing.T) {
 	all := labels.Triggers()
-	assert.Equal(t, len(slices.Compact(slices.Sorted(slices.Values(all)))), 9)
+	assert.Equal(t, len(slices.Compact(slices.Sorted(slices.Values(all)))), 10)
 	for _, trigger := range all {
 		record := minimal()
 		record.Trigger = trigger

@@ -147,7 +147,7 @@ func (d *deciding) protect() {
 
 // isExempt tells whether the limits are not about a snapshot.
 func (d *deciding) isExempt(one *Snapshot) bool {
-	byHand := one.Trigger == labels.TriggerManual || one.Name != ""
+	byHand := one.Trigger == labels.TriggerManual || one.nameKeeps()
 	return byHand && !d.Options.All || d.Options.Automatic && !d.policyOf(one).AutoCleanup
 }
 
@@ -172,7 +172,7 @@ func (d *deciding) whyKept(i int, isNewest bool) Decision {
 		return Decision{Reason: UnfinishedRun, Detail: "the start of run " + one.RunID + ", which has not ended"}
 	case isNewest && (!o.All || !o.Force):
 		return Decision{Reason: Newest, Detail: "the newest of " + name}
-	case !o.All && one.Name != "":
+	case !o.All && one.nameKeeps():
 		return Decision{Reason: Named, Detail: "it has a name"}
 	case !o.All && one.Trigger == labels.TriggerManual:
 		return Decision{Reason: ByHand, Detail: "it was taken by hand"}
@@ -193,20 +193,27 @@ func (d *deciding) limitAge() {
 }
 
 func (d *deciding) limitCounts() {
-	numbers := map[string]int{}
-	d.eachCounted(func(i int) { numbers[d.all[i].Line]++ })
+	numbers := map[tally]int{}
+	d.eachCounted(func(i int) { numbers[d.all[i].tally()]++ })
 	d.eachCounted(func(i int) {
-		one := &d.all[i]
-		if most := d.policyOf(one).MaxSnapshots; most > 0 && numbers[one.Line] > most && d.remove(i, TooMany, fmt.Sprintf("beyond the limit of %d for %s", most, one.Line)) {
-			numbers[one.Line]--
+		t := d.all[i].tally()
+		if most := t.most(d.policyOf(&d.all[i])); most > 0 && numbers[t] > most && d.remove(i, TooMany, fmt.Sprintf("beyond the limit of %d for %s", most, t)) {
+			numbers[t]--
 		}
 	})
 }
 
 func (d *deciding) limitTotal() {
 	number, most := 0, d.Options.InAll().MaxTotal
-	d.eachCounted(func(int) { number++ })
-	d.eachCounted(func(i int) {
+	inTotal := func(visit func(i int)) {
+		d.eachCounted(func(i int) {
+			if !d.all[i].isAgents() {
+				visit(i)
+			}
+		})
+	}
+	inTotal(func(int) { number++ })
+	inTotal(func(i int) {
 		if most > 0 && number > most && d.remove(i, TooManyInAll, fmt.Sprintf("beyond the limit of %d in all", most)) {
 			number--
 		}

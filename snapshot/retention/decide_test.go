@@ -111,6 +111,14 @@ func TestDecide(t *testing.T) {
 			snapshots: "web 1h manual\nweb 2h name=x\nweb 3h pinned\nweb 4h\nweb 5h\nweb 6h", policy: Policy{MaxSnapshots: 2},
 			want: "+ newest\n+ named\n+ pinned\n+ within limits\n+ within limits\n- count",
 		},
+		"those of agents have a limit of their own, named or not": {
+			snapshots: "web 1h\nweb 2h\nweb 3h\nweb 4h agent name=x\nweb 5h agent name=y\nweb 6h agent\nweb 7h agent pinned", policy: Policy{MaxSnapshots: 2, MaxAgent: 1, MaxTotal: 3},
+			want: "+ newest\n+ within limits\n- count\n+ within limits\n- count\n- count\n+ pinned",
+		},
+		"those of agents do not count in all": {
+			snapshots: "web 1h agent\nweb 2h\nweb 3h agent\nweb 4h", policy: Policy{MaxTotal: 1},
+			want: "+ newest\n+ within limits\n+ within limits\n- total",
+		},
 		"all count, but pinned ones": {
 			snapshots: "web 1h manual\nweb 2h name=x\nweb 3h pinned\nweb 4h\nweb 5h manual", policy: Policy{MaxSnapshots: 2}, options: Options{All: true},
 			want: "+ newest\n+ within limits\n+ pinned\n- count\n- count",

@@ -23,7 +23,7 @@ type Options struct {
 // Limits override those of a policy, also of one that a container's labels have changed. Nil leaves
 // the policy's; 0 means no limit.
 type Limits struct {
-	KeepLast  *int           // of each line
+	KeepLast  *int           // of each line, and of those that agents took of it
 	MaxTotal  *int           // of all lines together
 	MaxSize   *int64         // bytes
 	OlderThan *time.Duration // what is older goes
@@ -41,6 +41,7 @@ func (o Options) InAll() Policy { return o.Limits.override(o.Policy) }
 
 func (l Limits) override(p Policy) Policy {
 	overrideOne(&p.MaxSnapshots, l.KeepLast)
+	overrideOne(&p.MaxAgent, l.KeepLast)
 	overrideOne(&p.MaxTotal, l.MaxTotal)
 	overrideOne(&p.MaxSize, l.MaxSize)
 	overrideOne(&p.MaxAge, l.OlderThan)

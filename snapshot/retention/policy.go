@@ -20,7 +20,8 @@ type Policy struct {
 	Enabled      bool          // whether snapshots are taken automatically
 	Interval     Interval      // at which moments of a run
 	MaxSnapshots int           // of one line
-	MaxTotal     int           // of all lines together
+	MaxAgent     int           // of those that agents took of one line
+	MaxTotal     int           // of all lines together, without those
 	MaxSize      int64         // bytes that all of them may occupy
 	MaxAge       time.Duration // how old one may become
 	AutoCleanup  bool          // whether the limits are applied after each automatic snapshot
@@ -49,7 +50,7 @@ const day = 24 * time.Hour
 func Default() Policy {
 	return Policy{
 		Enabled: true, Interval: IntervalRunBoundaries, AutoCleanup: true,
-		MaxSnapshots: 10, MaxTotal: 100, MaxSize: 10 * units.GB, MaxAge: 7 * day,
+		MaxSnapshots: 10, MaxAgent: 20, MaxTotal: 100, MaxSize: 10 * units.GB, MaxAge: 7 * day,
 	}
 }
 
@@ -59,6 +60,7 @@ const (
 	NameEnabled       = "enabled"
 	NameInterval      = "interval"
 	NameMaxSnapshots  = "max-snapshots"
+	NameMaxAgent      = "max-agent"
 	NameMaxTotal      = "max-total"
 	NameMaxSize       = "max-size"
 	NameRetentionDays = "retention-days"
@@ -76,6 +78,7 @@ var setters = map[string]func(p *Policy, text string) error{
 	NameEnabled:       func(p *Policy, text string) error { return set(&p.Enabled, text, parseBool) },
 	NameInterval:      func(p *Policy, text string) error { return set(&p.Interval, text, parseInterval) },
 	NameMaxSnapshots:  func(p *Policy, text string) error { return set(&p.MaxSnapshots, text, ParseCount) },
+	NameMaxAgent:      func(p *Policy, text string) error { return set(&p.MaxAgent, text, ParseCount) },
 	NameMaxTotal:      func(p *Policy, text string) error { return set(&p.MaxTotal, text, ParseCount) },
 	NameMaxSize:       func(p *Policy, text string) error { return set(&p.MaxSize, text, ParseSize) },
 	NameRetentionDays: func(p *Policy, text string) error { return set(&p.MaxAge, text, parseDays) },
@@ -98,6 +101,7 @@ var labelSetters = map[string]func(p *Policy, text string) error{
 	NameInterval:      setInterval,
 	NameMaxSnapshots:  setters[NameMaxSnapshots],
 	labelKeep:         setters[NameMaxSnapshots],
+	NameMaxAgent:      setters[NameMaxAgent],
 	NameRetentionDays: setters[NameRetentionDays],
 	labelRetention:    func(p *Policy, text string) error { return set(&p.MaxAge, text, labels.ParseDuration) },
 	NameAutoCleanup:   setters[NameAutoCleanup],

@@ -19,12 +19,14 @@ type Use struct {
 func Uses(s Situation) []Use {
 	d := newDeciding(s)
 	d.protect()
-	numbers, oldest, total := map[string]int64{}, map[string]time.Duration{}, int64(0)
+	numbers, oldest, total := map[tally]int64{}, map[string]time.Duration{}, int64(0)
 	for i, counts := range d.counts {
 		if one := &d.all[i]; counts {
-			numbers[one.Line]++
+			numbers[one.tally()]++
 			oldest[one.Line] = max(oldest[one.Line], s.Now.Sub(one.Created))
-			total++
+			if !one.isAgents() {
+				total++
+			}
 		}
 	}
 	var uses []Use
@@ -33,9 +35,14 @@ func Uses(s Situation) []Use {
 			uses = append(uses, Use{limit, line, used, most})
 		}
 	}
-	for _, line := range slices.Sorted(maps.Keys(numbers)) {
+	for _, line := range slices.Sorted(maps.Keys(oldest)) {
 		policy := d.policyOf(&Snapshot{Line: line})
-		add(NameMaxSnapshots, line, numbers[line], int64(policy.MaxSnapshots))
+		if number := numbers[tally{line: line}]; number > 0 {
+			add(NameMaxSnapshots, line, number, int64(policy.MaxSnapshots))
+		}
+		if number := numbers[tally{line, true}]; number > 0 {
+			add(NameMaxAgent, line, number, int64(policy.MaxAgent))
+		}
 		add(NameRetentionDays, line, int64(oldest[line].Seconds()), int64(policy.MaxAge.Seconds()))
 	}
 	inAll := s.Options.InAll()
