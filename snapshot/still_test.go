@@ -76,7 +76,7 @@ func TestCreateReadsAgainWhatSomebodyElseHasThawed(t *testing.T) {
 			assert.DeepEqual(t, docker.Service.Archives[string(created.ID)], []string{"two"})
 			assert.Equal(t, docker.Count("ContainerCommit"), 2)
 			assert.Equal(t, docker.FindContainer("web").State+docker.FindContainer("peer").State, "runningrunning")
-			assert.Equal(t, created.Frozen, 2*time.Second) // of a clock that moves a second at each look
+			assert.Equal(t, created.Frozen, 4*time.Second) // of a clock that moves a second at each look, once between the last pass and the commit
 		})
 	}
 }
@@ -272,4 +272,41 @@ func TestAPauseIsWhatTheStateSays(t *testing.T) {
 	assert.Assert(t, created.Frozen > 0)
 	assert.Equal(t, docker.FindContainer("web").State+docker.FindContainer("peer").State, "runningrunning")
 	assert.Assert(t, slices.Contains(docker.Calls, "ContainerUnpause "+docker.FindContainer("peer").ID))
+}
+
+// The engine itself pauses a container without volumes while it commits it.
+func TestThePauseOfACommitCounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		took     time.Duration
+		busy     int // commits fail first, and pause the container as well
+		warnings []string
+	}{
+		"short": {took: time.Second},
+		"long": {took: 3 * time.Second, warnings: []string{"container web stood still for 3s: the engine took 3s to commit the root filesystem, which it reads as a whole. " +
+			"Keep data that grows in a volume: of a volume only recent changes are read while the container stands still"}},
+		"tried again": {took: 2 * time.Second, busy: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docker := enginetest.New()
+			docker.Create(t, "web", &container.Config{}, &container.HostConfig{}).State = "running"
+			docker.BusyCommits = test.busy
+			docker.InCommit = func() { docker.Clock = docker.Clock.Add(test.took) }
+			var got enginetest.Events
+			created, err := createWeb(t, docker, got.Progress)
+			assert.NilError(t, err)
+			assert.Equal(t, created.Frozen.Round(time.Millisecond), test.took) // events are a nanosecond apart
+			assert.DeepEqual(t, got.Warnings(), test.warnings)
+		})
+	}
+}
+
+func TestAContainerThatDoesNotRunStandsStillForNoTime(t *testing.T) {
+	for _, state := range []string{"exited", "paused"} {
+		docker := enginetest.New()
+		docker.Create(t, "web", &container.Config{}, &container.HostConfig{}).State = state
+		docker.InCommit = func() { docker.Clock = docker.Clock.Add(time.Minute) }
+		created, err := createWeb(t, docker, nil)
+		assert.NilError(t, err)
+		assert.Equal(t, created.Frozen, time.Duration(0), state)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/docker/docker/api/types/mount"
 	"golang.org/x/sync/errgroup"
@@ -24,7 +23,7 @@ type taking struct {
 	engine *Capturer
 	parts  []*part
 	p      plan.Progress
-	frozen time.Duration  // in all attempts together
+	stood  standstill     // in all attempts together
 	held   []func() error // ends the workers of an exclusive request, once the images are tagged
 	ending errgroup.Group // the workers go while the images are tagged
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sync/errgroup"
@@ -23,6 +24,7 @@ type attempt struct {
 	before writers       // when the reading began: whoever is frozen is in the journal
 	leave  []string      // containers that their users paused: they are not thawed
 	stuck  bool          // containers could not be thawed
+	read   time.Time     // when the last pass ended
 }
 
 // containers are the IDs of those that a snapshot is taken of.
@@ -257,6 +259,7 @@ func (r *attempt) readStill(ctx context.Context, who writers) error {
 	if err != nil {
 		return err
 	}
+	r.read = r.engine.now()
 	for i, one := range r.parts {
 		if len(read[i]) != len(one.volumes) {
 			return fmt.Errorf("the worker archived %d of %d volumes", len(read[i]), len(one.volumes))

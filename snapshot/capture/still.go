@@ -120,7 +120,7 @@ func (r *attempt) readFrozen(ctx context.Context, who writers) error {
 		stop()
 	}
 	thawErr := frozen.thaw(ctx)
-	r.frozen += frozen.lasted
+	r.stood.add(frozen, r.read)
 	if err == nil && ctx.Err() != nil { // perhaps it was thawed too early
 		err = context.Cause(ctx)
 	}

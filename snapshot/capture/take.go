@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -14,7 +13,6 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/pending"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
@@ -22,7 +20,7 @@ import (
 // Created is a new snapshot, and how taking it went.
 type Created struct {
 	catalog.Snapshot
-	Frozen     time.Duration // how long containers stood still for it, as far as this program froze them
+	Frozen     time.Duration // how long containers stood still for it, commits included
 	Incomplete bool          // something that should be in it could not be kept
 	Skipped    string        // why no snapshot was taken; empty: this is one
 	SweepDue   bool          // it is time to sweep; nobody has to wait for that
@@ -103,6 +101,7 @@ func (cr *Capturer) Take(ctx context.Context, sources []Source, when Request, p 
 	if err != nil {
 		return nil, err
 	}
+	a.warnStood()
 	for _, one := range a.parts {
 		cr.retire(ctx, one.from.named.Snapshot, one.from.engine, p)
 	}
@@ -117,7 +116,7 @@ func (a *taking) publish(ctx context.Context, u *dockerop.Rollback) ([]Created, 
 		if err := a.engine.catalog.Publish(ctx, &s, one.from.latest, one.from.named, u); err != nil {
 			return nil, err
 		}
-		all[i] = Created{Snapshot: s, Frozen: a.frozen, Incomplete: one.lost, SweepDue: one.sweepDue, Contradicted: one.contradicted}
+		all[i] = Created{Snapshot: s, Frozen: a.stood.total, Incomplete: one.lost, SweepDue: one.sweepDue, Contradicted: one.contradicted}
 	}
 	return all, nil
 }
@@ -240,17 +239,20 @@ func (a *part) commitWatched(ctx context.Context, u *dockerop.Rollback) (string,
 		// The tag finds the image even if the engine's answer is lost.
 		u.Add(func(ctx context.Context) error { return a.engine.docker.RemoveImage(ctx, options.Reference) })
 	}
-	disturbed, stop := a.watchCommit(ctx, options)
-	defer func() { stop() }()
+	watch := a.watchCommit(ctx, options)
+	defer func() { watch.stop() }()
 	defer a.thawIfGivenUp(ctx, options)()
 	imageID, err := a.engine.docker.CommitWatched(ctx, a.from.Container.ID, options, func() {
-		stop()
-		disturbed, stop = a.watchCommit(ctx, options)
+		watch.measure(ctx)
+		watch.stop()
+		watch = a.watchCommit(ctx, options)
 	})
 	if err != nil {
 		return "", fmt.Errorf("commit container %s: %w", name, err)
 	}
-	if err := disturbed(); err != nil {
+	err = watch.disturbed(ctx)
+	watch.measure(ctx)
+	if err != nil {
 		after, cancel := dockerop.Cleanup(ctx)
 		defer cancel()
 		return "", errors.Join(err, a.engine.docker.RemoveImage(after, imageID))
@@ -273,31 +275,6 @@ func (a *part) thawIfGivenUp(ctx context.Context, o container.CommitOptions) (st
 		_, _ = a.engine.docker.Thaw(after, []string{a.from.Container.ID}) // else the engine does, once it is through
 	})
 	return func() { forget() }
-}
-
-// watchCommit watches the container until it is committed. The function that it returns tells what
-// is wrong with the image: [errThawed] if the container ran meanwhile, [pending.ErrMoved] if it was
-// found paused and ran.
-func (a *part) watchCommit(ctx context.Context, o container.CommitOptions) (disturbed func() error, stop func()) {
-	state := dockerop.ContainerState(a.from.Container.State)
-	if !o.Pause || a.Quiesce != nil || state != labels.StateRunning && state != labels.StatePaused {
-		return func() error { return nil }, func() {}
-	}
-	watch := a.engine.docker.WatchThaws(ctx)
-	return func() error {
-		heard, err := watch.UntilCommit(ctx, o.Comment)
-		id := a.from.Container.ID
-		ran := slices.Contains(heard.Ran, id)
-		switch {
-		case err != nil:
-			return err
-		case state == labels.StatePaused && (ran || slices.Contains(heard.Paused, id)):
-			return pending.ErrMoved
-		case ran:
-			return errThawed
-		}
-		return nil
-	}, watch.Stop
 }
 
 // trigger is what the options say, in which manual is the default.

@@ -17,6 +17,14 @@ type ThawWatch struct {
 	messages <-chan eventtypes.Message
 	failed   <-chan error
 	stop     context.CancelFunc
+	pauses   map[string]*pause // by container ID
+}
+
+// pause is how long a container was paused since the watch began.
+type pause struct {
+	paused bool
+	since  time.Time // of the last event, by the engine's clock
+	total  time.Duration
 }
 
 // WatchThaws begins to listen. The caller must call Stop of what it returns.
@@ -27,7 +35,53 @@ func (e *Engine) WatchThaws(ctx context.Context) *ThawWatch {
 		args.Add("event", string(action))
 	}
 	messages, failed := e.Events(ctx, eventtypes.ListOptions{Filters: args})
-	return &ThawWatch{messages: messages, failed: failed, stop: stop}
+	return &ThawWatch{messages: messages, failed: failed, stop: stop, pauses: map[string]*pause{}}
+}
+
+// note measures pauses. Engine 20.10 may send an event twice.
+func (w *ThawWatch) note(m eventtypes.Message) {
+	p := w.pauses[m.Actor.ID]
+	if p == nil {
+		p = &pause{}
+		w.pauses[m.Actor.ID] = p
+	}
+	at := time.Unix(0, m.TimeNano)
+	if p.paused {
+		p.total += max(0, at.Sub(p.since))
+	}
+	p.since = at
+	switch m.Action {
+	case eventtypes.ActionPause:
+		p.paused = true
+	case eventtypes.ActionUnPause, eventtypes.ActionStart:
+		p.paused = false
+	}
+}
+
+// thawEventTimeout bounds the wait for the event that ends a pause. It is sent before the commit is answered,
+// except by an engine that is busy.
+const thawEventTimeout = 2 * time.Second
+
+// Paused returns how long a container was paused, after a commit that paused it. It waits for the event that
+// ends the pause; without that, the pause lasted at least until the last event.
+func (w *ThawWatch) Paused(ctx context.Context, id string) time.Duration {
+	limit := time.NewTimer(thawEventTimeout)
+	defer limit.Stop()
+	for p := w.pauses[id]; p != nil && p.paused; p = w.pauses[id] {
+		select {
+		case m := <-w.messages:
+			w.note(m)
+			continue
+		case <-w.failed:
+		case <-ctx.Done():
+		case <-limit.C:
+		}
+		break
+	}
+	if p := w.pauses[id]; p != nil {
+		return p.total
+	}
+	return 0
 }
 
 // Stop ends the listening.
@@ -54,6 +108,7 @@ func (w *ThawWatch) UntilCommit(ctx context.Context, comments ...string) (Contai
 	for {
 		select {
 		case m := <-w.messages:
+			w.note(m)
 			switch m.Action {
 			case eventtypes.ActionPause:
 				h.Paused = append(h.Paused, m.Actor.ID)

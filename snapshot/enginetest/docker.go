@@ -43,6 +43,7 @@ type Docker struct {
 	StartError   error             // every start fails with it
 	FutureHost   map[string]any    // fields of HostConfig that this engine reports and we do not know
 	listeners    []chan eventtypes.Message
+	told         int64                // when the last event happened, in nanoseconds
 	streams      []chan<- error       // for the ends of their connections
 	InCommit     func()               // called once, while a container is committed
 	BusyCommits  int                  // so many commits fail, as if the engine were at work on another one of the same image

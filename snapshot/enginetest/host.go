@@ -301,6 +301,8 @@ func (f *Docker) tell(action eventtypes.Action, c *FakeContainer, comment string
 }
 
 func (f *Docker) send(m eventtypes.Message) {
+	f.told = max(f.told+1, f.Clock.UnixNano()) // no two at once, also while the clock stands still
+	m.TimeNano = f.told
 	for _, listener := range f.listeners {
 		listener <- m
 	}
