@@ -74,6 +74,9 @@ func advice(err error) string {
 		}
 		return "Use another line"
 	}
+	if named, ok := errors.AsType[*catalog.ContainerError](err); ok {
+		return fmt.Sprintf("Name one of those that 'docker snapshot ls %s' lists, or use --all for all of them", named.Name)
+	}
 	if _, ok := errors.AsType[*diff.GoneError](err); ok {
 		return "Name a second snapshot to compare with, or another container"
 	}

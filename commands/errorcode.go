@@ -57,7 +57,7 @@ var errorCodes = []struct {
 	{codeInterrupted, []func(error) bool{isSignal}},
 	{codeIncomplete, []func(error) bool{typed[*replace.UndoError], typed[*replace.NotStartedError], typed[*capture.LeftFrozenError], sentinel(errIncomplete)}},
 	{codeProblems, []func(error) bool{typed[*plan.ProblemsError]}},
-	{codeUsage, []func(error) bool{isUsage, typed[wrongArgument], typed[*catalog.StateError], typed[*diff.OtherStoreError], typed[*replace.UnknownPartError], typed[*replace.NotCopyError], typed[*untar.DestinationError]}},
+	{codeUsage, []func(error) bool{isUsage, typed[wrongArgument], typed[*catalog.StateError], typed[*catalog.ContainerError], typed[*diff.OtherStoreError], typed[*replace.UnknownPartError], typed[*replace.NotCopyError], typed[*untar.DestinationError]}},
 	{codeAmbiguous, []func(error) bool{typed[*catalog.AmbiguousError]}},
 	{codeNameTaken, []func(error) bool{typed[*catalog.NameTakenError], typed[*catalog.LineError]}},
 	{codePinned, []func(error) bool{typed[*catalog.PinnedError]}},

@@ -238,6 +238,9 @@ func removeByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (any, error) {
 	if isNoSnapshot(err) {
 		return missingResult{Status: statusMissing, Word: in.Snapshot}, nil
 	}
+	if err == nil {
+		err = found.CheckNamedBy(in.Snapshot)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 type removeOptions struct {
 	volumes  volumeOptions
 	copies   bool // their copies, and not the snapshots
+	all      bool // snapshots of each container
 	force    bool
 	progress progressOptions
 	printer  printer
@@ -28,6 +29,9 @@ func newRemoveCommand(d deps) *cobra.Command {
 		Short:   "Remove one or more snapshots",
 		Long: `Remove one or more snapshots, and print the ID of each that was removed.
 
+The name of a container alone does not stand for its newest snapshot here. With --all
+it stands for all of them: rm asks once, and then removes those that are not pinned.
+
 A pinned snapshot is only removed with --force. Containers that were made from a
 snapshot, or restored in place, stay as they are. They keep the layers that they
 use; the engine frees these when the last such container is removed.
@@ -39,6 +43,7 @@ If a copy runs, or another container mounts a volume of one, nothing of that
 snapshot is removed. With --force copies that run are removed, too, and a volume
 that another container mounts stays.`,
 		Example: `  docker snapshot rm web:before-upgrade
+  docker snapshot rm --all web
   docker snapshot rm --copies --force web:before-upgrade
   docker snapshot ls -q --filter expired=true | xargs -r docker snapshot rm`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -48,8 +53,14 @@ that another container mounts stays.`,
 			return cli.RequiresMinArgs(1)(cmd, args)
 		},
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction:     completeSnapshots(d, 0),
+		ValidArgsFunction:     o.completeRemoved(d),
 		RunE: adapt(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			if o.all {
+				var err error
+				if args, err = o.expandAll(ctx, d, args); err != nil {
+					return err
+				}
+			}
 			if o.copies {
 				return runRemoveCopies(ctx, d, o, args)
 			}
@@ -57,7 +68,8 @@ that another container mounts stays.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&o.force, "force", "f", false, "Remove pinned ones too, and with --copies those that run; do not fail if one is gone, or if none is named")
+	flags.BoolVarP(&o.force, "force", "f", false, "Do not ask; remove pinned ones too, and with --copies running ones; succeed even if one is gone, or without arguments")
+	flags.BoolVar(&o.all, "all", false, "Remove all snapshots of each CONTAINER given instead")
 	flags.BoolVar(&o.copies, "copies", false, "Remove the containers and volumes that restores have made of the snapshots, and keep these")
 	o.volumes.addFindingFlags(flags)
 	o.printer.addFlag(flags)

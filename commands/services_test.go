@@ -127,3 +127,12 @@ func TestEveryCommandTakesAService(t *testing.T) {
 		})
 	}
 }
+
+func TestRemoveAllTakesAService(t *testing.T) {
+	f := newFixture()
+	eng := &serviceEngine{}
+	eng.services, eng.containers = []catalog.Service{{Name: "db", Container: "shop-db-1", Directory: "/src/shop"}}, []string{"shop-db-1"}
+	f.evil = eng
+	f.run(t, "rm", "--all", "--force", "db")
+	assert.DeepEqual(t, eng.asked, []string{"db", "shop-db-1", "web:" + string(firstID)})
+}

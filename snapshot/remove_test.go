@@ -56,6 +56,25 @@ func TestRemoveMovesLatestToTheNewestThatIsLeft(t *testing.T) {
 	assert.Assert(t, strings.Contains(docker.World(), "cua-snapshot/db"))
 }
 
+// A container's name stands for its newest snapshot elsewhere. What cannot be taken back does not guess.
+func TestRemoveRefusesTheNameOfAContainer(t *testing.T) {
+	docker, made := withSnapshots(t, "web:one", "web:two", "web:web")
+	before := docker.World()
+	_, err := removeOne(t, engineOf(docker), "web", removal.Options{Force: true}, nil)
+	assert.Error(t, err, "web is a container, not a snapshot")
+	copied := engineOf(docker).RemoveCopies(t.Context(), []string{"web"}, true, nil)
+	assert.Error(t, copied[0].Err, "web is a container, not a snapshot")
+	assert.Equal(t, docker.World(), before)
+	assert.Equal(t, remove(t, docker, "web:web").ID, made[2].ID)
+	assert.Equal(t, remove(t, docker, "web:latest").ID, made[1].ID)
+
+	docker.FindImage(made[0].ImageID).Config.Labels[labels.KeyRestores] = string(made[1].ID)
+	_, err = removeOne(t, engineOf(docker), "web", removal.Options{}, nil)
+	assert.Error(t, err, "web is a container, not a snapshot")
+	_, err = removeOne(t, engineOf(docker), "nothing", removal.Options{}, nil)
+	assert.Error(t, err, "no such snapshot: nothing")
+}
+
 // A removal takes the name first. If the client is killed then, the same words remove the snapshot all the same.
 func TestARemovalThatWasKilledIsDoneByTheSameWord(t *testing.T) {
 	for _, word := range []string{"web:two", "two"} {
@@ -272,7 +291,7 @@ func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got, []string{
 		"web:one removed one", "gone: no such snapshot: gone", "five removed five", "four: snapshot " + string(four.ID) + " is pinned",
-		"web: no such snapshot: web", "three removed three",
+		"web: web is a container, not a snapshot", "three removed three",
 	})
 	assert.Equal(t, four.Name, "four") // it is the latest now
 	assert.Equal(t, len(docker.Seen), 2)

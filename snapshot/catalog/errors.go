@@ -14,6 +14,8 @@ type NotFoundError struct {
 	Word   string
 	Reason string // the whole message, if more is known
 	Lost   bool   // there are snapshots that have lost their images
+	// OnlySafety is set if the word names a container that has snapshots, all of them safety snapshots.
+	OnlySafety bool
 }
 
 func (e *NotFoundError) Error() string {
@@ -38,6 +40,22 @@ func (e *AmbiguousError) Error() string {
 
 // Unwrap gives the error its class.
 func (e *AmbiguousError) Unwrap() error { return cerrdefs.ErrInvalidArgument }
+
+// ContainerError says that a word names a container, or a line of states, where only a snapshot will do.
+type ContainerError struct {
+	Name   string
+	IsLine bool
+}
+
+func (e *ContainerError) Error() string {
+	if e.IsLine {
+		return e.Name + " is a line of states, not a single one"
+	}
+	return e.Name + " is a container, not a snapshot"
+}
+
+// Unwrap gives the error its class.
+func (e *ContainerError) Unwrap() error { return cerrdefs.ErrInvalidArgument }
 
 // NameTakenError says that a name is taken: by a snapshot of the same container, or by an image
 // that a new snapshot must not replace.

@@ -75,6 +75,26 @@ func (cat *Catalog) Resolve(ctx context.Context, word string) (Snapshot, error) 
 	return Snapshot{}, Ambiguous(word, append(matches(word, candidates), *latest))
 }
 
+// ResolveOne does the same for an operation that cannot be taken back: a container's name alone is a [ContainerError].
+func (cat *Catalog) ResolveOne(ctx context.Context, word string) (Snapshot, error) {
+	s, err := cat.Resolve(ctx, word)
+	if none, ok := errors.AsType[*NotFoundError](err); ok && none.OnlySafety && labels.IsContainerName(word) {
+		return Snapshot{}, &ContainerError{Name: word}
+	}
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return s, s.CheckNamedBy(word)
+}
+
+// CheckNamedBy fails with a [ContainerError] if a word that means the snapshot names only its container.
+func (s Snapshot) CheckNamedBy(word string) error {
+	if word == s.Container.Name {
+		return &ContainerError{Name: word, IsLine: s.Kind == labels.KindState}
+	}
+	return nil
+}
+
 // beginningWith returns the snapshots that have a tag which begins with word, newest first. The
 // engine lists only the matching tags of an image, so each image is inspected.
 func (cat *Catalog) beginningWith(ctx context.Context, word string) ([]Snapshot, error) {
@@ -306,6 +326,7 @@ func (cat *Catalog) nothingOf(ctx context.Context, word, container string) error
 		return none
 	}
 	if all, err := cat.Find(ctx, nil, Repository(container)); err == nil && len(all) > 0 {
+		none.OnlySafety = true
 		none.Reason = fmt.Sprintf("container %s has only safety snapshots; the newest is %s", container, all[0].ID)
 		return none
 	}

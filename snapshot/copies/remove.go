@@ -81,7 +81,7 @@ func (cp *Copier) removeCopiesOf(ctx context.Context, word string, force bool, p
 
 // idOf returns the ID of the snapshot that a word names, which may be gone if the word is its ID.
 func (cp *Copier) idOf(ctx context.Context, word string) (labels.ID, error) {
-	s, err := cp.catalog.Resolve(ctx, word)
+	s, err := cp.catalog.ResolveOne(ctx, word)
 	if _, isGone := errors.AsType[*catalog.NotFoundError](err); isGone {
 		if id, notID := labels.ParseID(word); notID == nil {
 			return id, nil

@@ -98,7 +98,7 @@ func (rm *Remover) chooseRemoved(ctx context.Context, words []string, o Options)
 
 // resolve finds the snapshot that a word names, also one that has lost that name to an interrupted removal.
 func (rm *Remover) resolve(ctx context.Context, word string) (catalog.Snapshot, error) {
-	found, err := rm.catalog.Resolve(ctx, word)
+	found, err := rm.catalog.ResolveOne(ctx, word)
 	if !cerrdefs.IsNotFound(err) {
 		return found, err
 	}
