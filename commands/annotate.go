@@ -61,7 +61,7 @@ func (o *annotateOptions) addFlags(flags *pflag.FlagSet, clock clock) {
 	flags.BoolVar(&o.unpin, "unpin", false, "Do not protect it any more")
 	flags.Var(parsed(&o.expires, "string", func(text string) (time.Time, error) { return parseExpiry(text, clock.now()) }),
 		"expires", "Let it expire after a duration (36h, 2w) or at a time (RFC 3339, or a date); '' for never")
-	o.printer.addFlag(flags)
+	o.printer.addFlag(flags, annotateResult{})
 	o.progress.addFlags(flags)
 }
 

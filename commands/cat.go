@@ -57,7 +57,7 @@ stdout has the attachment itself.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Write to this file, in one step, instead of stdout")
-	o.printer.addFlag(cmd.Flags())
+	o.printer.addFlag(cmd.Flags(), catResult{})
 	o.volumes.addFindingFlags(cmd.Flags())
 	return cmd
 }

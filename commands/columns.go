@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/docker/cli/cli/command/formatter"
-	"github.com/docker/cli/templates"
 	"github.com/docker/go-units"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
@@ -18,12 +16,6 @@ const idsFormat formatter.Format = "{{.ID}}"
 
 // maxDescription is how many characters of a description a table shows.
 const maxDescription = 45
-
-// checkListFormat refuses a template that does not parse, before the engine is asked.
-func checkListFormat(format string) error {
-	_, err := templates.Parse(strings.TrimPrefix(format, formatter.TableFormatKey))
-	return err
-}
 
 // writeList writes snapshots in the format of the context.
 func writeList(c formatter.Context, list []catalog.Snapshot, now time.Time) error {

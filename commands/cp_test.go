@@ -74,7 +74,7 @@ func TestCpCompletesPaths(t *testing.T) {
 
 func TestSumsAreOnlyTakenIfTheyAreShown(t *testing.T) {
 	for format, want := range map[string]archives.Detail{"": archives.Listed, "json": archives.Summed, "{{.Path}}": archives.Listed, "{{.SHA256}}": archives.Summed} {
-		p, err := parsePrinter(format)
+		p, err := parsePrinter(format, nil)
 		assert.NilError(t, err)
 		assert.Equal(t, p.fileDetail(), want, format)
 	}

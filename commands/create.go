@@ -169,7 +169,7 @@ func (o *createOptions) addFlags(flags *pflag.FlagSet, clock clock) {
 	flags.Var(parsed(&o.engine.CheckFraction, "part", parseFraction), "check-fraction", "Compare this part of the files that seem to be unchanged with the store, from 0 to 1")
 	flags.Var(repeated(o.attach.add), "attach", "Store a file with the snapshot: NAME=FILE; FILE may be - for stdin")
 	o.volumes.addMakingFlags(flags)
-	o.printer.addFlag(flags)
+	o.printer.addFlag(flags, createResult{}, skippedResult{})
 	o.progress.addFlags(flags)
 }
 

@@ -60,7 +60,7 @@ of those limits that each container has for itself.`,
 	flags.Var(checked(&o.engine.By, groupings.check), "by", "Show a row for each 'container', 'run', 'line' or 'project'")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "Show a row for each snapshot, and every limit")
 	o.volumes.addFindingFlags(flags)
-	o.printer.addFlag(flags)
+	o.printer.addFlag(flags, dfResult{})
 	o.progress.addFlags(flags)
 	return cmd
 }

@@ -67,7 +67,7 @@ A container may be running. What it writes meanwhile may be seen or not.`,
 	flags.BoolVar(&o.stat, "stat", false, "Show how much changed in each directory, instead of each file")
 	flags.StringVar(&o.content, "content", "", "Show in what this text file in the container differs, as diff -u does")
 	o.volumes.addFindingFlags(flags)
-	o.printer.addFlag(flags)
+	o.printer.addFlag(flags, fileChange{}, changeCount{})
 	o.progress.addFlags(flags)
 	return cmd
 }

@@ -75,7 +75,7 @@ was taken.`,
 	addWaitingFlags(flags, &o.engine.Waiting)
 	addCopyFlags(flags, &o.engine.RestoreOptions, &o.starting)
 	o.volumes.addFindingFlags(flags)
-	o.printer.addFlag(flags)
+	o.printer.addFlag(flags, forkResult{})
 	o.progress.addFlags(flags)
 	return cmd
 }

@@ -59,7 +59,7 @@ to a ticket.`,
 		}),
 	}
 	cmd.Flags().StringVar(&o.html, "html", "", "Write a page for a browser to this file")
-	o.printer.addFlag(cmd.Flags())
+	o.printer.addFlag(cmd.Flags(), historyEntry{})
 	return cmd
 }
 

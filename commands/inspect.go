@@ -53,7 +53,7 @@ template does not name .SHA256.`,
 	}
 	o.volumes.addFindingFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.files, "files", false, "List the files of its volumes, or of the VOLUME, or rootfs, named after the snapshot")
-	cmd.Flags().VarP(o.printer.option(), "format", "f", "Format the output: 'json', or a Go template")
+	cmd.Flags().VarP(o.printer.option(details{}, file{}), "format", "f", "Format the output: 'json', or a Go template")
 	return cmd
 }
 

@@ -138,9 +138,10 @@ func TestListRefusesWithoutAskingTheEngine(t *testing.T) {
 func TestAFieldThatDoesNotExist(t *testing.T) {
 	f := newFixture()
 	f.engine.list = []catalog.Snapshot{firstSnapshot()}
-	assert.Equal(t, f.run(t, "ls", "--format", "{{.Colour}}"), 1)
-	assert.Assert(t, is.Contains(f.stderr.String(), "Colour"))
+	assert.Equal(t, f.run(t, "ls", "--format", "{{.Colour}}"), 125)
+	assert.Assert(t, is.Contains(f.stderr.String(), `invalid argument "{{.Colour}}" for "--format" flag: the result has no field Colour`))
 	assert.Equal(t, f.stdout.String(), "")
+	assert.Equal(t, f.engine.calls, 0)
 }
 
 func TestListFormatComesFromFlagEnvironmentOrConfig(t *testing.T) {

@@ -55,7 +55,7 @@ again.`,
 	flags.BoolVar(&o.engine.Wait, "wait", true, "Wait until the container is healthy, has run for --settle, or has ended with 0; else put everything back")
 	addWaitingFlags(flags, &o.engine.Waiting)
 	o.volumes.addMakingFlags(flags)
-	o.printer.addFlag(flags)
+	o.printer.addFlag(flags, restoreResult{})
 	o.progress.addFlags(flags)
 	return cmd
 }

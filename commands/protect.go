@@ -64,7 +64,7 @@ command the filter, or let an alias of your shell do so:
 			return runProtect(ctx, d, how)
 		}),
 	}
-	how.addFlag(cmd.Flags())
+	how.addFlag(cmd.Flags(), protectResult{})
 	return cmd
 }
 

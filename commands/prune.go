@@ -79,7 +79,7 @@ func (o *pruneOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.engine.DryRun, "dry-run", false, "Show what would be kept and removed, and why, and change nothing")
 	flags.BoolVar(&o.check, "check", false, "Change nothing; exit with 3 if there is something to remove")
 	o.volumes.addFindingFlags(flags)
-	o.printer.addFlag(flags)
+	o.printer.addFlag(flags, pruneResult{})
 	o.progress.addFlags(flags)
 }
 

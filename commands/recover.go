@@ -63,7 +63,7 @@ under way, or was interrupted.`,
 	cmd.Flags().BoolVarP(&o.force, "force", "f", false, "Do not ask before a purge")
 	cmd.Flags().BoolVarP(&o.force, "yes", "y", false, "The same as --force")
 	o.volumes.addLockFlag(cmd.Flags())
-	o.printer.addFlag(cmd.Flags())
+	o.printer.addFlag(cmd.Flags(), recoverResult{}, purgeResult{})
 	o.progress.addFlags(cmd.Flags())
 	return cmd
 }

@@ -104,7 +104,7 @@ func (o *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.engine.Attachments, "attachments", "", "Write its attachments to this directory, which must be empty or not there")
 	o.addReplaceFlags(flags)
 	o.volumes.addFindingFlags(flags)
-	o.printer.addFlag(flags)
+	o.printer.addFlag(flags, restoreResult{})
 	o.progress.addFlags(flags)
 }
 

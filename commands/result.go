@@ -153,20 +153,25 @@ type printer struct {
 	template *template.Template // of format, unless that is empty or json
 }
 
-// parsePrinter reads what --format takes.
-func parsePrinter(format string) (printer, error) {
+// parsePrinter reads what --format takes. A template must fit one of the results.
+func parsePrinter(format string, results []any) (printer, error) {
 	if format == "" || format == formatter.JSONFormatKey {
 		return printer{format: format}, nil
 	}
 	compiled, err := templates.Parse(format)
-	return printer{format, compiled}, err
+	if err != nil {
+		return printer{}, err
+	}
+	return printer{format, compiled}, checkFields(compiled, results)
 }
 
-// option is the option that fills a printer.
-func (p *printer) option() *option { return parsed(p, "string", parsePrinter) }
+// option is the option that fills a printer, of a command that prints results of these types.
+func (p *printer) option(results ...any) *option {
+	return parsed(p, "string", func(format string) (printer, error) { return parsePrinter(format, results) })
+}
 
-func (p *printer) addFlag(flags *pflag.FlagSet) {
-	flags.Var(p.option(), "format", "Format the result: 'json', or a Go template")
+func (p *printer) addFlag(flags *pflag.FlagSet, results ...any) {
+	flags.Var(p.option(results...), "format", "Format the result: 'json', or a Go template")
 }
 
 // formats tells whether results are asked for in a format, and not as words.

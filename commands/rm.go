@@ -72,7 +72,7 @@ that another container mounts stays.`,
 	flags.BoolVar(&o.all, "all", false, "Remove all snapshots of each CONTAINER given instead")
 	flags.BoolVar(&o.copies, "copies", false, "Remove the containers and volumes that restores have made of the snapshots, and keep these")
 	o.volumes.addFindingFlags(flags)
-	o.printer.addFlag(flags)
+	o.printer.addFlag(flags, removeResult{}, removeCopiesResult{})
 	o.progress.addFlags(flags)
 	return cmd
 }

@@ -47,7 +47,7 @@ A run is unfinished until its command has ended; so it stays if its client was k
 
 func (o *runsListOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "Show the names of runs only")
-	cmd.Flags().Var(checked(&o.format, checkListFormat), "format", "Format the list: 'table', 'table TEMPLATE', 'json', or a Go template")
+	cmd.Flags().Var(checked(&o.format, checkRunsFormat), "format", "Format the list: 'table', 'table TEMPLATE', 'json', or a Go template")
 }
 
 func newRunsListCommand(d deps) *cobra.Command {
@@ -110,7 +110,7 @@ func newRunsInspectCommand(d deps) *cobra.Command {
 			return runRunsInspect(ctx, d, p, args)
 		}),
 	}
-	cmd.Flags().VarP(p.option(), "format", "f", "Format the output: 'json', or a Go template")
+	cmd.Flags().VarP(p.option(runDetails{}), "format", "f", "Format the output: 'json', or a Go template")
 	return cmd
 }
 

@@ -93,7 +93,7 @@ Exit status 3 says that one is not ok.`,
 	flags.BoolVarP(&o.all, "all", "a", false, "Check every snapshot on the engine")
 	flags.BoolVar(&o.engine.Quick, "quick", false, "Look whether all is there and has its size, and read no content")
 	o.volumes.addFindingFlags(flags)
-	o.printer.addFlag(flags)
+	o.printer.addFlag(flags, verifyResult{})
 	o.progress.addFlags(flags)
 	return cmd
 }

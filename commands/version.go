@@ -30,7 +30,7 @@ func newVersionCommand(d deps) *cobra.Command {
 			return newVersions(d).print(d, how)
 		}),
 	}
-	cmd.Flags().VarP(how.option(), "format", "f", "Format the output: 'json', or a Go template")
+	cmd.Flags().VarP(how.option(versions{}), "format", "f", "Format the output: 'json', or a Go template")
 	return cmd
 }
 
