@@ -152,6 +152,12 @@ func storeAdvice(err error) string {
 		}
 		return fmt.Sprintf("This lists what there is: docker snapshot inspect --files %s %s", none.Snapshot, none.Volume)
 	}
+	if unknown, ok := errors.AsType[*replace.UnknownPathError](err); ok {
+		return fmt.Sprintf("Name paths as the container sees them. This lists the files: docker snapshot inspect --files %s", unknown.Snapshot)
+	}
+	if _, ok := errors.AsType[*diff.UnknownPathError](err); ok {
+		return "Name paths as the container sees them. This lists the files of a snapshot: docker snapshot inspect --files SNAPSHOT"
+	}
 	if large, ok := errors.AsType[*extract.TooLargeError](err); ok {
 		return fmt.Sprintf("Write both out, and compare those: docker snapshot cp SNAPSHOT:%s DEST, or docker cp for the container as it is", large.Path)
 	}

@@ -78,6 +78,7 @@ func runDiff(ctx context.Context, d deps, o diffOptions, words []string) error {
 			return err
 		}
 	}
+	o.engine.Strict = len(o.engine.Paths) > 0
 	if o.content != "" {
 		return runDiffContent(ctx, d, o, words)
 	}

@@ -53,6 +53,8 @@ var exportedErrors = map[string]struct {
 	"capture.UnknownBindError":         {&capture.UnknownBindError{}, codeUsage},
 	"capture.MadeError":                {&capture.MadeError{}, codeInternal},   // nobody sees it: it is no failure
 	"capture.NotDueError":              {&capture.NotDueError{}, codeInternal}, // nor this
+	"diff.UnknownPathError":            {&diff.UnknownPathError{}, codeNotFound},
+	"replace.UnknownPathError":         {&replace.UnknownPathError{}, codeNotFound},
 	"catalog.ContainerError":           {&catalog.ContainerError{}, codeUsage},
 	"catalog.AmbiguousError":           {&catalog.AmbiguousError{}, codeAmbiguous},
 	"catalog.LineError":                {&catalog.LineError{}, codeNameTaken},

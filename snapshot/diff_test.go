@@ -83,6 +83,19 @@ func TestDiffComparesPlaceByPlace(t *testing.T) {
 	assert.ErrorContains(t, err, "there is no volume none on either side")
 }
 
+// A path need not have changed, but it has to exist.
+func TestDiffOfAPathThatDoesNotExist(t *testing.T) {
+	docker := diffScene(t)
+	for _, now := range []string{"db:one", "db:two", ""} {
+		o := diff.Options{Old: "db:two", New: now, Strict: true, Paths: []string{"/data/content", "!/data/none"}}
+		_, err := diffOf(t.Context(), docker, o)
+		assert.NilError(t, err)
+		o.Paths = append(o.Paths, "/data/typo")
+		_, err = diffOf(t.Context(), docker, o)
+		assert.Error(t, err, `"/data/typo" matches no file on either side`)
+	}
+}
+
 // A container that is gone leaves its volumes, or nothing.
 func TestDiffOfWhatIsLeft(t *testing.T) {
 	docker := diffScene(t)

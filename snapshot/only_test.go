@@ -96,11 +96,11 @@ func TestOnlyVolumesGoBack(t *testing.T) {
 func TestPathsAreChosenInTheVolumesThatGoBack(t *testing.T) {
 	docker := withTwoVolumes(t)
 	o := only("data")
-	o.Paths = []string{"**/*.conf"}
+	o.Paths = []string{"**/cont*"}
 	done, err := engineOf(docker).Replace(t.Context(), o, nil)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, docker.Service.Applied["data"].Chosen, &volumebackup.Choice{Patterns: o.Paths, At: []string{"/data"}})
-	assert.Equal(t, done.Safety.Description, "before restoring **/*.conf in data of "+string(done.Snapshot.ID))
+	assert.Equal(t, done.Safety.Description, "before restoring **/cont* in data of "+string(done.Snapshot.ID))
 
 	for _, parts := range [][]string{nil, {"data", replace.Rootfs}} {
 		o := only(parts...)
@@ -108,6 +108,30 @@ func TestPathsAreChosenInTheVolumesThatGoBack(t *testing.T) {
 		_, err := engineOf(docker).Replace(t.Context(), o, nil)
 		assert.ErrorContains(t, err, "paths can only be chosen in volumes that go back alone")
 	}
+}
+
+// A path that the snapshot does not have is refused before anything stops, also in a dry run.
+func TestAPathThatMatchesNothingIsRefusedFirst(t *testing.T) {
+	docker := withTwoVolumes(t)
+	before := docker.World()
+	for _, isDry := range []bool{false, true} {
+		o := only("data")
+		o.Paths, o.DryRun = []string{"/data/content", "/data/typo", "!/data/none"}, isDry
+		_, err := engineOf(docker).Replace(t.Context(), o, nil)
+		assert.ErrorContains(t, err, `"/data/typo" matches nothing in data of snapshot `)
+		assert.Equal(t, docker.World(), before)
+	}
+	for _, call := range docker.Calls {
+		assert.Assert(t, !strings.HasPrefix(call, "ContainerStop") && !strings.HasPrefix(call, "ContainerPause"), call)
+	}
+
+	o := only("data")
+	o.Paths = []string{"/data/content"}
+	done, err := engineOf(docker).Replace(t.Context(), o, nil)
+	assert.NilError(t, err)
+	o.Paths, o.Snapshot = []string{"/data/typo"}, string(done.Safety.ID) // the restore may have made it: going back removes it
+	_, err = engineOf(docker).Replace(t.Context(), o, nil)
+	assert.NilError(t, err)
 }
 
 // Whatever goes wrong with whichever call: the container is the same, and its volume is what it was or what was

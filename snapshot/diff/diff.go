@@ -48,6 +48,8 @@ type Options struct {
 	Afresh bool
 	// Paths are patterns, as for paths.New, of what is compared in a container. Empty: everything.
 	Paths []string
+	// Strict refuses patterns that match nothing on either side.
+	Strict bool
 	// Without are the names of volumes that are not compared.
 	Without []string
 	// Left says that the container that Old was taken of is gone, or not what this is about: no root filesystem is
@@ -77,6 +79,16 @@ func (e *UnknownVolumeError) Error() string {
 // Unwrap gives the error its class.
 func (e *UnknownVolumeError) Unwrap() error { return cerrdefs.ErrNotFound }
 
+// UnknownPathError says that a pattern matches nothing that was compared.
+type UnknownPathError struct{ Pattern string }
+
+func (e *UnknownPathError) Error() string {
+	return fmt.Sprintf("%q matches no file on either side", e.Pattern)
+}
+
+// Unwrap gives the error its class.
+func (e *UnknownPathError) Unwrap() error { return cerrdefs.ErrNotFound }
+
 // OtherStoreError says that two snapshots have their volumes in different stores.
 type OtherStoreError struct{ Old, New string }
 
@@ -90,6 +102,12 @@ func (d *Differ) Diff(ctx context.Context, o Options, p plan.Progress, visit fun
 	meant, err := paths.New(o.Paths)
 	if err != nil {
 		return err
+	}
+	unmatched := &paths.Unmatched{}
+	if o.Strict {
+		if unmatched, err = paths.NewUnmatched(o.Paths); err != nil {
+			return err
+		}
 	}
 	p.Status("look up", "looking up what to compare")
 	before, after, err := d.sides(ctx, o)
@@ -115,17 +133,49 @@ func (d *Differ) Diff(ctx context.Context, o Options, p plan.Progress, visit fun
 		return err
 	}
 	err = d.compare(ctx, volumes, w, parts, o.Reverse, p, func(c Change) {
+		unmatched.See(c.InContainer())
 		if meant.Has(c.InContainer()) {
 			visit(c)
 		}
 	})
+	if err == nil {
+		err = d.lookUp(ctx, w, parts, unmatched, p)
+	}
 	return errors.Join(err, w.Close())
+}
+
+// lookUp looks for patterns that have matched no change among the files of the old side. It fails if one matches none.
+func (d *Differ) lookUp(ctx context.Context, w archives.Comparer, parts []part, unmatched *paths.Unmatched, p plan.Progress) error {
+	for _, part := range slices.Backward(parts) { // the root filesystem last: it may have to be exported
+		if len(unmatched.Patterns()) == 0 {
+			return nil
+		}
+		if part.isRoot() {
+			if err := d.export(ctx, w, part.old, p); err != nil {
+				return err
+			}
+		}
+		p.Status("compare", "looking for the paths in "+part.volume)
+		err := w.Diff(ctx, part.old.tree(), volumebackup.ComparedTree{}, func(c volumebackup.FileChange) {
+			unmatched.See(path.Join(part.destination, string(c.Path)))
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.volume, err)
+		}
+	}
+	if left := unmatched.Patterns(); len(left) > 0 {
+		return &UnknownPathError{Pattern: left[0]}
+	}
+	return nil
 }
 
 func (d *Differ) compare(
 	ctx context.Context, stored archives.Service, w archives.Comparer, parts []part, reverse bool, p plan.Progress, visit func(Change),
 ) error {
 	for _, part := range parts {
+		if part.isSame() {
+			continue
+		}
 		if part.isRoot() {
 			if err := d.learn(ctx, stored, w, &part, p); err != nil {
 				return err

@@ -198,7 +198,8 @@ func pair(before, after side, o Options, p plan.Progress) ([]part, error) {
 	}
 	var parts []part
 	for _, part := range all {
-		if !part.isAbout(o.Volumes) || part.isIn(o.Without) || part.isSame() || slices.ContainsFunc(parts, part.repeats) {
+		isIdle := part.isSame() && (!o.Strict || len(o.Paths) == 0) // the paths are looked up there, too
+		if !part.isAbout(o.Volumes) || part.isIn(o.Without) || isIdle || slices.ContainsFunc(parts, part.repeats) {
 			continue
 		}
 		if missing := part.old.missing + part.now.missing; missing != "" {

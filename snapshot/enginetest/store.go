@@ -110,9 +110,13 @@ func (v *FakeVolumes) Usage(ctx context.Context) (held volumebackup.Usage, err e
 	return held, err
 }
 
-// Entries fails if the archive does not exist, and visits nothing.
-func (v *FakeVolumes) Entries(_ context.Context, o volumebackup.ListOptions, _ func(volumebackup.Entry)) error {
-	return v.locked(func() error { return v.holds(o.Snapshot, o.Archive) })
+// Entries fails if the archive does not exist. Its only file is the one that [fakeComparer.Diff] finds.
+func (v *FakeVolumes) Entries(_ context.Context, o volumebackup.ListOptions, visit func(volumebackup.Entry)) error {
+	err := v.locked(func() error { return v.holds(o.Snapshot, o.Archive) })
+	if err == nil {
+		visit(volumebackup.Entry{Path: "content", Kind: "f"})
+	}
+	return err
 }
 
 // Attachments writes each attachment in two pieces.

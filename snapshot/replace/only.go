@@ -1,6 +1,7 @@
 package replace
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -8,9 +9,13 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
+	"github.com/cua-snapshot/docker-snapshot/volumebackup/paths"
 )
 
 // notChosen is why a volume stays as it is that was not among those that were asked for.
@@ -28,6 +33,57 @@ func (e *UnknownPartError) Error() string {
 
 // Unwrap gives the error its class.
 func (e *UnknownPartError) Unwrap() error { return cerrdefs.ErrInvalidArgument }
+
+// UnknownPathError means that a pattern of [Options.Paths] matches nothing of what goes back.
+type UnknownPathError struct {
+	Pattern  string
+	Snapshot labels.ID
+	Volumes  []string // keys of those that were searched
+}
+
+func (e *UnknownPathError) Error() string {
+	return fmt.Sprintf("%q matches nothing in %s of snapshot %s", e.Pattern, strings.Join(e.Volumes, ", "), e.Snapshot)
+}
+
+// Unwrap gives the error its class.
+func (e *UnknownPathError) Unwrap() error { return cerrdefs.ErrNotFound }
+
+// checkPaths refuses a pattern that matches nothing in the snapshots. A safety snapshot may lack a file that the restore has made:
+// going back to it removes the file.
+func (rp *Replacer) checkPaths(ctx context.Context, g *group, p plan.Progress) error {
+	first := g.members[0]
+	isSafety := func(m *member) bool { return m.Snapshot.IsSafety() }
+	if len(first.options.Paths) == 0 || slices.ContainsFunc(g.members, isSafety) {
+		return nil
+	}
+	unmatched, err := paths.NewUnmatched(first.options.Paths)
+	if err != nil {
+		return err
+	}
+	var searched []string
+	for _, m := range g.members {
+		for _, v := range m.Volumes {
+			at := slices.IndexFunc(m.Snapshot.Mounts, func(mount labels.Mount) bool { return mount.Key() == v.Original && mount.Archive != nil })
+			if v.Archive == nil || at < 0 || len(unmatched.Patterns()) == 0 {
+				continue
+			}
+			p.Status("check", "looking for the paths in "+v.Original)
+			searched = append(searched, v.Original)
+			err := rp.archives.Entries(ctx, m.Snapshot, m.Snapshot.Mounts[at], archives.Listed, func(e volumebackup.Entry) {
+				for _, destination := range m.destinations(v) {
+					unmatched.See(path.Join(destination, string(e.Path)))
+				}
+			})
+			if err != nil {
+				return fmt.Errorf("look for the paths in %s: %w", labels.DescribeKey(v.Original), err)
+			}
+		}
+	}
+	if left := unmatched.Patterns(); len(left) > 0 {
+		return &UnknownPathError{Pattern: left[0], Snapshot: first.Snapshot.ID, Volumes: searched}
+	}
+	return nil
+}
 
 // chooseParts finds out which volumes the words of [Options.Only] name. One that names nothing of any member is an
 // error.

@@ -49,6 +49,9 @@ func (rp *Replacer) tryReplace(ctx context.Context, all []Options, how shared, w
 	}
 	problems := g.problems()
 	if len(problems) == 0 {
+		if err := rp.checkPaths(ctx, g, p); err != nil {
+			return nil, err
+		}
 		for _, m := range g.members {
 			m.noteBinds(p)
 			m.noteLost(p)

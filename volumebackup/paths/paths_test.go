@@ -47,3 +47,14 @@ func FuzzFilter(f *testing.F) {
 		}
 	})
 }
+
+func TestPatternsThatMatchNothing(t *testing.T) {
+	u, err := NewUnmatched([]string{"/data/conf", "!/data/none", "/data/none", "**/*.conf", "/"})
+	assert.NilError(t, err)
+	u.See("/data")
+	assert.DeepEqual(t, u.Patterns(), []string{"/data/conf", "/data/none", "**/*.conf", "/"})
+	u.See("/data/conf/a.conf")
+	assert.DeepEqual(t, u.Patterns(), []string{"/data/none", "/"})
+	_, err = NewUnmatched([]string{"["})
+	assert.Assert(t, errors.Is(err, errdefs.ErrInvalidArgument))
+}
