@@ -32,9 +32,12 @@ func newMCPCommand(d deps) *cobra.Command {
 		Long: `Serve agents over the Model Context Protocol, on stdin and stdout, until stdin ends.
 
 The tools are create_snapshot, list_snapshots, inspect_snapshot, preview_restore,
-restore_copy, restore_in_place, undo_restore and remove_snapshot. Their results are
-those that the commands print with --format json. A call that the client cancels is
-rolled back.
+restore_copy, fork_snapshot, restore_in_place, undo_restore, remove_snapshot,
+diff_snapshot and read_file. They answer with a sentence and a small object. Lists have
+at most 20 entries. A call that the client cancels is rolled back.
+
+Snapshots that an agent takes have the trigger agent, and a limit of their own: the last
+20 of each container stay.
 
 With --container the tools see only snapshots of that container, and take snapshots of
 no other. With --read-only there are only the tools that change nothing.`,
@@ -80,12 +83,11 @@ func runMCP(ctx context.Context, d deps, o mcpOptions) error {
 	return err
 }
 
-// mcpTool is a tool: what it is for, and what it does. Its result is a struct of docs/json.md.
+// mcpTool is a tool: its purpose, and the function that answers a call.
 type mcpTool[In any] struct {
 	name, description string
 	hints             mcp.ToolAnnotations
-	returns           []any // zero values of the structs that its result is one of
-	run               func(ctx context.Context, c *mcpCall, in In) (any, error)
+	run               func(ctx context.Context, c *mcpCall, in In) (mcpAnswer, error)
 }
 
 // addTool offers a tool, unless it changes something and the server is read-only.
@@ -101,14 +103,15 @@ func addTool[In any](s *mcpServer, server *mcp.Server, t mcpTool[In]) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.ending, cancel)() //nolint:contextcheck // two contexts end a call
-		result, err := s.call(ctx, request, func(c *mcpCall) (any, error) { return t.run(ctx, c, in) })
+		answer, err := s.call(ctx, request, func(c *mcpCall) (mcpAnswer, error) { return t.run(ctx, c, in) })
 		if err != nil {
 			text := describe(err)
-			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: safeText(text)}}}, newFailure(err, text), nil
+			answer = mcpAnswer{text, newFailure(err, text)}
 		}
-		return nil, result, nil
+		result, err := answer.result(err != nil)
+		return result, nil, err
 	}
-	mcp.AddTool(server, &mcp.Tool{Name: t.name, Description: t.description, Annotations: &t.hints, OutputSchema: resultSchema(t.returns...)}, handle)
+	mcp.AddTool(server, &mcp.Tool{Name: t.name, Description: t.description, Annotations: &t.hints}, handle)
 }
 
 // mcpCall is one call of a tool.
@@ -119,10 +122,10 @@ type mcpCall struct {
 	progress plan.Progress
 }
 
-func (s *mcpServer) call(ctx context.Context, request *mcp.CallToolRequest, run func(*mcpCall) (any, error)) (any, error) {
+func (s *mcpServer) call(ctx context.Context, request *mcp.CallToolRequest, run func(*mcpCall) (mcpAnswer, error)) (mcpAnswer, error) {
 	eng, err := s.engine(s.volumes)
 	if err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
 	c := &mcpCall{mcpServer: s, eng: eng}
 	c.progress = s.advised(c.warned.from(s.notify(ctx, request)))

@@ -6,27 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docker/cli/cli/streams"
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"gotest.tools/v3/assert"
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/copies"
-	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup"
-	"github.com/cua-snapshot/docker-snapshot/volumebackup/changes"
 )
 
 // agent runs "docker snapshot mcp" with a client of the SDK on the other end of two pipes. ended is the command's error.
@@ -66,7 +59,7 @@ func (f *fixture) agentOverPipe(t *testing.T, o *mcp.ClientOptions, args ...stri
 	return session, ended, agentEnd{clientOut, interrupt}
 }
 
-// use calls a tool, and returns its structured result, which has to be what the tool says that it returns.
+// use calls a tool, and returns the object of its answer, which is also there as text, after the sentence.
 func use(t *testing.T, session *mcp.ClientSession, tool string, args map[string]any) (result map[string]any, failed bool) {
 	t.Helper()
 	called, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
@@ -74,23 +67,11 @@ func use(t *testing.T, session *mcp.ClientSession, tool string, args map[string]
 	raw, err := json.Marshal(called.StructuredContent)
 	assert.NilError(t, err)
 	assert.NilError(t, json.Unmarshal(raw, &result), "%s: %v", tool, called.Content)
-	assert.NilError(t, schemaOf(t, session, tool).Validate(result))
+	var text map[string]any
+	assert.Assert(t, is.Len(called.Content, 2))
+	assert.NilError(t, json.Unmarshal([]byte(called.Content[1].(*mcp.TextContent).Text), &text))
+	assert.DeepEqual(t, text, result)
 	return result, called.IsError
-}
-
-// schemaOf returns what the server says of the results of a tool.
-func schemaOf(t *testing.T, session *mcp.ClientSession, name string) *jsonschema.Resolved {
-	t.Helper()
-	list, err := session.ListTools(t.Context(), nil)
-	assert.NilError(t, err)
-	at := slices.IndexFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == name })
-	raw, err := json.Marshal(list.Tools[at].OutputSchema)
-	assert.NilError(t, err)
-	var schema jsonschema.Schema
-	assert.NilError(t, json.Unmarshal(raw, &schema))
-	resolved, err := schema.Resolve(nil)
-	assert.NilError(t, err)
-	return resolved
 }
 
 func (f *fixture) agentEngine() *printingEngine {
@@ -102,7 +83,7 @@ func (f *fixture) agentEngine() *printingEngine {
 	return eng
 }
 
-func TestAgentsSeeWhatCommandsPrint(t *testing.T) {
+func TestAgentsGetAnswers(t *testing.T) {
 	for _, tc := range []struct {
 		tool   string
 		args   map[string]any
@@ -111,7 +92,7 @@ func TestAgentsSeeWhatCommandsPrint(t *testing.T) {
 		failed bool
 	}{
 		{"create_snapshot", map[string]any{"container": "web", "name": "before", "tags": []string{"a"}}, "status", "created", false},
-		{"create_snapshot", map[string]any{"container": "web"}, "frozen_ms", 120.0, false},
+		{"create_snapshot", map[string]any{"container": "web"}, "id", string(firstID), false},
 		{"create_snapshot", map[string]any{"container": ""}, "code", "usage", true},
 		{"create_snapshot", map[string]any{"container": "web", "name": "no name"}, "code", "usage", true},
 		{"inspect_snapshot", map[string]any{"snapshot": "before"}, "id", string(firstID), false},
@@ -124,7 +105,7 @@ func TestAgentsSeeWhatCommandsPrint(t *testing.T) {
 		{"restore_in_place", map[string]any{"snapshot": "before", "only": []string{""}}, "code", "usage", true},
 		{"fork_snapshot", map[string]any{"snapshot": "before", "count": 0}, "code", "usage", true},
 		{"fork_snapshot", map[string]any{"snapshot": "gone", "count": 2}, "code", "not_found", true},
-		{"diff_snapshot", map[string]any{"snapshot": "before"}, "omitted", 0.0, false},
+		{"diff_snapshot", map[string]any{"snapshot": "before"}, "more", 0.0, false},
 		{"diff_snapshot", map[string]any{"snapshot": "before", "with": "gone"}, "code", "not_found", true},
 		{"undo_restore", map[string]any{"container": "web"}, "code", "not_found", true},
 		{"remove_snapshot", map[string]any{"snapshot": "before"}, "code", "pinned", true},
@@ -139,56 +120,6 @@ func TestAgentsSeeWhatCommandsPrint(t *testing.T) {
 			assert.Equal(t, failed, tc.failed, "%v", result)
 			assert.Equal(t, result[tc.key], tc.want, "%v", result)
 		})
-	}
-}
-
-// What a model is shown of many changes is the beginning, and the sums of all.
-func TestAgentsAreShownAsManyChangesAsTheyAskFor(t *testing.T) {
-	f := newFixture()
-	f.evil = &differingEngine{printingEngine: f.agentEngine(), changes: 5}
-	session, _ := f.agent(t, nil)
-	result, failed := use(t, session, "diff_snapshot", map[string]any{"snapshot": "before", "limit": 2})
-	assert.Assert(t, !failed, "%v", result)
-	assert.Assert(t, is.Len(result["list"], 2))
-	assert.Equal(t, result["omitted"], 3.0)
-	assert.Equal(t, result["counts"].([]any)[0].(map[string]any)["created_entries"], 5.0)
-
-	result, failed = use(t, session, "fork_snapshot", map[string]any{"snapshot": "before", "count": 2})
-	assert.Assert(t, !failed, "%v", result)
-	assert.Assert(t, is.Len(result["copies"], 2))
-}
-
-// differingEngine finds so many new files, and makes copies.
-type differingEngine struct {
-	*printingEngine
-	changes int
-}
-
-func (e *differingEngine) Diff(_ context.Context, _ diff.Options, _ plan.Progress, visit func(diff.Change)) error {
-	for range e.changes {
-		visit(diff.Change{Volume: "data", Destination: "/data", FileChange: volumebackup.FileChange{Path: "new", Type: changes.Created}})
-	}
-	return nil
-}
-
-func (e *differingEngine) Fork(_ context.Context, o copies.ForkOptions, _ plan.Progress) ([]build.Restored, error) {
-	return slices.Repeat([]build.Restored{restoredCopy()}, o.Count), nil
-}
-
-func TestToolsSayWhatTheyReturn(t *testing.T) {
-	f := newFixture()
-	f.agentEngine()
-	session, _ := f.agent(t, nil)
-	list := schemaOf(t, session, "list_snapshots")
-	assert.NilError(t, list.Validate(map[string]any{"snapshots": []any{}}))
-	assert.NilError(t, list.Validate(map[string]any{"snapshots": []any{}, "more": 1}), "keys may be added")
-	assert.NilError(t, list.Validate(map[string]any{"status": "error", "code": "in_use", "error": "why", "problems": []any{}}))
-	for _, wrong := range []map[string]any{{}, {"snapshots": 1}, {"snapshots": []any{map[string]any{"id": "x"}}}, {"status": "error"}} {
-		assert.Assert(t, list.Validate(wrong) != nil, "%v", wrong)
-	}
-	created := schemaOf(t, session, "create_snapshot").Schema().AnyOf[0]
-	for _, key := range []string{"id", "status", "timestamp", "size", "frozen_ms", "root", "not_captured"} {
-		assert.Assert(t, created.Properties[key] != nil, key)
 	}
 }
 
@@ -262,14 +193,14 @@ func TestToolsTellHowDangerousTheyAre(t *testing.T) {
 	}
 	assert.DeepEqual(t, got, map[string]string{
 		"create_snapshot": "", "list_snapshots": "reads once", "inspect_snapshot": "reads once", "preview_restore": "reads once",
-		"fork_snapshot": "", "diff_snapshot": "reads once",
+		"fork_snapshot": "", "diff_snapshot": "reads once", "read_file": "reads once",
 		"restore_copy": "", "restore_in_place": "destroys once", "undo_restore": "destroys ", "remove_snapshot": "destroys once",
 	})
 
 	session, _ = f.agent(t, nil, "--read-only")
 	list, err = session.ListTools(t.Context(), nil)
 	assert.NilError(t, err)
-	assert.Equal(t, len(list.Tools), 4)
+	assert.Equal(t, len(list.Tools), 5)
 	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "remove_snapshot", Arguments: map[string]any{"snapshot": "before"}})
 	assert.ErrorContains(t, err, "remove_snapshot")
 }
@@ -282,7 +213,7 @@ func TestAgentsAreKeptToTheirContainers(t *testing.T) {
 		"create_snapshot": {"container": "db"}, "list_snapshots": {"container": "db"}, "undo_restore": {"container": "db"},
 		"inspect_snapshot": {"snapshot": string(secondID)}, "preview_restore": {"snapshot": string(secondID)}, "restore_copy": {"snapshot": string(secondID)},
 		"fork_snapshot": {"snapshot": string(secondID), "count": 2}, "diff_snapshot": {"snapshot": string(firstID), "with": string(secondID)},
-		"restore_in_place": {"snapshot": string(secondID)}, "remove_snapshot": {"snapshot": string(secondID)},
+		"read_file": {"snapshot": string(secondID), "path": "/etc/hosts"}, "restore_in_place": {"snapshot": string(secondID)}, "remove_snapshot": {"snapshot": string(secondID)},
 	} {
 		result, failed := use(t, session, tool, args)
 		assert.Assert(t, failed, "%s: %v", tool, result)

@@ -27,7 +27,7 @@ type (
 	}
 	mcpList struct {
 		Container string `json:"container,omitempty" jsonschema:"name of a container; empty: all"`
-		Last      int    `json:"last,omitempty" jsonschema:"at most so many, the newest first; 0: all"`
+		mcpPage
 	}
 	mcpSnapshot struct {
 		Snapshot string `json:"snapshot" jsonschema:"an ID, container:name, container@5m for the state 5 minutes ago, or container for its newest, safety snapshots left out"`
@@ -54,9 +54,10 @@ type (
 	}
 )
 
-// snapshotList is what list_snapshots returns.
+// snapshotList is the object of list_snapshots.
 type snapshotList struct {
-	Snapshots []listed `json:"snapshots"`
+	Snapshots []mcpSummary `json:"snapshots"`
+	More      int          `json:"more"`
 }
 
 // addTools offers all tools.
@@ -66,30 +67,31 @@ func (s *mcpServer) addTools(server *mcp.Server) {
 	adds := mcp.ToolAnnotations{DestructiveHint: &no}
 	destroys := mcp.ToolAnnotations{DestructiveHint: &yes}
 	destroysOnce := mcp.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true}
-	addTool(s, server, mcpTool[mcpCreate]{"create_snapshot", "Take a snapshot of a container: its filesystem, its volumes and its whole configuration. The container goes on running.", adds, []any{createResult{}}, createByMCP})
-	addTool(s, server, mcpTool[mcpList]{"list_snapshots", "List the snapshots, newest first.", reads, []any{snapshotList{}}, listByMCP})
-	addTool(s, server, mcpTool[mcpSnapshot]{"inspect_snapshot", "Show everything about a snapshot: the container's configuration, its mounts, and what is not captured.", reads, []any{details{}}, inspectByMCP})
-	addTool(s, server, mcpTool[mcpPreview]{"preview_restore", "Show what a restore would do and change, and every problem that stands in its way. Nothing is changed.", reads, []any{restoreResult{}}, previewByMCP})
-	addTool(s, server, mcpTool[mcpCopy]{"restore_copy", "Bring a snapshot back as a new container beside the original, with volumes of its own.", adds, []any{restoreResult{}}, copyByMCP})
-	addTool(s, server, mcpTool[mcpFork]{"fork_snapshot", "Make several copies of a snapshot at once, all or none, each with volumes of its own.", adds, []any{forkList{}}, forkByMCP})
-	addTool(s, server, mcpTool[mcpDiff]{"diff_snapshot", "Show what changed in the files since a snapshot, or between two: how much in each volume, and which files.", reads, []any{diffReport{}}, diffByMCP})
-	addTool(s, server, mcpTool[mcpReplace]{"restore_in_place", "Make the container itself and its volumes what they were at the snapshot. What was changed since is lost, but a safety snapshot is taken first: undo_restore goes back to it.", destroysOnce, []any{restoreResult{}}, replaceByMCP})
-	addTool(s, server, mcpTool[mcpUndo]{"undo_restore", "Take the latest restore_in_place of a container back, with the same only. Called twice, it does the restore again.", destroys, []any{restoreResult{}}, undoByMCP})
-	addTool(s, server, mcpTool[mcpSnapshot]{"remove_snapshot", "Remove a snapshot for good, unless it is pinned. If it is gone already, the status is not_found.", destroysOnce, []any{removeResult{}, missingResult{}}, removeByMCP})
+	addTool(s, server, mcpTool[mcpCreate]{"create_snapshot", "Take a snapshot of a container: its filesystem, its volumes and its whole configuration. The container goes on running.", adds, createByMCP})
+	addTool(s, server, mcpTool[mcpList]{"list_snapshots", "List the snapshots, newest first, 20 at a time.", reads, listByMCP})
+	addTool(s, server, mcpTool[mcpSnapshot]{"inspect_snapshot", "Show a snapshot: its container's image and state, the volumes in it, and the mounts that are not.", reads, inspectByMCP})
+	addTool(s, server, mcpTool[mcpPreview]{"preview_restore", "Show what a restore would do and change, and every problem that stands in its way. Nothing is changed.", reads, previewByMCP})
+	addTool(s, server, mcpTool[mcpCopy]{"restore_copy", "Bring a snapshot back as a new container beside the original, with volumes of its own.", adds, copyByMCP})
+	addTool(s, server, mcpTool[mcpFork]{"fork_snapshot", "Make several copies of a snapshot at once, all or none, each with volumes of its own.", adds, forkByMCP})
+	addTool(s, server, mcpTool[mcpDiff]{"diff_snapshot", "List changed files since a snapshot, or between two, 20 at a time, with sums for each volume.", reads, diffByMCP})
+	addTool(s, server, mcpTool[mcpRead]{"read_file", "Read one file of a snapshot: at most 64 KiB, as text, or in base64 if it is binary.", reads, readByMCP})
+	addTool(s, server, mcpTool[mcpReplace]{"restore_in_place", "Bring the container itself and its volumes back to the state of the snapshot. Later changes are lost, but a safety snapshot is taken first: undo_restore goes back to it.", destroysOnce, replaceByMCP})
+	addTool(s, server, mcpTool[mcpUndo]{"undo_restore", "Take the latest restore_in_place of a container back, with the same only. Called twice, it does the restore again.", destroys, undoByMCP})
+	addTool(s, server, mcpTool[mcpSnapshot]{"remove_snapshot", "Remove a snapshot for good, unless it is pinned. If it is gone already, the status is not_found.", destroysOnce, removeByMCP})
 }
 
-func createByMCP(ctx context.Context, c *mcpCall, in mcpCreate) (any, error) {
+func createByMCP(ctx context.Context, c *mcpCall, in mcpCreate) (mcpAnswer, error) {
 	if err := c.allow(in.Container); err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
 	if in.Name != "" {
 		if err := labels.CheckName(in.Name); err != nil {
-			return nil, wrongArgument{err}
+			return mcpAnswer{}, wrongArgument{err}
 		}
 	}
 	for _, tag := range in.Tags {
 		if _, err := checkTag(tag); err != nil {
-			return nil, wrongArgument{err}
+			return mcpAnswer{}, wrongArgument{err}
 		}
 	}
 	o := capture.Options{Container: in.Container, Trigger: labels.TriggerAgent, StepID: in.StepID}
@@ -99,7 +101,7 @@ func createByMCP(ctx context.Context, c *mcpCall, in mcpCreate) (any, error) {
 	}
 	made, err := c.eng.Create(ctx, o, c.progress)
 	if err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
 	if made.Layers == nil { // in a run they are known
 		made.Layers = layersOf(ctx, c.eng, made.Snapshot)
@@ -108,42 +110,44 @@ func createByMCP(ctx context.Context, c *mcpCall, in mcpCreate) (any, error) {
 	if made.SweepDue {
 		c.calls.Go(func() { c.eng.Sweep(c.ending, nil) })
 	}
-	return newCreateResult(made, c.warned.list), nil
+	return answerCreated(newCreateResult(made, c.warned.list), made.Snapshot), nil
 }
 
-func listByMCP(ctx context.Context, c *mcpCall, in mcpList) (any, error) {
+func listByMCP(ctx context.Context, c *mcpCall, in mcpList) (mcpAnswer, error) {
 	if in.Container != "" {
 		if err := c.allow(in.Container); err != nil {
-			return nil, err
+			return mcpAnswer{}, err
 		}
 	}
 	all, err := c.eng.List(ctx, catalog.ListOptions{Container: in.Container}, c.progress)
 	if err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
-	result := snapshotList{Snapshots: []listed{}}
+	allowed := []mcpSummary{}
 	for _, found := range all {
-		if c.allow(found.Container.Name) == nil && (in.Last <= 0 || len(result.Snapshots) < in.Last) {
-			result.Snapshots = append(result.Snapshots, newListed(found))
+		if c.allow(found.Container.Name) == nil {
+			allowed = append(allowed, newMCPSummary(found))
 		}
 	}
-	return result, nil
+	part, more := pageOf(in.mcpPage, allowed)
+	text := plural(int64(len(allowed)), "snapshot", "snapshots") + ", the newest first."
+	return mcpAnswer{text + andMore(in.mcpPage, len(part), more), snapshotList{part, more}}, nil
 }
 
-func inspectByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (any, error) {
+func inspectByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (mcpAnswer, error) {
 	found, err := c.resolve(ctx, in.Snapshot)
 	if err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
 	restores, err := c.eng.RestoresOf(ctx, found)
 	restores = slices.DeleteFunc(restores, func(r catalog.Restore) bool { return c.allow(r.Container) != nil })
-	return newDetails(found, restores), err
+	return answerInspected(found, restores), err
 }
 
-func previewByMCP(ctx context.Context, c *mcpCall, in mcpPreview) (any, error) {
+func previewByMCP(ctx context.Context, c *mcpCall, in mcpPreview) (mcpAnswer, error) {
 	found, err := c.resolve(ctx, in.Snapshot)
 	if err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
 	if in.InPlace {
 		return c.replace(ctx, found, in.Only, true)
@@ -151,34 +155,34 @@ func previewByMCP(ctx context.Context, c *mcpCall, in mcpPreview) (any, error) {
 	return c.copy(ctx, found, "", true)
 }
 
-func copyByMCP(ctx context.Context, c *mcpCall, in mcpCopy) (any, error) {
+func copyByMCP(ctx context.Context, c *mcpCall, in mcpCopy) (mcpAnswer, error) {
 	found, err := c.resolve(ctx, in.Snapshot)
 	if err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
 	return c.copy(ctx, found, in.Name, false)
 }
 
-func (c *mcpCall) copy(ctx context.Context, from catalog.Snapshot, name string, dryRun bool) (any, error) {
+func (c *mcpCall) copy(ctx context.Context, from catalog.Snapshot, name string, dryRun bool) (mcpAnswer, error) {
 	restored, err := c.eng.Restore(ctx, runconfig.RestoreOptions{Snapshot: string(from.ID), Name: name, DryRun: dryRun}, c.progress)
 	if err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
-	return planned(newRestored(c.deps, restored, c.warned.list), dryRun), nil
+	return answerRestored(planned(newRestored(c.deps, restored, c.warned.list), dryRun), from), nil
 }
 
-func replaceByMCP(ctx context.Context, c *mcpCall, in mcpReplace) (any, error) {
+func replaceByMCP(ctx context.Context, c *mcpCall, in mcpReplace) (mcpAnswer, error) {
 	found, err := c.resolve(ctx, in.Snapshot)
 	if err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
 	return c.replace(ctx, found, in.Only, false)
 }
 
-func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, only []string, dryRun bool) (any, error) {
+func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, only []string, dryRun bool) (mcpAnswer, error) {
 	for _, word := range only {
 		if _, err := checkPart(word); err != nil {
-			return nil, wrongArgument{err}
+			return mcpAnswer{}, wrongArgument{err}
 		}
 	}
 	o := restoreOptions{engine: replace.Options{
@@ -189,14 +193,13 @@ func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, only []strin
 	}}
 	replaced, err := c.eng.Replace(ctx, o.engine, c.progress)
 	if err != nil {
-		return nil, c.withRecovery(withGuard(err))
+		return mcpAnswer{}, c.withRecovery(withGuard(err))
 	}
 	r := planned(newReplaced(c.deps, replaced, c.warned.list), dryRun)
-	r.Undo = o.undoCommand(c.deps, replaced)
 	if dryRun {
 		r.Changes, err = c.countChanges(ctx, o.differences(replaced))
 	}
-	return r, err
+	return answerRestored(r, to), err
 }
 
 // countChanges counts what a restore in place would change. The list could be too long for a model.
@@ -217,36 +220,40 @@ func planned(r restoreResult, dryRun bool) restoreResult {
 }
 
 // undoByMCP restores the newest safety snapshot of a container.
-func undoByMCP(ctx context.Context, c *mcpCall, in mcpUndo) (any, error) {
+func undoByMCP(ctx context.Context, c *mcpCall, in mcpUndo) (mcpAnswer, error) {
 	if err := c.allow(in.Container); err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
 	all, err := c.eng.List(ctx, catalog.ListOptions{Container: in.Container}, c.progress)
 	if err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
 	for _, found := range all { // newest first
 		if found.Trigger == labels.TriggerPreRestore && found.Container.Name == in.Container {
 			return c.replace(ctx, found, in.Only, false)
 		}
 	}
-	return nil, &catalog.NotFoundError{Word: in.Container, Reason: "container " + in.Container + " has no safety snapshot: no restore in place is to be taken back"}
+	return mcpAnswer{}, &catalog.NotFoundError{Word: in.Container, Reason: "container " + in.Container + " has no safety snapshot: no restore in place is to be taken back"}
 }
 
-func removeByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (any, error) {
+func removeByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (mcpAnswer, error) {
 	found, err := c.resolve(ctx, in.Snapshot)
 	if isNoSnapshot(err) {
-		return missingResult{Status: statusMissing, Word: in.Snapshot}, nil
+		return mcpAnswer{"Snapshot " + in.Snapshot + " does not exist.", missingResult{Status: statusMissing, Word: in.Snapshot}}, nil
 	}
 	if err == nil {
 		err = found.CheckNamedBy(in.Snapshot)
 	}
 	if err != nil {
-		return nil, err
+		return mcpAnswer{}, err
 	}
 	removed := c.eng.Remove(ctx, []string{string(found.ID)}, removal.Options{}, c.progress)[0]
 	if removed.Err != nil {
-		return nil, removed.Err
+		return mcpAnswer{}, removed.Err
 	}
-	return removeResult{newOutcome(removed.Snapshot, statusRemoved, c.clock.now())}, nil
+	object := struct {
+		Status string `json:"status"`
+		ID     string `json:"id"`
+	}{statusRemoved, string(found.ID)}
+	return mcpAnswer{fmt.Sprintf("Removed snapshot %s of %s.", titleOf(found), found.Container.Name), object}, nil
 }

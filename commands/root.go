@@ -80,6 +80,7 @@ type contents interface {
 	RootEntries(ctx context.Context, s catalog.Snapshot, detail archives.Detail, visit func(volumebackup.Entry)) error
 	Diff(ctx context.Context, o diff.Options, p plan.Progress, visit func(diff.Change)) error
 	Attachment(ctx context.Context, s catalog.Snapshot, name string, out io.Writer) error
+	ReadFile(ctx context.Context, source extract.Source, p plan.Progress) ([]byte, error)
 	Contents(ctx context.Context, o diff.Options, path string, p plan.Progress) (before, after extract.File, err error)
 	Extract(ctx context.Context, source extract.Source, destination string, p plan.Progress) error
 	Children(ctx context.Context, source extract.Source) ([]extract.Child, error)

@@ -77,8 +77,11 @@ func TestMCP(t *testing.T) {
 	if got := must("exec", web, "cat", "/data/state"); got != "before" {
 		t.Fatalf("restored in place: %q", got)
 	}
-	if root, _ := made["root"].(string); len(root) != 64 {
-		t.Fatalf("the root is %q", root)
+	if read := use("read_file", map[string]any{"snapshot": made["id"], "path": "/data/state"}); read["content"] != "before\n" {
+		t.Fatalf("read from the snapshot: %q", read)
+	}
+	if made["trigger"] != "agent" {
+		t.Fatalf("the trigger is %q", made["trigger"])
 	}
 	use("undo_restore", map[string]any{"container": web})
 	if got := must("exec", web, "cat", "/data/state"); got != "after" {
@@ -135,6 +138,9 @@ func TestMCPStates(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := called.Content[0].(*mcp.TextContent).Text
+		if !called.IsError {
+			text = called.Content[1].(*mcp.TextContent).Text
+		}
 		if !strings.Contains(text, want) {
 			t.Errorf("%s: %s", tool, text)
 		}

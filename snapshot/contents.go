@@ -29,6 +29,15 @@ func (e *Engine) Contents(ctx context.Context, o diff.Options, path string, p pl
 	return before, after, nil
 }
 
+// ReadFile returns the content of one file of a snapshot, of at most [extract.MaxContent] bytes.
+func (e *Engine) ReadFile(ctx context.Context, source extract.Source, p plan.Progress) ([]byte, error) {
+	f, err := e.extract.Content(ctx, source, p)
+	if err == nil && !f.IsThere {
+		err = &extract.NoPathError{Snapshot: source.Snapshot.ID, Path: source.Path}
+	}
+	return f.Content, err
+}
+
 func (e *Engine) contentOf(ctx context.Context, s catalog.Snapshot, path string, p plan.Progress) (extract.File, error) {
 	return e.extract.Content(ctx, extract.Source{Snapshot: s, Path: path}, p)
 }
