@@ -68,7 +68,7 @@ type fakeEngine struct {
 	swept      string // what was on stdout when that was asked for
 	stdout     func() string
 	calls      int
-	before     int // the snapshots that a container has
+	count      snapshot.Count // what CountAtTimes counts; negative: it does not
 	prunes     []removal.PruneOptions
 	pruned     removal.Pruned
 	looked     removal.OutlookOptions
@@ -242,8 +242,8 @@ func (f *fakeEngine) References(_ context.Context, prefix string) ([]catalog.Can
 
 func (f *fakeEngine) Sweep(context.Context, plan.Progress) { f.swept = f.stdout() }
 
-func (f *fakeEngine) CountAtTimes(context.Context, string) (int, bool, error) {
-	return f.before, f.before >= 0, nil
+func (f *fakeEngine) CountAtTimes(context.Context, string) (snapshot.Count, bool, error) {
+	return f.count, f.count.Automatic >= 0, nil
 }
 
 func (f *fakeEngine) Prune(_ context.Context, o removal.PruneOptions, p plan.Progress) (removal.Pruned, error) {

@@ -9,6 +9,7 @@ import (
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/retention"
@@ -130,21 +131,26 @@ func TestCreateHasTheRestRemoved(t *testing.T) {
 	assert.Equal(t, len(f.tidied), 0)
 }
 
-func TestCreateByHandWarnsAboveTheLimit(t *testing.T) {
-	const warning = "container db has 11 snapshots, and the limit is 10; those taken by hand stay until somebody removes them"
+// The note comes once a day, and counts automatic snapshots: the limit is about those alone.
+func TestCreateByHandSaysThatThereAreMoreThanTheLimit(t *testing.T) {
+	const note = "container db has 11 automatic snapshots, and the limit is 10. Use docker snapshot prune to remove the oldest."
+	created := secondSnapshot().Created
 	for _, tc := range []struct {
-		name   string
-		before int
-		args   []string
-		labels string
-		warns  bool
+		name      string
+		automatic int
+		newest    time.Time // zero: the day before
+		args      []string
+		labels    string
+		noted     bool
 	}{
-		{name: "above", before: 10, warns: true},
-		{name: "below", before: 9},
-		{name: "automatic", before: 10, args: []string{"--trigger", "interval"}},
-		{name: "its own limit", before: 10, labels: `{"cua.snapshot.policy.keep":"20"}`},
-		{name: "not counted", before: -1},
-		{name: "replaces one", before: 10, args: []string{"--reuse"}},
+		{name: "above", automatic: 11, noted: true},
+		{name: "at the limit", automatic: 10},
+		{name: "again on one day", automatic: 11, newest: created.Truncate(24 * time.Hour)},
+		{name: "quiet", automatic: 11, args: []string{"--quiet"}},
+		{name: "automatic", automatic: 11, args: []string{"--trigger", "interval"}},
+		{name: "its own limit", automatic: 11, labels: `{"cua.snapshot.policy.keep":"20"}`},
+		{name: "not counted", automatic: -1},
+		{name: "replaces one", automatic: 11, args: []string{"--reuse"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFixture()
@@ -152,9 +158,12 @@ func TestCreateByHandWarnsAboveTheLimit(t *testing.T) {
 			if tc.labels != "" {
 				s.Config.Config = []byte(`{"Labels":` + tc.labels + `}`)
 			}
-			f.engine.created, f.engine.before = capture.Created{Snapshot: s}, tc.before
+			if tc.newest.IsZero() {
+				tc.newest = created.Truncate(24 * time.Hour).Add(-time.Second)
+			}
+			f.engine.created, f.engine.count = capture.Created{Snapshot: s}, snapshot.Count{Automatic: tc.automatic, Newest: tc.newest}
 			assert.Equal(t, f.run(t, append([]string{"create", "db", "name"}, tc.args...)...), 0)
-			assert.Equal(t, strings.Contains(f.stderr.String(), warning), tc.warns, f.stderr.String())
+			assert.Equal(t, strings.Contains(f.stderr.String(), note), tc.noted, f.stderr.String())
 		})
 	}
 }

@@ -136,7 +136,7 @@ type surroundings interface {
 	Stores(ctx context.Context) ([]catalog.Candidate, error)
 	NetworkNames(ctx context.Context) ([]catalog.Candidate, error)
 	References(ctx context.Context, prefix string) ([]catalog.Candidate, error)
-	CountAtTimes(ctx context.Context, container string) (number int, counted bool, err error)
+	CountAtTimes(ctx context.Context, container string) (count snapshot.Count, counted bool, err error)
 	Services(ctx context.Context, name string) ([]catalog.Service, error)
 }
 

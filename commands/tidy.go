@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -173,11 +174,11 @@ const limitWait = 10 * time.Millisecond
 // meanwhile.
 const countMost = 200 * time.Millisecond
 
-// limitWarning warns if a container has more snapshots than its limit, now that it has this one.
+// limitWarning says once a day that a container has more automatic snapshots than its limit.
 type limitWarning func(catalog.Snapshot, plan.Progress)
 
-// countAside counts the snapshots of a container while one is taken of it by hand. The function that
-// it returns warns if there are more than the limit then: nobody removes those by itself.
+// countAside counts the automatic snapshots of a container while one is taken of it by hand, which removes none of them. The function
+// that it returns says it if there are more than the limit, at the first snapshot of a day.
 func (d deps) countAside(ctx context.Context, eng engine, o capture.Options) limitWarning {
 	byHand := o.Trigger == "" || o.Trigger == labels.TriggerManual
 	if !byHand || o.Reuse || catalog.IsContainerID(o.Container) { // all snapshots would be looked at to find those of an ID
@@ -185,11 +186,11 @@ func (d deps) countAside(ctx context.Context, eng engine, o capture.Options) lim
 	}
 	counting, stop := context.WithCancel(ctx)
 	d.clock.after(countMost, stop)
-	counted := make(chan int, 1)
+	counted := make(chan snapshot.Count, 1)
 	go func() {
 		defer close(counted)
-		if number, ok, err := eng.CountAtTimes(counting, o.Container); ok && err == nil {
-			counted <- number
+		if count, ok, err := eng.CountAtTimes(counting, o.Container); ok && err == nil {
+			counted <- count
 		}
 	}()
 	return func(s catalog.Snapshot, p plan.Progress) {
@@ -197,15 +198,19 @@ func (d deps) countAside(ctx context.Context, eng engine, o capture.Options) lim
 		over := make(chan struct{})
 		defer d.clock.after(limitWait, func() { close(over) })()
 		select {
-		case before, isKnown := <-counted:
-			if !isKnown {
+		case count, isKnown := <-counted:
+			if !isKnown || isSameDay(count.Newest, s.Created) {
 				return
 			}
 			policy, err := d.settings.policyOf(s.ContainerLabels(), func(string) {})
-			if number := before + 1; err == nil && policy.MaxSnapshots > 0 && number > policy.MaxSnapshots {
-				p.Warn("limits", fmt.Sprintf("container %s has %d snapshots, and the limit is %d; those taken by hand stay until somebody removes them", s.Container.Name, number, policy.MaxSnapshots))
+			if err == nil && policy.MaxSnapshots > 0 && count.Automatic > policy.MaxSnapshots {
+				p.Note("limits", fmt.Sprintf("container %s has %d automatic snapshots, and the limit is %d. Use docker snapshot prune to remove the oldest.", s.Container.Name, count.Automatic, policy.MaxSnapshots))
 			}
 		case <-over:
 		}
 	}
+}
+
+func isSameDay(a, b time.Time) bool {
+	return a.UTC().Truncate(24 * time.Hour).Equal(b.UTC().Truncate(24 * time.Hour))
 }

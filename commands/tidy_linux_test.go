@@ -7,6 +7,7 @@ import (
 
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/snapshot"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/removal"
@@ -24,9 +25,9 @@ func (e listingEngine) Prune(ctx context.Context, o removal.PruneOptions, p plan
 	return e.fakeEngine.Prune(ctx, o, p)
 }
 
-func (e listingEngine) CountAtTimes(ctx context.Context, _ string) (number int, counted bool, err error) {
+func (e listingEngine) CountAtTimes(ctx context.Context, _ string) (count snapshot.Count, counted bool, err error) {
 	e.list(ctx)
-	return 0, false, ctx.Err()
+	return snapshot.Count{}, false, ctx.Err()
 }
 
 // However many snapshots there are, tidies take the engine for a tenth of the time: each rests nine times as long as it was at work.

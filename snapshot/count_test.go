@@ -6,6 +6,7 @@ import (
 
 	"gotest.tools/v3/assert"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/enginetest"
 )
@@ -24,7 +25,12 @@ func TestCountingCostsTheSameHoweverManyImagesThereAre(t *testing.T) {
 			docker.Run(t, "db")
 			docker.Run(t, "web")
 			for _, container := range []string{"db", "web", "web"} {
-				_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: container}, nil)
+				_, err := engineOf(docker).Create(t.Context(), capture.Options{Container: container, Trigger: labels.TriggerInterval}, nil)
+				assert.NilError(t, err)
+			}
+			for _, o := range []capture.Options{{Trigger: labels.TriggerAgent}, {Trigger: labels.TriggerManual}} { // these do not count
+				o.Container = "web"
+				_, err := engineOf(docker).Create(t.Context(), o, nil)
 				assert.NilError(t, err)
 			}
 			docker.About.Images = tc.images
@@ -34,10 +40,11 @@ func TestCountingCostsTheSameHoweverManyImagesThereAre(t *testing.T) {
 			e := assemble(p)
 			before, counted := docker.Count("ImageList"), 0
 			for range calls {
-				number, ok, err := e.CountAtTimes(t.Context(), "web")
+				count, ok, err := e.CountAtTimes(t.Context(), "web")
 				assert.NilError(t, err)
 				if ok {
-					assert.Equal(t, number, 2)
+					assert.Equal(t, count.Automatic, 2)
+					assert.Assert(t, !count.Newest.IsZero())
 					counted++
 				}
 			}

@@ -186,12 +186,6 @@ func decodeAll(images []image.Summary) (snapshots []Snapshot, unreadable []Unrea
 	return snapshots, unreadable
 }
 
-// Count returns how many snapshots there are of the container of a name.
-func (cat *Catalog) Count(ctx context.Context, container string) (int, error) {
-	found, err := cat.Find(ctx, nil, Repository(container))
-	return len(found), err
-}
-
 // ListImages returns the images whose references match one of the patterns.
 func (cat *Catalog) ListImages(ctx context.Context, patterns ...string) ([]image.Summary, error) {
 	args := filters.NewArgs()

@@ -147,8 +147,7 @@ func (d *deciding) protect() {
 
 // isExempt tells whether the limits are not about a snapshot.
 func (d *deciding) isExempt(one *Snapshot) bool {
-	byHand := one.Trigger == labels.TriggerManual || one.nameKeeps()
-	return byHand && !d.Options.All || d.Options.Automatic && !d.policyOf(one).AutoCleanup
+	return one.isByHand() && !d.Options.All || d.Options.Automatic && !d.policyOf(one).AutoCleanup
 }
 
 func (d *deciding) policyOf(one *Snapshot) Policy {

@@ -10,6 +10,15 @@ type tally struct {
 
 func (one *Snapshot) tally() tally { return tally{one.Line, one.isAgents()} }
 
+// IsLimited reports whether the limit on the number of a container's automatic snapshots applies to a snapshot of it.
+func IsLimited(r labels.Record) bool {
+	one := Snapshot{Record: r}
+	return !one.isByHand() && !one.isAgents() && !r.Pinned
+}
+
+// isByHand reports whether a snapshot was taken, or named, by hand.
+func (one *Snapshot) isByHand() bool { return one.Trigger == labels.TriggerManual || one.nameKeeps() }
+
 // isAgents reports whether an agent took the snapshot.
 func (one *Snapshot) isAgents() bool {
 	return one.Trigger == labels.TriggerAgent && one.Kind != labels.KindState
