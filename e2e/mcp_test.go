@@ -109,6 +109,27 @@ func TestMCP(t *testing.T) {
 	}
 }
 
+// With --read-only an agent has no tool that changes anything.
+func TestMCPReadOnly(t *testing.T) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{
+		Command: exec.Command("docker", "snapshot", "mcp", "--read-only", "--lock-timeout", "1h", "--store", "mcp-none"),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	tools, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools.Tools {
+		if !tool.Annotations.ReadOnlyHint {
+			t.Errorf("it offers %s", tool.Name)
+		}
+	}
+}
+
 // States are listed, and no container is made of one.
 func TestMCPStates(t *testing.T) {
 	line := "mcp-" + strings.ToLower(rand.Text()[:8])
