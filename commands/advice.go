@@ -115,6 +115,9 @@ func containerAdvice(err error) string {
 	if _, ok := errors.AsType[*dockerop.FreezeError](err); ok {
 		return "Use --pause=none to take it while it runs; what is captured may be torn"
 	}
+	if _, ok := errors.AsType[*replace.RefusedError](err); ok {
+		return "Use an option of restore to change that (--memory, --cpus, --network, -p …), or leave out --replace for a copy"
+	}
 	if none, ok := errors.AsType[*replace.NotCopyError](err); ok {
 		return "This lists the copies there are: docker ps --all --filter label=" + labels.KeyCopyOf + "; to go back to a snapshot of " + none.Container + ", use restore --replace"
 	}

@@ -76,6 +76,7 @@ var exportedErrors = map[string]struct {
 	"catalog.RunNotFoundError":         {&catalog.RunNotFoundError{}, codeNotFound},
 	"runs.OtherContainerError":         {&runs.OtherContainerError{}, codeInUse},
 	"catalog.UnreadableError":          {&catalog.UnreadableError{Err: errors.New("x")}, codeDamaged},
+	"replace.RefusedError":             {&replace.RefusedError{Container: "web", Err: cerrdefs.ErrInvalidArgument}, codeUsage},
 	"replace.NotCopyError":             {&replace.NotCopyError{}, codeUsage},
 	"copies.InUseError":                {&copies.InUseError{}, codeInUse},
 	"dockerop.ExecError":               {&dockerop.ExecError{}, codeInternal},

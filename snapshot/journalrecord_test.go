@@ -68,9 +68,8 @@ func TestTheRecordGoesWithTheOperation(t *testing.T) {
 	for name, operate := range map[string]func(*testing.T, *enginetest.Docker) error{
 		"done": func(*testing.T, *enginetest.Docker) error { return nil },
 		"rolled back": func(_ *testing.T, docker *enginetest.Docker) error {
-			docker.StartError = errors.New("it does not start")
-			docker.Before("ContainerRemove", 0, func() { docker.StartError = nil })
-			return docker.StartError
+			docker.StartRefused = errors.New("it does not start")
+			return docker.StartRefused
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

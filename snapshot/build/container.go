@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,6 +53,29 @@ func (b *Builder) Make(ctx context.Context, r Container, p plan.Progress) (id st
 		}
 	}
 	return created.ID, nil
+}
+
+// Try makes a container as [Builder.Make] does, and removes it, to learn whether the engine accepts the configuration.
+func (b *Builder) Try(ctx context.Context, r Container) error {
+	id, err := b.Make(ctx, r, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.tryAddresses(ctx, r, id), b.docker.RemoveContainer(context.WithoutCancel(ctx), id))
+}
+
+// tryAddresses connects a container again to the network that it was created in, if it has a fixed address there. Engine
+// 20.10 checks the address when a container is connected or started, and not when it is created.
+func (b *Builder) tryAddresses(ctx context.Context, r Container, id string) error {
+	names := r.Spec.NetworkNames()
+	if runconfig.CreatesAllEndpoints(b.docker.ClientVersion()) || len(names) == 0 || r.Spec.Endpoints[names[0]].IPAMConfig == nil {
+		return nil
+	}
+	err := b.docker.NetworkDisconnect(ctx, names[0], id, true)
+	if err == nil {
+		err = b.docker.NetworkConnect(ctx, names[0], id, r.Spec.Endpoints[names[0]])
+	}
+	return dockerop.Describe(err, fmt.Sprintf("connect container %s to network %s", r.Name, names[0]))
 }
 
 // warnDropped warns of the fields that the engine did not take over. An engine ignores what it does

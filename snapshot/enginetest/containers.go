@@ -287,6 +287,9 @@ func (f *Docker) imageOf(c *FakeContainer, options container.CommitOptions) (*Fa
 // ContainerCreate makes a container, and the volumes that it mounts and that do not exist.
 func (f *Docker) ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, _ *ocispec.Platform, name string) (made container.CreateResponse, err error) {
 	err = f.do(ctx, "ContainerCreate "+name, func() error {
+		if f.CreateError != nil {
+			return f.CreateError
+		}
 		c, err := f.newContainer(Clone(config), Clone(host), Clone(networking), name)
 		if err != nil {
 			return err

@@ -41,6 +41,8 @@ type Docker struct {
 	Directories  map[string]string // what directories of the host hold, by path: texts that stand for their files
 	HostPorts    map[string]bool   // ports that programs other than containers hold
 	StartError   error             // every start fails with it
+	StartRefused error             // every start fails with it of a container that has never run
+	CreateError  error             // every create call of a client fails with it
 	FutureHost   map[string]any    // fields of HostConfig that this engine reports and we do not know
 	listeners    []chan eventtypes.Message
 	told         int64                // when the last event happened, in nanoseconds

@@ -70,6 +70,9 @@ func (f *Docker) startable(c *FakeContainer) error {
 			}
 		}
 	}
+	if f.StartRefused != nil && c.started.IsZero() {
+		return f.StartRefused
+	}
 	return f.StartError
 }
 

@@ -90,6 +90,11 @@ func (j Journal) WorkerName(id labels.ID) string {
 	return volumebackup.LockName(j.Lock()) + "-" + string(id[len(id)-workerDigits:])
 }
 
+// TrialName returns the name under which the new containers are created for a moment, before the old ones stop.
+func (j Journal) TrialName() string {
+	return "trial-" + j.Name() + "-" + j.Worker[len(j.Worker)-workerDigits:]
+}
+
 // Name returns the name of the first member. Whoever recovers the operation finds it by that.
 func (j Journal) Name() string { return j.Members[0].Name }
 

@@ -121,6 +121,9 @@ func (b *rollback) putBack(ctx context.Context) (string, error) {
 	if err := b.engine.docker.Discard(ctx, b.journal.Worker); err != nil {
 		return "", fmt.Errorf("end the worker that writes the volumes: %w", err)
 	}
+	if err := b.engine.docker.Discard(ctx, b.journal.TrialName()); err != nil {
+		return "", fmt.Errorf("remove container %s: %w", b.journal.TrialName(), err)
+	}
 	if err := b.findNew(ctx, members); err != nil {
 		return "", err
 	}

@@ -286,7 +286,7 @@ func (t *transaction) takeBack(ctx context.Context, failure error) error {
 	case t.lock == nil: // so no volumes were made
 		return failure
 	case t.stage == prepared:
-		err := errors.Join(t.engine.docker.RemoveVolumes(ctx, t.made), t.thawSaved(ctx))
+		err := errors.Join(t.dropTrial(ctx), t.engine.docker.RemoveVolumes(ctx, t.made), t.thawSaved(ctx))
 		if err != nil {
 			t.leavePending(ctx)
 		} else {

@@ -10,8 +10,8 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
 )
 
-// check repeats the checks that may have changed before the lock was taken, and checks the
-// archives, which only a worker can read.
+// check repeats the checks that may have changed before the lock was taken, checks the archives, which only a worker can
+// read, and tries to create the new containers.
 func (t *transaction) check(ctx context.Context) error {
 	if err := t.waitForRivals(ctx); err != nil {
 		return err
@@ -32,7 +32,10 @@ func (t *transaction) check(ctx context.Context) error {
 	if err == nil && len(problems) > 0 {
 		err = t.refuse(problems)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return t.try(ctx)
 }
 
 // waitForRivals waits for operations on the same volumes. If one of them is a restore in place,

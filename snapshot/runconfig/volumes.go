@@ -202,6 +202,13 @@ func CheckVolumeName(name string) error {
 	return nil
 }
 
+// Trial returns the configuration of a container that is only created. It has no labels, so no other program acts on it.
+func (sp *Spec) Trial(gone []string) *Spec {
+	trial := *sp
+	trial.Host, trial.Config.Labels = *sp.StandIn(gone), nil
+	return &trial
+}
+
 // StandIn returns the host configuration of a container that is only captured. Every volume is told not
 // to be filled from the image, so that an empty one stays empty until then. The configuration shares
 // nothing with the containers in gone.
