@@ -10,6 +10,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
 )
 
 // summary is what every command prints of a snapshot. Its keys mean the same
@@ -79,11 +80,11 @@ func newSummary(s catalog.Snapshot) summary {
 		Platform:         s.Platform,
 		Size:             byteSize(s.StoredBytes()),
 		Volumes:          listCaptured(s.Mounts),
-		NotCaptured:      listNotCaptured(s.Mounts),
+		NotCaptured:      listNotCaptured(s.Record),
 	}
 }
 
-// notCaptured is a mount whose content is not in a snapshot.
+// notCaptured is a mount whose content is not in a snapshot, or a file of the root filesystem that is not.
 type notCaptured struct {
 	Destination string `json:"destination"`
 	Type        string `json:"type"`
@@ -92,10 +93,13 @@ type notCaptured struct {
 	Reason      string `json:"reason"`
 }
 
-// listNotCaptured lists the mounts whose content is not in a snapshot, and why.
-func listNotCaptured(mounts []labels.Mount) []notCaptured {
+// listNotCaptured lists the mounts and files that a snapshot does not hold, and why.
+func listNotCaptured(r labels.Record) []notCaptured {
 	list := []notCaptured{}
-	for _, m := range mounts {
+	for _, file := range r.Whiteouts {
+		list = append(list, notCaptured{Destination: file, Type: "file", Reason: dockerop.DescribeWhiteout(file)})
+	}
+	for _, m := range r.Mounts {
 		if m.Skipped != "" {
 			list = append(list, notCaptured{Destination: m.Destination, Type: m.Type, Name: m.Name, Source: m.Source, Reason: m.Skipped})
 		}

@@ -16,12 +16,14 @@ import (
 // Limits on what an image may claim. They are far above what real containers
 // have, and keep a hostile image from costing more than its own size.
 const (
-	maxValue   = 4 << 20 // bytes of one label
-	maxMounts  = 4096
-	maxTags    = 1024
-	maxFormer  = 10_000 // one for each container that was made of a snapshot
-	maxMeta    = 1024
-	maxMetaKey = 256
+	maxValue  = 4 << 20 // bytes of one label
+	maxMounts = 4096
+	maxTags   = 1024
+	// MaxWhiteouts is how many a record lists: more would only be more of the same.
+	MaxWhiteouts = 100
+	maxFormer    = 10_000 // one for each container that was made of a snapshot
+	maxMeta      = 1024
+	maxMetaKey   = 256
 )
 
 // containerDigits is how many hex digits the ID of a container has.
@@ -93,6 +95,7 @@ func Decode(image map[string]string) (Record, error) {
 	r.Mounts = d.mounts()
 	r.Attachments = d.attachments()
 	r.Former = d.former()
+	r.Whiteouts = d.whiteouts()
 	if r.Created.IsZero() {
 		d.fail(KeyCreated, errors.New("is missing"))
 	}
@@ -290,6 +293,17 @@ func (d *decoder) former() []string {
 	for _, id := range all {
 		if digits, ok := strings.CutPrefix(id, "sha256:"); !ok || !IsDigits(digits, sha256Digits, sha256Digits) {
 			d.fail(KeyFormer, errors.New("not a list of image IDs"))
+		}
+	}
+	return all
+}
+
+// whiteouts are absolute paths.
+func (d *decoder) whiteouts() []string {
+	all := list[string](d, KeyWhiteouts, MaxWhiteouts)
+	for _, path := range all {
+		if !strings.HasPrefix(path, "/") {
+			d.fail(KeyWhiteouts, errors.New("not a list of absolute paths"))
 		}
 	}
 	return all

@@ -107,6 +107,7 @@ func TestDecodeRefusesWhatItCannotTrust(t *testing.T) {
 		{labels.KeyUsage, "NaN", "not a part of a whole"},
 		{labels.KeyUsage, "0.910", "not a part of a whole"},
 		{labels.KeyUsageLow, "-0.1", "not a part of a whole"},
+		{labels.KeyWhiteouts, `["etc/.wh.passwd"]`, "not a list of absolute paths"},
 		{labels.KeyKind, "thing", "not one of"},
 		{labels.KeyLine, "chat", "only states have one"},
 		{labels.KeyPinned, "false", "neither true nor empty"},

@@ -68,6 +68,7 @@ func encodeLists(r Record) (map[string]string, error) {
 		KeyTags:        func(key string) (string, error) { return encodeList(key, r.Tags) },
 		KeyMounts:      func(key string) (string, error) { return encodeList(key, r.Mounts) },
 		KeyAttachments: func(key string) (string, error) { return encodeList(key, r.Attachments) },
+		KeyWhiteouts:   func(key string) (string, error) { return encodeList(key, r.Whiteouts) },
 		KeyFormer:      func(key string) (string, error) { return encodeList(key, r.Former) },
 	} {
 		text, err := encode(key)

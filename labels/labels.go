@@ -50,6 +50,7 @@ const (
 	KeyConfig           = Prefix + "config"          // JSON, a [Config]
 	KeyMounts           = Prefix + "mounts"          // JSON list of [Mount]
 	KeyAttachments      = Prefix + "attachments"     // JSON list of [Attachment]
+	KeyWhiteouts        = Prefix + "whiteouts"       // JSON list of paths that the commit took for removals
 	KeySize             = Prefix + "size"            // bytes in the writable layer
 	KeyExpires          = Prefix + "expires"         // RFC 3339
 	KeyPinned           = Prefix + "pinned"          // "true" or empty
@@ -181,7 +182,8 @@ type Record struct {
 	Config      Config
 	Mounts      []Mount
 	Attachments []Attachment
-	Size        int64 // bytes in the writable layer
+	Whiteouts   []string // paths in the root filesystem that the commit took for removals: the image has neither them nor the files they hide
+	Size        int64    // bytes in the writable layer
 	Expires     time.Time
 	Pinned      bool
 	Meta        map[string]string

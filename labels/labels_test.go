@@ -62,6 +62,7 @@ func full() labels.Record {
 		},
 		Restores:       "20260130-110000-00ab12",
 		Attachments:    []labels.Attachment{{Name: "log", Bytes: 5, SHA256: strings.Repeat("1", 64), MediaType: "text/plain"}},
+		Whiteouts:      []string{"/etc/.wh.passwd"},
 		Size:           1 << 33,
 		Expires:        time.Date(2027, 2, 1, 0, 0, 0, 1, time.UTC),
 		IdempotencyKey: "step 7/ä=1",

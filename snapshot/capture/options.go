@@ -37,6 +37,7 @@ type Options struct {
 	Usage          *Usage       // take one only when this has reached a threshold; nil: always
 	Attachments    []Attachment // files of the caller that are stored along
 	As             *As          // record it as a snapshot of another container; nil: of its own
+	RootChecked    bool         // the caller has looked for whiteouts
 	Full           bool         // read and hash all volumes, whatever the store says of files that seem to be unchanged
 	CheckFraction  *float64     // part of such files that is compared with the store, from 0 to 1; nil: as is usual
 }

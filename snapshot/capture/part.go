@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/docker/docker/api/types/mount"
 	"golang.org/x/sync/errgroup"
@@ -79,9 +80,20 @@ func (cr *Capturer) taking(sources []Source, when Request, p plan.Progress) (*ta
 // stores tells whether something of the snapshot comes into the store.
 func (a *part) stores() bool { return len(a.volumes)+len(a.from.options.Attachments) > 0 }
 
-// warnSkipped says which volumes' data will not be in the snapshot, unless that
+// maxNamed is how many files warnings name.
+const maxNamed = 5
+
+// warnSkipped says which files and which volumes' data will not be in the snapshot, unless that
 // was asked for. Bind mounts and tmpfs are recorded, but nobody expects them in it.
 func (a *part) warnSkipped() {
+	for i, file := range a.from.Whiteouts {
+		a.lost = true
+		if i == maxNamed {
+			a.p.Warn("inspect", fmt.Sprintf("the same applies to %d more files", len(a.from.Whiteouts)-i))
+			break
+		}
+		a.p.Warn("inspect", dockerop.DescribeWhiteout(file)+". Rename it, and take another snapshot")
+	}
 	for _, m := range a.record.Mounts {
 		if m.Type == string(mount.TypeVolume) && m.Skipped != "" {
 			a.lost = true
@@ -122,4 +134,12 @@ func (a *part) tooDeep() bool {
 		return true // not known: flatten rather than hit the engine's limit
 	}
 	return len(a.from.image.RootFS.Layers)+1 > maxLayers
+}
+
+// commitFailed says which container could not be committed. Engine 29 refuses some whiteouts: ".wh." and ".wh..".
+func (a *part) commitFailed(err error) error {
+	if files := a.record.Whiteouts; len(files) > 0 && strings.Contains(err.Error(), "whiteout") {
+		err = fmt.Errorf("%w: rename %s", err, strings.Join(files, ", "))
+	}
+	return fmt.Errorf("commit container %s: %w", a.record.Container.Name, err)
 }

@@ -288,7 +288,9 @@ func (r *attempt) commitAlone(ctx context.Context, who writers) error {
 	calls.Go(func() error { return r.checkAlone(callsCtx, who) })
 	for i, one := range r.parts {
 		calls.Go(func() (err error) {
-			one.imageID, err = r.engine.docker.Commit(callsCtx, one.from.Container.ID, options[i])
+			if one.imageID, err = r.engine.docker.Commit(callsCtx, one.from.Container.ID, options[i]); err != nil {
+				err = one.commitFailed(err)
+			}
 			return err
 		})
 	}

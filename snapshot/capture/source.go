@@ -24,8 +24,9 @@ type Source struct {
 	config    labels.Config
 	image     *image.InspectResponse // that it runs from; nil if it is gone
 	engine    dockerop.Info
-	key       []byte // of the engine
-	size      int64  // bytes in its writable layer
+	key       []byte   // of the engine
+	size      int64    // bytes in its writable layer
+	Whiteouts []string // paths that the commit takes for removals
 	parent    labels.ID
 	Mounts    []labels.Mount
 	included  []string       // keys of the bind mounts that are captured
@@ -74,6 +75,12 @@ func (cr *Capturer) observe(ctx context.Context, o Options, early dockerop.Early
 		s.size, err = cr.writableSize(callsCtx, o.Container)
 		return err
 	})
+	if !o.RootChecked {
+		calls.Go(func() (err error) {
+			s.Whiteouts, err = cr.docker.Whiteouts(callsCtx, o.Container)
+			return err
+		})
+	}
 	calls.Go(func() error {
 		found, raw, err := cr.docker.ContainerInspectWithRaw(callsCtx, o.Container, false)
 		if err != nil {
@@ -219,7 +226,8 @@ func (s Source) record(id labels.ID, o Options) labels.Record {
 			ID: c.ID, Name: dockerop.ContainerName(c), State: dockerop.ContainerState(c.State), Image: c.Config.Image, ImageID: c.Image,
 		},
 		EngineID: s.engine.ID, Platform: s.platform(), Config: s.config, Mounts: s.Mounts,
-		Size: s.size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
+		Whiteouts: s.Whiteouts[:min(len(s.Whiteouts), labels.MaxWhiteouts)],
+		Size:      s.size, Expires: o.Expires, Pinned: o.Pinned, Meta: o.Meta,
 		IdempotencyKey: o.IdempotencyKey, Usage: o.usage(),
 	}
 }

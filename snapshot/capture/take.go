@@ -248,7 +248,7 @@ func (a *part) commitWatched(ctx context.Context, u *dockerop.Rollback) (string,
 		watch = a.watchCommit(ctx, options)
 	})
 	if err != nil {
-		return "", fmt.Errorf("commit container %s: %w", name, err)
+		return "", a.commitFailed(err)
 	}
 	err = watch.disturbed(ctx)
 	watch.measure(ctx)

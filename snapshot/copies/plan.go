@@ -53,6 +53,7 @@ func (cp *Copier) draft(s catalog.Snapshot, o ForkOptions, operation string, i i
 	for _, field := range lost {
 		p.Warn("check", "this version does not know "+field+" and leaves it out")
 	}
+	s.WarnWhiteouts(p)
 	name, suffix, err := o.nameOf(s, operation, i)
 	if err != nil {
 		return restore{}, err

@@ -31,21 +31,22 @@ type Containers interface {
 	ContainerList(ctx context.Context, options container.ListOptions) ([]container.Summary, error)
 	ContainerCommit(ctx context.Context, id string, options container.CommitOptions) (container.CommitResponse, error)
 	ContainerLogs(ctx context.Context, id string, options container.LogsOptions) (io.ReadCloser, error)
+	ContainerDiff(ctx context.Context, id string) ([]container.FilesystemChange, error)
 	ContainerExport(ctx context.Context, id string) (io.ReadCloser, error)
 	CopyFromContainer(ctx context.Context, id, path string) (io.ReadCloser, container.PathStat, error)
 	ContainerStatPath(ctx context.Context, id, path string) (container.PathStat, error)
-	ContainerRename(ctx context.Context, id, name string) error
-	ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error)
 	ContainerStatsOneShot(ctx context.Context, id string) (container.StatsResponseReader, error)
 }
 
-// Lifecycle makes containers, runs them, and removes them.
+// Lifecycle makes containers, changes and runs them, and removes them.
 type Lifecycle interface {
 	ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, networking *network.NetworkingConfig, platform *ocispec.Platform, name string) (container.CreateResponse, error)
 	ContainerStart(ctx context.Context, id string, options container.StartOptions) error
 	ContainerPause(ctx context.Context, id string) error
 	ContainerUnpause(ctx context.Context, id string) error
 	ContainerStop(ctx context.Context, id string, options container.StopOptions) error
+	ContainerRename(ctx context.Context, id, name string) error
+	ContainerUpdate(ctx context.Context, id string, config container.UpdateConfig) (container.UpdateResponse, error)
 	ContainerRemove(ctx context.Context, id string, options container.RemoveOptions) error
 }
 

@@ -36,6 +36,7 @@ type FakeContainer struct {
 	Endpoints   map[string]*network.EndpointSettings
 	Mounts      []container.MountPoint
 	Files       string
+	Changes     []container.FilesystemChange
 	Log         string
 	ExitCode    int // of its command, once that has ended
 	created     time.Time
@@ -210,7 +211,19 @@ func (f *Docker) ContainerStatsOneShot(ctx context.Context, id string) (answer c
 	return answer, err
 }
 
-// ContainerCommit fails for an image with 125 layers, as overlay2 does.
+// invalidWhiteouts are names that engine 29 cannot commit.
+var invalidWhiteouts = []string{".wh.", ".wh..", ".wh..."}
+
+func (c *FakeContainer) checkWhiteouts() error {
+	for _, change := range c.Changes {
+		if name := path.Base(change.Path); slices.Contains(invalidWhiteouts, name) {
+			return fmt.Errorf("failed to apply diff: invalid whiteout name: %s: invalid archive: %w", name, cerrdefs.ErrInternal)
+		}
+	}
+	return nil
+}
+
+// ContainerCommit fails for an image with 125 layers, as overlay2 does, and for some names, as engine 29 does.
 func (f *Docker) ContainerCommit(ctx context.Context, id string, options container.CommitOptions) (made container.CommitResponse, err error) {
 	if err := f.awaitUnstuck(ctx, id); err != nil {
 		return made, err
@@ -219,6 +232,9 @@ func (f *Docker) ContainerCommit(ctx context.Context, id string, options contain
 	err = f.withContainer(ctx, "ContainerCommit", id, func(c *FakeContainer) error {
 		img, err := f.imageOf(c, options)
 		if err != nil {
+			return err
+		}
+		if err := c.checkWhiteouts(); err != nil {
 			return err
 		}
 		c.Commits = append(c.Commits, options.Pause)
@@ -371,6 +387,15 @@ func (f *Docker) ContainerLogs(ctx context.Context, id string, options container
 		return nil
 	})
 	return logs, err
+}
+
+// ContainerDiff returns the container's changed files.
+func (f *Docker) ContainerDiff(ctx context.Context, id string) (changes []container.FilesystemChange, err error) {
+	err = f.withContainer(ctx, "ContainerDiff", id, func(c *FakeContainer) error {
+		changes = c.Changes
+		return nil
+	})
+	return changes, err
 }
 
 // ContainerExport returns the container's files.

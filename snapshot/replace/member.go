@@ -7,6 +7,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/archives"
@@ -19,22 +20,23 @@ import (
 // member is one of the containers that are restored in place together: what was observed and planned
 // for it, and what became of it.
 type member struct {
-	options  Options
-	Snapshot catalog.Snapshot
-	Name     string                     // of the container, before and after
-	Old      *container.InspectResponse // nil: it is gone
-	Spec     *runconfig.Spec
-	around   runconfig.Surroundings
-	foreign  bool
-	mounts   []runconfig.PlacedVolume // the captured volumes
-	chosen   []string                 // the names of those that only are to go back; nil: all
-	Volumes  []runconfig.PlacedVolume // those of them that are not left to another member
-	Start    bool
-	Pause    bool            // it was paused
-	notes    plan.Plan       // what differs from the snapshot
-	problems []plan.Problem  // why it cannot be done
-	files    *archives.Files // the attachments; nil: nobody asked for them
-	promoted *promotion      // the copy of which Snapshot is taken; nil: it is there
+	options   Options
+	Snapshot  catalog.Snapshot
+	Name      string                     // of the container, before and after
+	Old       *container.InspectResponse // nil: it is gone
+	Spec      *runconfig.Spec
+	around    runconfig.Surroundings
+	foreign   bool
+	mounts    []runconfig.PlacedVolume // the captured volumes
+	chosen    []string                 // the names of those that only are to go back; nil: all
+	Volumes   []runconfig.PlacedVolume // those of them that are not left to another member
+	Start     bool
+	Pause     bool            // it was paused
+	notes     plan.Plan       // what differs from the snapshot
+	problems  []plan.Problem  // why it cannot be done
+	whiteouts []string        // paths of the old container that its safety snapshot would lose
+	files     *archives.Files // the attachments; nil: nobody asked for them
+	promoted  *promotion      // the copy of which Snapshot is taken; nil: it is there
 
 	safety  *catalog.Snapshot // once it is taken
 	newID   string
@@ -109,11 +111,23 @@ func (rp *Replacer) observe(ctx context.Context, m *member, p plan.Progress) err
 	if o.keeps() {
 		return rp.observeKept(ctx, m)
 	}
+	s.WarnWhiteouts(p)
 	m.notes = sp.Override(o.RestoreOptions, notes)
 	for _, field := range sp.FitAPI(rp.docker.ClientVersion()) {
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
-	if m.around, err = rp.build.Observe(ctx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), m.places())); err != nil {
+	calls, callsCtx := errgroup.WithContext(ctx)
+	if m.Old != nil && m.promoted == nil && !o.NoSafety {
+		calls.Go(func() (err error) {
+			m.whiteouts, err = rp.docker.Whiteouts(callsCtx, m.Old.ID)
+			return err
+		})
+	}
+	calls.Go(func() (err error) {
+		m.around, err = rp.build.Observe(callsCtx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), m.places()))
+		return err
+	})
+	if err := calls.Wait(); err != nil {
 		return err
 	}
 	if m.foreign = m.promoted == nil && s.IsForeign(m.around.Info.ID, m.around.Key); m.foreign {
@@ -258,6 +272,9 @@ func (m *member) unsaved(g *group) {
 			m.problem(plan.ProblemOneShot, name, fmt.Sprintf("container %s is removed when it stops (--rm), and without a safety snapshot it could not be made again", name))
 		}
 		return
+	}
+	for _, path := range m.whiteouts {
+		m.problem(plan.ProblemWhiteout, path, fmt.Sprintf("the safety snapshot of container %s would not hold %s: %s", name, path, dockerop.DescribeWhiteout(path)))
 	}
 	for _, volume := range m.notMounted(g) {
 		m.problem(plan.ProblemUnsaved, volume, fmt.Sprintf("%s is not mounted by container %s now, so the safety snapshot would not hold what is in it", labels.DescribeKey(volume), name))

@@ -109,8 +109,11 @@ func (rp *Replacer) describePromoted(ctx context.Context, m *member, place label
 		return err
 	}
 	record := sources[0].Record()
+	for _, file := range sources[0].Whiteouts {
+		m.problem(plan.ProblemWhiteout, file, fmt.Sprintf("container %s has %s: %s", record.Container.Name, file, dockerop.DescribeWhiteout(file)))
+	}
 	if m.Old != nil {
-		place = sources[1].Record()
+		place, m.whiteouts = sources[1].Record(), sources[1].Whiteouts
 	}
 	pr.as = capture.As{Container: record.Container, Mounts: place.Mounts}
 	pr.as.Container.ID, pr.as.Container.Name = place.Container.ID, m.Name

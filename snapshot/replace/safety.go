@@ -99,7 +99,7 @@ func (t *transaction) saveOptions(ctx context.Context, m *member) (capture.Optio
 		Exclude: t.exclusions(), Binds: capture.BindChoice{Keys: t.writtenBinds()}, Limits: capture.Limits{None: true},
 	}
 	if m.Old != nil {
-		o.Container = m.Old.ID
+		o.Container, o.RootChecked = m.Old.ID, !m.options.keeps()
 		return o, nil
 	}
 	config := m.Spec.Config

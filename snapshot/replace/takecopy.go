@@ -28,7 +28,7 @@ func (t *transaction) takeCopy(ctx context.Context) error {
 		return t.engine.freezeCopy(ctx, *t.journal.Copy, t.p)
 	}
 	created, err := t.engine.capture.TakeWithin(ctx, request, []capture.Options{{
-		Container: m.promoted.container.ID, As: &m.promoted.as, Exclude: capture.Exclude{Of: map[string]labels.Exclusions{}},
+		Container: m.promoted.container.ID, As: &m.promoted.as, RootChecked: true, Exclude: capture.Exclude{Of: map[string]labels.Exclusions{}},
 		Description: fmt.Sprintf("container %s, a copy of %s, promoted", t.journal.Copy.Name, t.journal.Copy.Of),
 	}}, t.p)
 	if err != nil {

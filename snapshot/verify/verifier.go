@@ -214,6 +214,9 @@ func (v *Verifier) checkImage(ctx context.Context, engine dockerop.Info, r *Resu
 		// the comment came along.
 		r.add("image", catalog.ErrDisplaced.Error())
 	}
+	for _, file := range r.Snapshot.Whiteouts {
+		r.addMissing("image", dockerop.DescribeWhiteout(file))
+	}
 	if quick || r.Snapshot.Kind == labels.KindState {
 		return nil // a state has no layers
 	}
