@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 	"gotest.tools/v3/assert"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
@@ -49,6 +50,36 @@ func TestTheAnonymousVolumeOfACopyGoesWithIt(t *testing.T) {
 		assert.NilError(t, docker.ContainerRemove(t.Context(), "copy", container.RemoveOptions{Force: true, RemoveVolumes: true}))
 		assert.Assert(t, docker.FindVolume(made.Name) == nil, docker.World())
 		assert.Assert(t, docker.FindVolume("data-000065") != nil, docker.World())
+	}
+}
+
+// A name that looks like an engine's is the user's if the container's configuration has it, and the volume's label does not say
+// otherwise: the copy's volume must outlive the copy.
+func TestAVolumeWithAChosenNameIsNotAnonymous(t *testing.T) {
+	name := strings.Repeat("0f", 32)
+	for what, test := range map[string]struct {
+		host   container.HostConfig
+		name   string
+		labels map[string]string
+		want   bool
+	}{
+		"bind":                   {container.HostConfig{Binds: []string{name + ":/data"}}, name, nil, false},
+		"mount":                  {container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: name, Target: "/data"}}}, name, nil, false},
+		"carried over":           {container.HostConfig{Binds: []string{name + ":/data"}}, name, map[string]string{runconfig.LabelAnonymous: ""}, true},
+		"label on a chosen name": {container.HostConfig{Binds: []string{"data:/data"}}, "data", map[string]string{runconfig.LabelAnonymous: ""}, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			docker := enginetest.New()
+			docker.Create(t, "web", &container.Config{}, &test.host)
+			docker.FindVolume(test.name).Labels = test.labels
+			s := snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
+			assert.Equal(t, s.Mounts[0].Anonymous, test.want)
+			_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy"}, nil)
+			assert.NilError(t, err)
+			made := docker.FindContainer("copy").Mounts[0].Name
+			assert.NilError(t, docker.ContainerRemove(t.Context(), "copy", container.RemoveOptions{Force: true, RemoveVolumes: true}))
+			assert.Equal(t, docker.FindVolume(made) == nil, test.want, docker.World())
+		})
 	}
 }
 

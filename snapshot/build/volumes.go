@@ -27,7 +27,7 @@ func (b *Builder) AnonymousNames(ctx context.Context, id string, volumes []runco
 	names := make([]string, len(volumes))
 	for i, v := range volumes {
 		for _, point := range found.Mounts {
-			if point.Type == mount.TypeVolume && point.Destination == v.Destination {
+			if point.Type == mount.TypeVolume && point.Destination == v.Destination && !runconfig.NamesVolume(found.HostConfig, point.Name) {
 				names[i] = point.Name
 			}
 		}

@@ -73,7 +73,7 @@ func (cr *Capturer) captureVolume(ctx context.Context, c container.InspectRespon
 	}
 	_, labelled := v.Labels[runconfig.LabelAnonymous]
 	m.Driver, m.Options, m.Labels = v.Driver, v.Options, v.Labels
-	m.Anonymous = labelled || runconfig.IsAnonymousName(m.Name)
+	m.Anonymous = runconfig.IsAnonymousName(m.Name) && (labelled || !runconfig.NamesVolume(c.HostConfig, m.Name))
 	if m.Name == cr.volumes.Store() || v.Labels[labels.KeyStoreID] != "" {
 		m.Skipped = "it is the store of the snapshots"
 	}

@@ -234,9 +234,6 @@ func (f *Docker) ContainerCommit(ctx context.Context, id string, options contain
 		if err != nil {
 			return err
 		}
-		if err := c.checkWhiteouts(); err != nil {
-			return err
-		}
 		c.Commits = append(c.Commits, options.Pause)
 		pauses := options.Pause && c.State == "running"
 		thaws = pauses
@@ -284,6 +281,9 @@ func (f *Docker) imageOf(c *FakeContainer, options container.CommitOptions) (*Fa
 	}
 	if len(parent.Layers) >= 125 {
 		return nil, fmt.Errorf("max depth exceeded: %w", cerrdefs.ErrInternal)
+	}
+	if err := c.checkWhiteouts(); err != nil {
+		return nil, err
 	}
 	config := Clone(options.Config)
 	if config == nil {

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -65,6 +66,18 @@ func anonymousOptions(captured *mount.VolumeOptions) *mount.VolumeOptions {
 		}
 	}
 	return kept
+}
+
+// NamesVolume reports whether a configuration mounts a volume by its name, which then is a user's choice, unless the volume has
+// [LabelAnonymous]: Compose carries anonymous volumes over by their names.
+func NamesVolume(host *container.HostConfig, name string) bool {
+	if host == nil {
+		return false
+	}
+	return slices.ContainsFunc(host.Binds, func(text string) bool {
+		b, ok := parseBind(text)
+		return ok && b.Source == name
+	}) || slices.ContainsFunc(host.Mounts, func(m mount.Mount) bool { return m.Type == mount.TypeVolume && m.Source == name })
 }
 
 // IsAnonymousName tells whether a name looks like those that engines make up for anonymous volumes.
