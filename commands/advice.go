@@ -269,6 +269,7 @@ var solutions = map[plan.ProblemKind]string{
 	plan.ProblemNameTaken:    "use another --name",
 	plan.ProblemTwoNetworks:  "remove all but one, by ID, with docker network rm, or use --network to join another",
 	plan.ProblemNoNetwork:    "create it, use --network to join another, or --skip-missing to leave it out",
+	plan.ProblemNoProject:    "run docker compose create in the project's directory, then try again",
 	plan.ProblemNoBindSource: "create it, or use --skip-missing to leave it out (a copy takes --binds none, too)",
 	plan.ProblemNoDevice:     "use --skip-missing to leave it out",
 	plan.ProblemNoRuntime:    "use --skip-missing for the engine's default",

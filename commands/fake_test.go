@@ -65,7 +65,8 @@ type fakeEngine struct {
 	// containers are those that create finds; nil: any.
 	containers []string
 	services   []catalog.Service
-	swept      string // what was on stdout when that was asked for
+	former     []catalog.Service // what FormerServices returns
+	swept      string            // what was on stdout when that was asked for
 	stdout     func() string
 	calls      int
 	count      snapshot.Count // what CountAtTimes counts; negative: it does not
@@ -253,6 +254,10 @@ func (f *fakeEngine) Prune(_ context.Context, o removal.PruneOptions, p plan.Pro
 
 func (f *fakeEngine) Services(_ context.Context, name string) ([]catalog.Service, error) {
 	return slices.DeleteFunc(slices.Clone(f.services), func(s catalog.Service) bool { return name != "" && s.Name != name }), f.err
+}
+
+func (f *fakeEngine) FormerServices(_ context.Context, name string) ([]catalog.Service, error) {
+	return slices.DeleteFunc(slices.Clone(f.former), func(s catalog.Service) bool { return s.Name != name }), f.err
 }
 
 // fakeClock stands still until it is advanced. Timers fire while it is.

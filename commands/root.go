@@ -138,6 +138,7 @@ type surroundings interface {
 	References(ctx context.Context, prefix string) ([]catalog.Candidate, error)
 	CountAtTimes(ctx context.Context, container string) (count snapshot.Count, counted bool, err error)
 	Services(ctx context.Context, name string) ([]catalog.Service, error)
+	FormerServices(ctx context.Context, name string) ([]catalog.Service, error)
 }
 
 var _ engine = (*snapshot.Engine)(nil)

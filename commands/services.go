@@ -85,6 +85,25 @@ func retryAsServices[T any](ctx context.Context, d deps, eng engine, words []str
 	return done, err
 }
 
+// servicesNamed returns the containers of the services of that name. If this project has none, those that snapshots were taken of
+// are among them: docker compose down removes containers, not snapshots.
+func (d deps) servicesNamed(ctx context.Context, eng engine, name string) ([]catalog.Service, error) {
+	services, err := eng.Services(ctx, name)
+	if err != nil || len(d.ofThisProject(services)) > 0 {
+		return services, err
+	}
+	former, err := eng.FormerServices(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range former {
+		if !slices.ContainsFunc(services, func(there catalog.Service) bool { return there.Container == s.Container }) {
+			services = append(services, s)
+		}
+	}
+	return services, nil
+}
+
 // containerOfService replaces the service that a word begins with by its container. It
 // returns nothing if the word begins with the name of a container or of no service, or if
 // the service does not have exactly one container in this project. In the last case the
@@ -97,7 +116,7 @@ func (d deps) containerOfService(ctx context.Context, eng engine, word string) (
 	if _, err := labels.ParseID(name); err == nil || name == "" {
 		return "", nil
 	}
-	services, err := eng.Services(ctx, name)
+	services, err := d.servicesNamed(ctx, eng, name)
 	if err != nil || len(services) == 0 {
 		return "", nil //nolint:nilerr // the caller reports the error that it has already
 	}

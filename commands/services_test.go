@@ -49,6 +49,35 @@ func TestAServiceStandsForItsContainer(t *testing.T) {
 	}
 }
 
+// After docker compose down there are only snapshots.
+func TestAServiceOfAProjectThatIsDown(t *testing.T) {
+	shop := catalog.Service{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}
+	second := catalog.Service{Name: "db", Container: "shop-db-2", Project: "shop", Directory: "/src/shop"}
+	other := catalog.Service{Name: "db", Container: "other-db-1", Project: "other", Directory: "/src/other"}
+	for name, tc := range map[string]struct {
+		running, former []catalog.Service
+		fails           string
+	}{
+		"of this directory":                      {nil, []catalog.Service{shop, other}, ""},
+		"and another project has such a service": {[]catalog.Service{other}, []catalog.Service{other, shop}, ""},
+		"with several containers":                {nil, []catalog.Service{shop, second}, "db is a service of project shop: shop-db-2"},
+		"of another project":                     {nil, []catalog.Service{other}, "db is a service of project other: other-db-1"},
+	} {
+		f := newFixture()
+		eng := &serviceEngine{}
+		eng.services, eng.former, eng.containers = tc.running, tc.former, []string{"some"}
+		f.evil = eng
+		status := f.run(t, "restore", "--replace", "--force", "db:before")
+		if tc.fails == "" {
+			assert.Equal(t, status, 0, "%s: %s", name, f.stderr.String())
+			assert.Equal(t, eng.asked[len(eng.asked)-1], "shop-db-1:before", name)
+			continue
+		}
+		assert.Equal(t, status, 1, name)
+		assert.Assert(t, is.Contains(f.stderr.String(), tc.fails), name)
+	}
+}
+
 // serviceEngine knows the snapshots of one container, shop-db-1.
 type serviceEngine struct {
 	printingEngine

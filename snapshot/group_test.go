@@ -393,3 +393,24 @@ func TestSafetySnapshotsOfAGroupGoWithTheRollback(t *testing.T) {
 	assert.NilError(t, err)
 	assert.Equal(t, len(list), 3)
 }
+
+// The error names each network of a Compose project that is down once, with the project.
+func TestNetworksOfAProjectThatIsDown(t *testing.T) {
+	docker := enginetest.New()
+	docker.Networks["shop_front"] = docker.NewID()
+	for i, name := range []string{"shop-web-1", "shop-db-1"} {
+		docker.Create(t, name, &container.Config{Labels: map[string]string{"com.docker.compose.project": "shop"}}, &container.HostConfig{NetworkMode: "shop_front"})
+		docker.Randomness = byte(10 * i)
+		snapshotOf(t, docker, capture.Options{Container: name, Name: "one"})
+		assert.NilError(t, docker.ContainerRemove(t.Context(), name, container.RemoveOptions{Force: true}))
+	}
+	delete(docker.Networks, "shop_front")
+	all := []replace.Options{replaceOptions(), replaceOptions()}
+	all[0].Snapshot, all[1].Snapshot = "shop-web-1:one", "shop-db-1:one"
+	_, err := engineOf(docker).ReplaceTogether(t.Context(), all, nil)
+	problems, ok := errors.AsType[*plan.ProblemsError](err)
+	assert.Assert(t, ok, "%v", err)
+	assert.DeepEqual(t, problems.Problems, []plan.Problem{
+		{Kind: plan.ProblemNoProject, Subject: "shop_front", Text: "network shop_front of Compose project shop does not exist"},
+	})
+}

@@ -368,6 +368,27 @@ func TestReferencesForCompletion(t *testing.T) {
 	assert.DeepEqual(t, services, []catalog.Service{{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}})
 }
 
+// Of a Compose project that is down there are only snapshots.
+func TestServicesOfSnapshots(t *testing.T) {
+	docker := enginetest.New()
+	of := func(service, oneOff string) *container.Config {
+		return &container.Config{Labels: map[string]string{
+			"com.docker.compose.service": service, "com.docker.compose.project": "shop", "com.docker.compose.project.working_dir": "/src/shop",
+			"com.docker.compose.oneoff": oneOff,
+		}}
+	}
+	docker.Create(t, "shop-db-1", of("db", "False"), &container.HostConfig{})
+	docker.Create(t, "shop-db-run", of("db", "True"), &container.HostConfig{})
+	docker.Create(t, "shop-web-1", of("web", "False"), &container.HostConfig{})
+	for i, name := range []string{"shop-db-1", "shop-db-1", "shop-db-run", "shop-web-1"} {
+		docker.Randomness = byte(10 * i)
+		snapshotOf(t, docker, capture.Options{Container: name})
+	}
+	services, err := engineOf(docker).FormerServices(t.Context(), "db")
+	assert.NilError(t, err)
+	assert.DeepEqual(t, services, []catalog.Service{{Name: "db", Container: "shop-db-1", Project: "shop", Directory: "/src/shop"}})
+}
+
 // A name that a snapshot has lost names nothing any more, but the error says what it was.
 func TestALostNameIsExplained(t *testing.T) {
 	docker := enginetest.New()

@@ -62,6 +62,11 @@ func (e *Engine) Services(ctx context.Context, name string) ([]catalog.Service, 
 	return e.catalog.Services(ctx, name)
 }
 
+// FormerServices lists the containers of the services of that name that there are snapshots of.
+func (e *Engine) FormerServices(ctx context.Context, name string) ([]catalog.Service, error) {
+	return e.catalog.FormerServices(ctx, name)
+}
+
 // Entries hands every entry of an archived volume to visit, sorted by path.
 func (e *Engine) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, detail archives.Detail, visit func(volumebackup.Entry)) error {
 	return e.archives.Entries(ctx, s, m, detail, visit)

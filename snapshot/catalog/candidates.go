@@ -110,6 +110,7 @@ func (cat *Catalog) References(ctx context.Context, prefix string) ([]Candidate,
 
 // The labels of Compose on a service's containers.
 const (
+	labelOneOff    = ComposePrefix + "oneoff" // "True": docker compose run made it
 	labelService   = ComposePrefix + "service"
 	labelProject   = ComposePrefix + "project"
 	labelDirectory = ComposePrefix + "project.working_dir"
@@ -137,6 +138,24 @@ func (cat *Catalog) Services(ctx context.Context, name string) ([]Service, error
 	services := make([]Service, len(list))
 	for i, c := range list {
 		services[i] = Service{Name: c.Labels[labelService], Container: dockerop.SummaryName(c), Project: c.Labels[labelProject], Directory: c.Labels[labelDirectory]}
+	}
+	return services, nil
+}
+
+// FormerServices returns the containers of the Compose services of that name that snapshots were taken of, the newest snapshot
+// first. It lists all snapshots: ask for [Catalog.Services] first.
+func (cat *Catalog) FormerServices(ctx context.Context, name string) ([]Service, error) {
+	all, err := cat.Find(ctx, nil, Namespace+"*")
+	if err != nil {
+		return nil, err
+	}
+	var services []Service
+	for _, s := range all {
+		its := s.ContainerLabels()
+		isKnown := func(known Service) bool { return known.Container == s.Container.Name }
+		if its[labelService] == name && its[labelOneOff] != "True" && !slices.ContainsFunc(services, isKnown) {
+			services = append(services, Service{Name: name, Container: s.Container.Name, Project: its[labelProject], Directory: its[labelDirectory]})
+		}
 	}
 	return services, nil
 }

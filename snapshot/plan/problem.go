@@ -15,6 +15,7 @@ const (
 	ProblemNameTaken    ProblemKind = "name-taken"        // Subject: container name
 	ProblemNoNetwork    ProblemKind = "no-network"        // Subject: network name
 	ProblemTwoNetworks  ProblemKind = "two-networks"      // Subject: network name that several networks have
+	ProblemNoProject    ProblemKind = "no-project"        // Subject: network of a Compose project that is down
 	ProblemNoBindSource ProblemKind = "no-bind-source"    // Subject: path on the engine's host
 	ProblemNoDevice     ProblemKind = "no-device"         // Subject: path on the engine's host
 	ProblemNoRuntime    ProblemKind = "no-runtime"        // Subject: runtime name

@@ -77,11 +77,15 @@ func (g *group) findProblems(reserved []string) {
 	}
 }
 
-// problems are those of all members.
+// problems are those of all members, each once.
 func (g *group) problems() []plan.Problem {
 	var all []plan.Problem
 	for _, m := range g.members {
-		all = append(all, m.problems...)
+		for _, p := range m.problems {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -236,9 +237,22 @@ func (m *member) findProblems(g *group, reserved []string) {
 		left, m.problems = m.Spec.LeaveOut(m.problems)
 		m.notes = append(m.notes, left...)
 	}
+	m.nameProject()
 	m.notes = append(m.notes, m.kept()...)
 	if m.foreign {
 		m.problems = append(m.problems, around.ForeignProblemsInPlace(m.Spec, m.mounts, m.Old, o.RestoreOptions, reserved...)...)
+	}
+}
+
+// nameProject names the Compose project of networks that are gone with it: Compose makes them again, with its labels.
+func (m *member) nameProject() {
+	project := m.Snapshot.Project()
+	for i, p := range m.problems {
+		if p.Kind == plan.ProblemNoNetwork && project != "" && strings.HasPrefix(p.Subject, project+"_") {
+			m.problems[i] = plan.Problem{
+				Kind: plan.ProblemNoProject, Subject: p.Subject, Text: fmt.Sprintf("network %s of Compose project %s does not exist", p.Subject, project),
+			}
+		}
 	}
 }
 
