@@ -69,11 +69,16 @@ func newRunsListCommand(d deps) *cobra.Command {
 }
 
 // runsTable is the table of runs.
-const runsTable formatter.Format = `table {{.RunID}}\t{{.Container}}\t{{.Status}}\t{{.ExitCode}}\t{{.StartedSince}}\t{{.SnapshotCount}}\t{{.Command}}`
+const runsTable formatter.Format = `table {{.RunID}}\t{{.Container}}\t{{.Status}}\t{{.ExitCode}}\t{{.StartedSince}}\t{{.Snapshots}}\t{{.Command}}`
 
 func runRunsList(ctx context.Context, d deps, o runsListOptions) error {
-	all, err := call(d, defaultVolumes(), progressOptions{}, func(eng engine, _ plan.Progress) ([]session.Session, error) {
-		return eng.Sessions(ctx)
+	var ids existing
+	all, err := call(d, defaultVolumes(), progressOptions{}, func(eng engine, p plan.Progress) (all []session.Session, err error) {
+		if all, err = eng.Sessions(ctx); err != nil || o.quiet {
+			return all, err
+		}
+		ids, err = existingSnapshots(ctx, eng, p)
+		return all, err
 	})
 	if err != nil {
 		return err
@@ -86,7 +91,7 @@ func runRunsList(ctx context.Context, d deps, o runsListOptions) error {
 		format = runsTable
 	}
 	var text strings.Builder
-	if err := writeRuns(formatter.Context{Output: &text, Format: format}, all, d.clock.now()); err != nil {
+	if err := writeRuns(formatter.Context{Output: &text, Format: format}, all, ids, d.clock.now()); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(d.out, text.String()); err != nil {
@@ -119,12 +124,16 @@ func runRunsInspect(ctx context.Context, d deps, p printer, words []string) erro
 	if err != nil {
 		return err
 	}
+	ids, err := existingSnapshots(ctx, eng, nil)
+	if err != nil {
+		return err
+	}
 	inspector := p.inspector(d.out)
 	var failures []error
 	for _, word := range words {
 		s, err := eng.Session(ctx, word)
 		if err == nil {
-			whole := newRunDetails(s)
+			whole := newRunDetails(s, ids)
 			var raw []byte
 			if raw, err = json.Marshal(whole); err == nil {
 				err = inspector.Inspect(whole, raw)

@@ -114,7 +114,7 @@ func checkListFormat(format string) error {
 
 // checkRunsFormat refuses a template of runs ls.
 func checkRunsFormat(format string) error {
-	return checkTableFormat(format, func(c formatter.Context) error { return writeRuns(c, make([]session.Session, 1), time.Time{}) })
+	return checkTableFormat(format, func(c formatter.Context) error { return writeRuns(c, make([]session.Session, 1), nil, time.Time{}) })
 }
 
 func checkTableFormat(format string, write func(formatter.Context) error) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -332,12 +333,19 @@ func TestARunKeepsWithinItsLimits(t *testing.T) {
 	assert.DeepEqual(t, triggers, []string{"run_end", "after_action", "run_start"})
 	assert.Equal(t, len(result.Session.Snapshots), 7)
 
-	// The next run of the same container leaves the start of this one to the limits.
-	o.RunID = "43"
-	_, err = e.Run(t.Context(), o, ending(0), nil)
-	assert.NilError(t, err)
-	_, err = e.Resolve(t.Context(), "42#0")
-	assert.Assert(t, err != nil)
+	// Now that it has ended, it counts as one: it is whole after the next run, and the one after that removes all of it.
+	for _, next := range []struct {
+		runID string
+		left  int // of this run
+	}{{"43", 3}, {"44", 0}} {
+		o.RunID = next.runID
+		_, err = e.Run(t.Context(), o, ending(0), nil)
+		assert.NilError(t, err)
+		list, err = e.List(t.Context(), catalog.ListOptions{Container: "web"}, nil)
+		assert.NilError(t, err)
+		list = slices.DeleteFunc(list, func(s catalog.Snapshot) bool { return s.RunID != "42" })
+		assert.Equal(t, len(list), next.left, next.runID)
+	}
 }
 
 func TestARunWithoutCleanupRemovesNothing(t *testing.T) {

@@ -116,7 +116,7 @@ func (rm *Remover) decide(ctx context.Context, o PruneOptions, p plan.Progress) 
 	if err != nil {
 		return decided{}, fmt.Errorf("list containers: %w", err)
 	}
-	unfinished, err := rm.unfinishedRuns(ctx, all)
+	unfinished, ended, err := rm.runs(ctx, all)
 	if err != nil {
 		return decided{}, err
 	}
@@ -125,7 +125,7 @@ func (rm *Remover) decide(ctx context.Context, o PruneOptions, p plan.Progress) 
 		return decided{}, err
 	}
 	d := decided{snapshots: all, situation: retention.Situation{
-		Snapshots: describe(all, chosen, containers), Lines: policies(o.Options, all, containers, p), UnfinishedRuns: unfinished,
+		Snapshots: describe(all, chosen, containers), Lines: policies(o.Options, all, containers, p), UnfinishedRuns: unfinished, EndedRuns: ended,
 		Options: o.Options, Now: now,
 	}}
 	if o.measures || !o.ExpiredOnly && mayExceed(d.situation) {
@@ -139,12 +139,12 @@ func (rm *Remover) decide(ctx context.Context, o PruneOptions, p plan.Progress) 
 	return d, nil
 }
 
-// unfinishedRuns returns the IDs of the runs that have not ended. While a session is written, the list
+// runs returns the IDs of the runs that have not ended, and of the others. While a session is written, the list
 // may lack it; but its name leads to it at any moment, so a run whose start is there is asked for by name.
-func (rm *Remover) unfinishedRuns(ctx context.Context, all []catalog.Snapshot) ([]string, error) {
+func (rm *Remover) runs(ctx context.Context, all []catalog.Snapshot) (unfinished, ended []string, err error) {
 	sessions, err := rm.catalog.Sessions(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	status := map[string]session.Status{}
 	for _, s := range sessions {
@@ -156,17 +156,19 @@ func (rm *Remover) unfinishedRuns(ctx context.Context, all []catalog.Snapshot) (
 		}
 		kept, err := rm.catalog.Session(ctx, s.RunID)
 		if _, none := errors.AsType[*catalog.RunNotFoundError](err); err != nil && !none {
-			return nil, err
+			return nil, nil, err
 		}
 		status[s.RunID] = kept.Status // none if nobody kept the session
 	}
-	var unfinished []string
 	for runID, one := range status {
-		if one == session.StatusUnfinished {
+		switch one {
+		case session.StatusUnfinished:
 			unfinished = append(unfinished, runID)
+		case session.StatusCompleted, session.StatusFailed:
+			ended = append(ended, runID)
 		}
 	}
-	return unfinished, nil
+	return unfinished, ended, nil
 }
 
 // describe says of each snapshot what its labels do not.

@@ -27,8 +27,10 @@ type Situation struct {
 	Lines     map[string]Policy // by the names of lines; a line that is not in it has the policy of Options
 	// UnfinishedRuns are the IDs of the runs that have not ended. The snapshot of their start stays.
 	UnfinishedRuns []string
-	Options        Options
-	Now            time.Time
+	// EndedRuns are the IDs of the others. The limits leave no part of such a run: it counts as one, and goes as a whole.
+	EndedRuns []string
+	Options   Options
+	Now       time.Time
 }
 
 // Reason says why a snapshot is kept or removed.
@@ -183,48 +185,39 @@ func (d *deciding) whyKept(i int, isNewest bool) Decision {
 	return Decision{Reason: WithinLimits, Detail: "within the limits"}
 }
 
+// limitAge removes the units whose newest snapshot is too old.
 func (d *deciding) limitAge() {
-	d.each(func(i int) {
-		if most := d.policyOf(&d.all[i]).MaxAge; most > 0 && d.counts[i] && d.Now.Sub(d.all[i].Created) > most {
-			d.remove(i, TooOld, "older than "+inWords(most))
+	for _, u := range d.units() {
+		last := &d.all[u[len(u)-1]]
+		if most := d.policyOf(last).MaxAge; most > 0 && d.Now.Sub(last.Created) > most {
+			d.removeUnit(u, TooOld, "older than "+inWords(most))
 		}
-	})
+	}
 }
 
+// limitCounts removes the oldest units of each line.
 func (d *deciding) limitCounts() {
-	numbers := map[tally]int{}
-	d.eachCounted(func(i int) { numbers[d.all[i].tally()]++ })
-	d.eachCounted(func(i int) {
-		t := d.all[i].tally()
-		if most := t.most(d.policyOf(&d.all[i])); most > 0 && numbers[t] > most && d.remove(i, TooMany, fmt.Sprintf("beyond the limit of %d for %s", most, t)) {
+	all, numbers := d.units(), map[tally]int{}
+	for _, u := range all {
+		numbers[d.all[u[0]].tally()]++
+	}
+	for _, u := range all {
+		t := d.all[u[0]].tally()
+		if most := t.most(d.policyOf(&d.all[u[0]])); most > 0 && numbers[t] > most && d.removeUnit(u, TooMany, fmt.Sprintf("beyond the limit of %d for %s", most, t)) {
 			numbers[t]--
 		}
-	})
+	}
 }
 
+// limitTotal removes the oldest units of all lines together.
 func (d *deciding) limitTotal() {
-	number, most := 0, d.Options.InAll().MaxTotal
-	inTotal := func(visit func(i int)) {
-		d.eachCounted(func(i int) {
-			if !d.all[i].isAgents() {
-				visit(i)
-			}
-		})
-	}
-	inTotal(func(int) { number++ })
-	inTotal(func(i int) {
-		if most > 0 && number > most && d.remove(i, TooManyInAll, fmt.Sprintf("beyond the limit of %d in all", most)) {
+	all := slices.DeleteFunc(d.units(), func(u unit) bool { return d.all[u[0]].isAgents() })
+	number, most := len(all), d.Options.InAll().MaxTotal
+	for _, u := range all {
+		if most > 0 && number > most && d.removeUnit(u, TooManyInAll, fmt.Sprintf("beyond the limit of %d in all", most)) {
 			number--
 		}
-	})
-}
-
-func (d *deciding) eachCounted(visit func(i int)) {
-	d.each(func(i int) {
-		if d.counts[i] {
-			visit(i)
-		}
-	})
+	}
 }
 
 // inWords writes a duration in days if it is whole days.

@@ -111,6 +111,24 @@ func TestDecide(t *testing.T) {
 			snapshots: "web 1h manual\nweb 2h name=x\nweb 3h pinned\nweb 4h\nweb 5h\nweb 6h", policy: Policy{MaxSnapshots: 2},
 			want: "+ newest\n+ named\n+ pinned\n+ within limits\n+ within limits\n- count",
 		},
+		"a run that has ended counts as one, and goes as a whole": {
+			snapshots: "web 1h run_end run=over\nweb 2h run_start run=over\nweb 3h\nweb 4h run_end run=old\nweb 5h run_start run=old\nweb 6h run=old manual\nweb 7h run_end run=r\nweb 8h run=r",
+			policy:    Policy{MaxSnapshots: 2},
+			want:      "+ newest\n+ within limits\n+ within limits\n- count\n- count\n+ manual\n- count\n- count",
+		},
+		"a run that cannot go as a whole stays": {
+			snapshots: "web 1h\nweb 2h\nweb 3h run=old used\nweb 4h run=old\nweb 5h", policy: Policy{MaxSnapshots: 1, MaxAge: 90 * time.Minute},
+			want: "+ newest\n- age\n+ in use\n+ within limits\n- age",
+		},
+		"a run is as old as its end": {
+			snapshots: "web 1h\nweb 2h run=old\nweb 9h run=old\nweb 8h run=over\nweb 3h run=r", policy: Policy{MaxAge: 150 * time.Minute},
+			want: "+ newest\n+ within limits\n+ within limits\n- age\n- age",
+		},
+		"size: a run goes as a whole": {
+			snapshots: "web 1h\nweb 2h\nweb 3h run=old\nweb 4h\nweb 5h run=old", policy: Policy{MaxSize: 25},
+			sets: []Set{{NoRest, 0, 10}, {NoRest, 1, 10}, {NoRest, 2, 3}, {NoRest, 3, 10}, {NoRest, 4, 3}},
+			want: "+ newest\n+ within limits\n- size\n- size\n- size",
+		},
 		"those of agents have a limit of their own, named or not": {
 			snapshots: "web 1h\nweb 2h\nweb 3h\nweb 4h agent name=x\nweb 5h agent name=y\nweb 6h agent\nweb 7h agent pinned", policy: Policy{MaxSnapshots: 2, MaxAgent: 1, MaxTotal: 3},
 			want: "+ newest\n+ within limits\n- count\n+ within limits\n- count\n- count\n+ pinned",
@@ -172,7 +190,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.options.Policy = tc.policy
-			got := Decide(Situation{Snapshots: read(t, tc.snapshots), Sets: tc.sets, Lines: tc.lines, UnfinishedRuns: []string{"r"}, Options: tc.options, Now: now})
+			got := Decide(Situation{Snapshots: read(t, tc.snapshots), Sets: tc.sets, Lines: tc.lines, UnfinishedRuns: []string{"r"}, EndedRuns: []string{"over", "old"}, Options: tc.options, Now: now})
 			assert.Equal(t, write(got), trimLines(tc.want))
 		})
 	}
@@ -227,7 +245,7 @@ func random(r *rand.Rand) Situation {
 	}
 	s.Lines["line0"] = policy()
 	s.Options = Options{Policy: policy(), All: chance(2), Force: chance(2), Automatic: chance(3), ExpiredOnly: chance(6)}
-	s.UnfinishedRuns = []string{"r1"}
+	s.UnfinishedRuns, s.EndedRuns = []string{"r1"}, []string{"r2"}
 	return s
 }
 

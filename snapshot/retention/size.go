@@ -2,6 +2,7 @@ package retention
 
 import (
 	"math"
+	"slices"
 
 	"github.com/docker/go-units"
 )
@@ -36,20 +37,23 @@ func (d *deciding) limitSize() {
 		return
 	}
 	total, freed, going := d.weigh()
-	for rank, i := range going {
+	rank := 0
+	for _, u := range going {
 		if total <= most {
 			return
 		}
-		d.remove(i, TooLarge, "beyond the limit of "+units.HumanSize(float64(most))+" in all")
-		total -= freed[rank]
+		d.removeUnit(u, TooLarge, "beyond the limit of "+units.HumanSize(float64(most))+" in all")
+		for range u {
+			total -= freed[rank]
+			rank++
+		}
 	}
 }
 
-// weigh adds up the bytes that count, and those that each of the snapshots frees which may go, oldest
-// first.
-func (d *deciding) weigh() (total int64, freed []int64, going []int) {
+// weigh adds up the bytes that count, and those that each of the snapshots frees that may go, by rank.
+func (d *deciding) weigh() (total int64, freed []int64, going []unit) {
 	ranks, going := d.ranks()
-	freed = make([]int64, len(going))
+	freed = make([]int64, len(ranks))
 	lasts := lastHolders(d.Sets, ranks)
 	for i, set := range d.Sets {
 		switch last := lasts[i]; last {
@@ -64,23 +68,26 @@ func (d *deciding) weigh() (total int64, freed []int64, going []int) {
 	return total, freed, going
 }
 
-// ranks returns the rank of each snapshot, and the snapshots that may go, oldest first.
-func (d *deciding) ranks() (ranks, going []int) {
+// ranks returns the rank of each snapshot, and the units that may go, oldest first.
+func (d *deciding) ranks() (ranks []int, going []unit) {
 	ranks = make([]int, len(d.all))
 	for i := range ranks {
 		ranks[i] = isGone
 	}
-	d.each(func(i int) {
-		switch {
-		case !d.counts[i]:
-			ranks[i] = isOther
-		case d.stays[i]:
-			ranks[i] = isKept
-		default:
-			ranks[i] = len(going)
-			going = append(going, i)
+	d.each(func(i int) { ranks[i] = isOther })
+	next := 0
+	for _, u := range d.units() {
+		stays := slices.ContainsFunc(u, func(i int) bool { return d.stays[i] })
+		for _, i := range u {
+			if ranks[i] = isKept; !stays {
+				ranks[i] = next
+				next++
+			}
 		}
-	})
+		if !stays {
+			going = append(going, u)
+		}
+	}
 	return ranks, going
 }
 

@@ -20,13 +20,12 @@ func Uses(s Situation) []Use {
 	d := newDeciding(s)
 	d.protect()
 	numbers, oldest, total := map[tally]int64{}, map[string]time.Duration{}, int64(0)
-	for i, counts := range d.counts {
-		if one := &d.all[i]; counts {
-			numbers[one.tally()]++
-			oldest[one.Line] = max(oldest[one.Line], s.Now.Sub(one.Created))
-			if !one.isAgents() {
-				total++
-			}
+	for _, u := range d.units() {
+		one := &d.all[u[len(u)-1]]
+		numbers[one.tally()]++
+		oldest[one.Line] = max(oldest[one.Line], s.Now.Sub(one.Created))
+		if !one.isAgents() {
+			total++
 		}
 	}
 	var uses []Use
