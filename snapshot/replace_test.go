@@ -168,6 +168,29 @@ func TestReplaceAPausedOneShot(t *testing.T) {
 	assertReplaced(t, docker, web.ID)
 }
 
+// The message tells the state in which the container is now, not the one from before.
+func TestRollbackTellsTheStateOfTheContainer(t *testing.T) {
+	docker := withTwo(t)
+	docker.OnStart = func(c *enginetest.FakeContainer) {
+		if c.Name == "web" {
+			c.End(docker.Clock)
+			c.ExitCode = 3
+		}
+	}
+	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
+	assert.ErrorContains(t, err, ") is stopped (started again, it ended with exit code 3), with the data that it had")
+
+	docker = withTwo(t)
+	docker.OnStart = func(c *enginetest.FakeContainer) {
+		if c.Name == "web" && c.Files == "one" {
+			c.End(docker.Clock)
+			c.ExitCode = 3
+		}
+	}
+	_, err = engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
+	assert.ErrorContains(t, err, ") is running, with the data that it had")
+}
+
 func TestReplaceShowsTheLogOfWhatFailed(t *testing.T) {
 	docker := withTwo(t)
 	docker.OnStart = func(c *enginetest.FakeContainer) {

@@ -121,12 +121,15 @@ func (rp *Replacer) situation(ctx context.Context, id string) string {
 }
 
 func describeState(c container.InspectResponse) string {
-	state := string(dockerop.ContainerState(c.State))
+	return fmt.Sprintf("is named %s and is %s", dockerop.ContainerName(c), stateOf(c))
+}
+
+func stateOf(c container.InspectResponse) string {
 	switch {
 	case c.State.Dead:
-		state = "dead"
+		return "dead"
 	case !c.State.Running && !c.State.Restarting:
-		state = "stopped"
+		return "stopped"
 	}
-	return fmt.Sprintf("is named %s and is %s", dockerop.ContainerName(c), state)
+	return string(dockerop.ContainerState(c.State))
 }

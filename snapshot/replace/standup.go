@@ -38,7 +38,26 @@ func (b *rollback) standUp(ctx context.Context, members []*remains) (string, err
 			b.p.Warn("undo", err.Error())
 		}
 	}
-	return textOf(members, (*remains).nowIs), nil
+	return textOf(members, func(r *remains) string { return r.nowIs(b.stateNow(ctx, r)) }), nil
+}
+
+// stateNow returns the state of a container that was put back. It may have ended since it was started.
+func (b *rollback) stateNow(ctx context.Context, r *remains) string {
+	if r.id == "" {
+		return ""
+	}
+	c, err := b.engine.docker.InspectIfThere(ctx, r.id)
+	switch {
+	case err != nil:
+		return r.State()
+	case c == nil:
+		return "gone again"
+	}
+	state := stateOf(*c)
+	if r.Running && !c.State.Running && !c.State.Restarting {
+		state += fmt.Sprintf(" (started again, it ended with exit code %d)", c.State.ExitCode)
+	}
+	return state
 }
 
 // returnName gives an old container its name back. One that is gone is made again.
@@ -64,8 +83,8 @@ func (b *rollback) returnName(ctx context.Context, r *remains) error {
 	return nil
 }
 
-// nowIs says what there is of a member once everything was put back.
-func (r *remains) nowIs() string {
+// nowIs describes a member once everything was put back, in the state that the engine reports.
+func (r *remains) nowIs(state string) string {
 	switch {
 	case r.stays:
 		return r.whyItStays()
@@ -75,9 +94,9 @@ func (r *remains) nowIs() string {
 		return fmt.Sprintf("container %s %s before it was captured; its volumes are as they were", r.OldName, r.WhyGone("ended", "was removed by somebody"))
 	case r.old == nil:
 		return fmt.Sprintf("everything was put back: container %s, which %s, was made again as %s and is %s", r.OldName,
-			r.WhyGone("removes itself when it stops (--rm)", "somebody had removed"), r.id[:dockerop.ShortID], r.State())
+			r.WhyGone("removes itself when it stops (--rm)", "somebody had removed"), r.id[:dockerop.ShortID], state)
 	}
-	text := fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", r.OldName, r.id[:dockerop.ShortID], r.State())
+	text := fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", r.OldName, r.id[:dockerop.ShortID], state)
 	if r.either {
 		text += " or that was to be restored: without a safety snapshot nobody can tell"
 	}
