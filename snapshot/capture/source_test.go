@@ -41,12 +41,13 @@ func withState(state container.State) container.InspectResponse {
 
 func TestCaptureMountsKnowsAnonymousVolumesAndSubpaths(t *testing.T) {
 	docker := enginetest.New()
+	labelled := strings.Repeat("0f", 32)
 	c := docker.Create(t, "web", &container.Config{Volumes: map[string]struct{}{"/anonymous": {}}}, &container.HostConfig{Mounts: []mount.Mount{
-		{Type: mount.TypeVolume, Source: "labelled", Target: "/labelled", VolumeOptions: &mount.VolumeOptions{Subpath: "deep"}},
+		{Type: mount.TypeVolume, Source: labelled, Target: "/labelled", VolumeOptions: &mount.VolumeOptions{Subpath: "deep"}},
 		{Type: "npipe", Source: "x", Target: "/pipe"},
 		{Type: mount.TypeTmpfs, Target: "/tmp"},
 	}})
-	docker.FindVolume("labelled").Labels = map[string]string{runconfig.LabelAnonymous: ""}
+	docker.FindVolume(labelled).Labels = map[string]string{runconfig.LabelAnonymous: ""}
 	mounts, err := capturerOf(docker).captureMounts(t.Context(), c.Inspect(false), nil)
 	assert.NilError(t, err)
 	assert.Equal(t, len(mounts), 4)
