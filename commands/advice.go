@@ -196,6 +196,21 @@ func restOf(snapshot string) string {
 	return ". This brings back the rest, with empty volumes: docker snapshot restore --volumes none " + snapshot
 }
 
+// adviceOnStart is the next step for a container that did not come up.
+func adviceOnStart(down *build.NotReadyError) string {
+	text := "Use --wait=false to accept it as it is, or look for the cause in a copy, without --replace"
+	switch {
+	case down.Promoted:
+		text = "Use --wait=false to promote it as it is, or look for the cause in the copy, which was left unchanged"
+	case down.Copy:
+		text = "Use --wait=false to keep it and look for the cause"
+	}
+	if down.Late {
+		text += ". --health-timeout gives it longer"
+	}
+	return text
+}
+
 // adviceOnTheMoment is the next step for an error that is about what else happens on the engine, or about what is there.
 func adviceOnTheMoment(err error) string {
 	if held, ok := errors.AsType[*volumebackup.LockedError](err); ok {
@@ -208,13 +223,7 @@ func adviceOnTheMoment(err error) string {
 		return "Let it go on: docker unpause " + stopped.Worker
 	}
 	if down, ok := errors.AsType[*build.NotReadyError](err); ok {
-		if down.Promoted {
-			return "The copy is what it was, to see what is wrong; --health-timeout gives it longer"
-		}
-		if down.Copy {
-			return "Leave out --wait to keep it and see what is wrong; --health-timeout gives it longer"
-		}
-		return "Restore without --replace to see what is wrong; --health-timeout gives it longer"
+		return adviceOnStart(down)
 	}
 	switch {
 	case typed[*capture.HookError](err):

@@ -12,7 +12,7 @@ import (
 // addWaitingFlags adds the flags that say how long a restored container is waited for.
 func addWaitingFlags(flags *pflag.FlagSet, o *runconfig.Waiting) {
 	flags.DurationVar(&o.Settle, "settle", runconfig.DefaultSettle, "How long a container without healthcheck has to run")
-	flags.DurationVar(&o.HealthTimeout, "health-timeout", 0, "How long it may take to become healthy (default: as long as its healthcheck needs, at least "+runconfig.DefaultHealthTimeout.String()+")")
+	flags.DurationVar(&o.HealthTimeout, "health-timeout", 0, "How long it may take to become healthy, or to stay up by its restart policy (default: as long as its healthcheck needs, at least "+runconfig.DefaultHealthTimeout.String()+")")
 }
 
 // checkWaiting refuses options about waiting for copies that nobody waits for.

@@ -57,6 +57,7 @@ func TestDecodeRefusesWhatItCannotTrust(t *testing.T) {
 		{labels.KeyContainerName, "web/../x", "not a container name"},
 		{labels.KeyContainerState, "", "not one of"},
 		{labels.KeyContainerState, "dead", "not one of"},
+		{labels.KeyContainerHealth, "none", "not one of"},
 		{labels.KeyConfig, "", "broken JSON"},
 		{labels.KeyConfig, "null", "lacks the objects"},
 		{labels.KeyConfig, `{"Config":{},"HostConfig":[]}`, "lacks the objects"},

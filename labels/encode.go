@@ -37,6 +37,7 @@ func Encode(r Record) (map[string]string, error) {
 		KeyContainerID:      r.Container.ID,
 		KeyContainerName:    r.Container.Name,
 		KeyContainerState:   string(r.Container.State),
+		KeyContainerHealth:  string(r.Container.Health),
 		KeyContainerImage:   r.Container.Image,
 		KeyContainerImageID: r.Container.ImageID,
 		KeyEngineID:         r.EngineID,

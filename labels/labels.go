@@ -25,25 +25,26 @@ const SchemaVersion = "1"
 
 // The label keys of schema version 1.
 const (
-	KeyVersion          = Prefix + "version"         // on everything that we create on an engine
-	KeyID               = Prefix + "id"              // an [ID]; what makes an image a snapshot
-	KeyName             = Prefix + "name"            // tag grammar, unique per container
-	KeyKind             = Prefix + "kind"            // a [Kind]
-	KeyLine             = Prefix + "line"            // of a state: what it is one in a row of
-	KeyDescription      = Prefix + "description"     // free text
-	KeyCreated          = Prefix + "created"         // RFC 3339, nanoseconds, UTC
-	KeyTags             = Prefix + "tags"            // JSON list of strings
-	KeyTrigger          = Prefix + "trigger"         // a [Trigger]
-	KeyRunID            = Prefix + "run-id"          // the caller's name for a run
-	KeyStepID           = Prefix + "step-id"         // the caller's name for a step of it
-	KeyNumber           = Prefix + "number"          // of the snapshot within its run, from 0
-	KeyParent           = Prefix + "parent"          // the ID of the previous snapshot in this line
-	KeyRestores         = Prefix + "restores"        // of a safety snapshot: the ID of the snapshot that was restored
-	KeyGroup            = Prefix + "group"           // what was taken together
-	KeyContainerID      = Prefix + "container.id"    // 64 hex digits
-	KeyContainerName    = Prefix + "container.name"  // without the leading slash
-	KeyContainerState   = Prefix + "container.state" // a [State]
-	KeyContainerImage   = Prefix + "container.image" // the reference that it ran from
+	KeyVersion          = Prefix + "version"          // on everything that we create on an engine
+	KeyID               = Prefix + "id"               // an [ID]; what makes an image a snapshot
+	KeyName             = Prefix + "name"             // tag grammar, unique per container
+	KeyKind             = Prefix + "kind"             // a [Kind]
+	KeyLine             = Prefix + "line"             // of a state: what it is one in a row of
+	KeyDescription      = Prefix + "description"      // free text
+	KeyCreated          = Prefix + "created"          // RFC 3339, nanoseconds, UTC
+	KeyTags             = Prefix + "tags"             // JSON list of strings
+	KeyTrigger          = Prefix + "trigger"          // a [Trigger]
+	KeyRunID            = Prefix + "run-id"           // the caller's name for a run
+	KeyStepID           = Prefix + "step-id"          // the caller's name for a step of it
+	KeyNumber           = Prefix + "number"           // of the snapshot within its run, from 0
+	KeyParent           = Prefix + "parent"           // the ID of the previous snapshot in this line
+	KeyRestores         = Prefix + "restores"         // of a safety snapshot: the ID of the snapshot that was restored
+	KeyGroup            = Prefix + "group"            // what was taken together
+	KeyContainerID      = Prefix + "container.id"     // 64 hex digits
+	KeyContainerName    = Prefix + "container.name"   // without the leading slash
+	KeyContainerState   = Prefix + "container.state"  // a [State]
+	KeyContainerHealth  = Prefix + "container.health" // a [Health]
+	KeyContainerImage   = Prefix + "container.image"  // the reference that it ran from
 	KeyContainerImageID = Prefix + "container.image-id"
 	KeyEngineID         = Prefix + "engine.id"
 	KeyPlatform         = Prefix + "platform"        // os/arch[/variant]
@@ -159,6 +160,16 @@ const (
 	StateCreated State = "created"
 )
 
+// Health is the result of a container's healthcheck when its snapshot was taken.
+type Health string
+
+// The results of schema version 1. A container without a healthcheck has none.
+const (
+	HealthStarting  Health = "starting"
+	HealthHealthy   Health = "healthy"
+	HealthUnhealthy Health = "unhealthy"
+)
+
 // Record is everything that the labels of one snapshot say. The zero value of
 // a field means that it does not apply.
 type Record struct {
@@ -203,6 +214,7 @@ type Container struct {
 	ID      string // 64 hex digits; a state has none
 	Name    string // without the leading slash
 	State   State
+	Health  Health // empty: it has no healthcheck
 	Image   string // the reference that it ran from
 	ImageID string
 }

@@ -36,6 +36,7 @@ func full() labels.Record {
 			ID:      strings.Repeat("ab", 32),
 			Name:    "Shop_db.1",
 			State:   labels.StatePaused,
+			Health:  labels.HealthUnhealthy,
 			Image:   "postgres:17",
 			ImageID: "sha256:" + strings.Repeat("cd", 32),
 		},

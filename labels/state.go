@@ -30,6 +30,7 @@ func (d *decoder) container(kind Kind) Container {
 	}
 	c.ID = d.containerID()
 	c.State = oneOf(d, KeyContainerState, []State{StateRunning, StatePaused, StateExited, StateCreated})
+	c.Health = oneOf(d, KeyContainerHealth, []Health{"", HealthStarting, HealthHealthy, HealthUnhealthy})
 	return c
 }
 
@@ -45,7 +46,7 @@ func (d *decoder) line(kind Kind) string {
 	if line == "" || line != d.text(KeyContainerName) {
 		d.fail(KeyLine, errors.New("a state has one, which is the name of its container"))
 	}
-	for _, key := range []string{KeyContainerID, KeyContainerState, KeyContainerImage, KeyContainerImageID, KeyConfig, KeyMounts, KeyPlatform} {
+	for _, key := range []string{KeyContainerID, KeyContainerState, KeyContainerHealth, KeyContainerImage, KeyContainerImageID, KeyConfig, KeyMounts, KeyPlatform} {
 		if d.text(key) != "" {
 			d.fail(key, errors.New("a state has none"))
 		}

@@ -20,6 +20,7 @@ type NotReadyError struct {
 	Copy      bool     // it was a copy, and has been removed
 	Promoted  bool     // it was to take the place of its original
 	Reason    string   // what it did, or did not do
+	Late      bool     // its time was over, so more of it may help
 	Log       []string // the last lines of it
 }
 
@@ -39,10 +40,10 @@ const (
 )
 
 // notReady explains why a container did not come up, with the end of its log.
-func (b *Builder) notReady(ctx context.Context, c container.InspectResponse, name, reason string) error {
+func (b *Builder) notReady(ctx context.Context, c container.InspectResponse, name, reason string, late bool) error {
 	ctx, cancel := dockerop.Cleanup(ctx)
 	defer cancel()
-	return &NotReadyError{Container: name, Reason: reason, Log: b.lastLines(ctx, c)}
+	return &NotReadyError{Container: name, Reason: reason, Late: late, Log: b.lastLines(ctx, c)}
 }
 
 // lastLines returns the last lines of a container's log; none if its log driver cannot be read.

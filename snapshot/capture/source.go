@@ -223,7 +223,8 @@ func (s Source) record(id labels.ID, o Options) labels.Record {
 		ID: id, Name: o.Name, Description: o.Description, Tags: o.Tags, Trigger: o.trigger(),
 		RunID: o.RunID, StepID: o.StepID, Number: o.Number, Parent: s.parent, Restores: o.Restores, Group: o.Group,
 		Container: labels.Container{
-			ID: c.ID, Name: dockerop.ContainerName(c), State: dockerop.ContainerState(c.State), Image: c.Config.Image, ImageID: c.Image,
+			ID: c.ID, Name: dockerop.ContainerName(c), State: dockerop.ContainerState(c.State), Health: dockerop.ContainerHealth(c.State),
+			Image: c.Config.Image, ImageID: c.Image,
 		},
 		EngineID: s.engine.ID, Platform: s.platform(), Config: s.config, Mounts: s.Mounts,
 		Whiteouts: s.Whiteouts[:min(len(s.Whiteouts), labels.MaxWhiteouts)],

@@ -59,7 +59,7 @@ func (cp *Copier) draft(s catalog.Snapshot, o ForkOptions, operation string, i i
 		return restore{}, err
 	}
 	r := restore{
-		id: s.ID, operation: operation, spec: &sp, name: name, publish: o.Publish, waiting: o.Waiting, together: o.Count > 0,
+		id: s.ID, operation: operation, spec: &sp, name: name, publish: o.Publish, waiting: o.Waiting, health: s.Container.Health, together: o.Count > 0,
 		start: runconfig.StartAfterRestore(s, o.Start), notes: sp.ForCopy(s, o.CopyLabels),
 	}
 	r.volumes, r.volumeSteps, r.bindNotes = sp.PlanMounts(s, o.RestoreOptions, suffix)

@@ -128,8 +128,9 @@ type restore struct {
 	publish   nat.PortMap // ports that the user named, which must not be replaced
 	start     bool
 	waiting   runconfig.Waiting
-	foreign   bool // the snapshot was made on another engine
-	gone      bool // the original is of this engine, but does not exist any more, and nothing else has its name
+	health    labels.Health // when it was captured
+	foreign   bool          // the snapshot was made on another engine
+	gone      bool          // the original is of this engine, but does not exist any more, and nothing else has its name
 	plan      plan.Plan
 	files     *archives.Files // the attachments; nil: nobody asked for them
 	together  bool            // it is one of several that a fork makes: all or none; or nothing of it stays
@@ -356,7 +357,7 @@ func (cp *Copier) start(ctx context.Context, id string, r restore, p plan.Progre
 	if err := cp.docker.Start(ctx, id); err != nil {
 		return fmt.Errorf("start container %s: %w", r.name, err)
 	}
-	err := cp.build.WaitReady(ctx, id, r.name, cp.now(), r.waiting, p)
+	err := cp.build.WaitReady(ctx, build.Awaited{ID: id, Name: r.name, Began: cp.now(), Health: r.health}, r.waiting, p)
 	if down, ok := errors.AsType[*build.NotReadyError](err); ok {
 		down.Copy = true
 	}

@@ -134,3 +134,11 @@ func ContainerState(s *container.State) labels.State {
 	}
 	return labels.StateExited
 }
+
+// ContainerHealth maps the result of a healthcheck to ours. A container without a healthcheck has none.
+func ContainerHealth(s *container.State) labels.Health {
+	if s.Health == nil || s.Health.Status == container.NoHealthcheck {
+		return ""
+	}
+	return labels.Health(s.Health.Status)
+}

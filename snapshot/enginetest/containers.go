@@ -38,7 +38,8 @@ type FakeContainer struct {
 	Files       string
 	Changes     []container.FilesystemChange
 	Log         string
-	ExitCode    int // of its command, once that has ended
+	Health      string // of its healthcheck; empty: it has none
+	ExitCode    int    // of its command, once that has ended
 	created     time.Time
 	started     time.Time
 	finished    time.Time
@@ -112,6 +113,9 @@ func (c *FakeContainer) Inspect(size bool) container.InspectResponse {
 		Config: c.Config, Mounts: c.Mounts, NetworkSettings: &container.NetworkSettings{Networks: c.Endpoints},
 	}
 	answer.NetworkSettings.Ports = c.published()
+	if c.Health != "" {
+		answer.State.Health = &container.Health{Status: c.Health}
+	}
 	if size {
 		bytes := int64(len(c.Files))
 		answer.SizeRw = &bytes

@@ -114,7 +114,7 @@ func (t *transaction) waitAll(ctx context.Context, members []*member) error {
 		if !m.Start {
 			continue
 		}
-		if err := t.engine.build.WaitReady(ctx, m.newID, m.Name, began, m.options.Waiting, t.p); err != nil {
+		if err := t.engine.build.WaitReady(ctx, build.Awaited{ID: m.newID, Name: m.Name, Began: began, Health: m.Snapshot.Container.Health}, m.options.Waiting, t.p); err != nil {
 			if down, ok := errors.AsType[*build.NotReadyError](err); ok {
 				down.Promoted = m.promoted != nil
 			}
