@@ -291,7 +291,7 @@ func shortcoming(s capture.Created) error {
 	case s.Contradicted:
 		return &contradictedError{s.ID}
 	case s.Incomplete:
-		return fmt.Errorf("snapshot %s is %w: see the warnings", s.ID, errIncomplete)
+		return fmt.Errorf("snapshot %s is %w: see the warnings", s.Title(), errIncomplete)
 	}
 	return nil
 }

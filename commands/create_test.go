@@ -127,7 +127,7 @@ func TestAnIncompleteSnapshotIsPrintedAndTold(t *testing.T) {
 	f.engine.events = []plan.Event{{Level: plan.LevelWarning, Phase: "volumes", Text: "/data/socket is lost"}}
 	assert.Equal(t, f.run(t, "create", "web"), 3)
 	assert.Equal(t, f.stdout.String(), string(firstID)+"\n")
-	assert.Equal(t, f.stderr.String(), "WARNING: /data/socket is lost\nsnapshot "+string(firstID)+" is incomplete: see the warnings\n")
+	assert.Equal(t, f.stderr.String(), "WARNING: /data/socket is lost\nsnapshot before ("+string(firstID)+") is incomplete: see the warnings\n")
 }
 
 func TestASnapshotThatContradictsEarlierOnesIsTold(t *testing.T) {

@@ -195,7 +195,7 @@ func (f *fakeEngine) Annotate(ctx context.Context, a capture.Annotation, p plan.
 
 func (f *fakeEngine) Attachment(_ context.Context, s catalog.Snapshot, name string, out io.Writer) error {
 	if _, known := s.Attachment(name); !known {
-		return &archives.NoAttachmentError{Snapshot: s.ID, Name: name}
+		return &archives.NoAttachmentError{Snapshot: s.ID, Attachment: name}
 	}
 	_, err := io.WriteString(out, "a\xff\n")
 	return errors.Join(err, f.err)

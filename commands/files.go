@@ -55,10 +55,10 @@ func runFiles(ctx context.Context, d deps, o inspectOptions, args []string) erro
 		}
 	}
 	if len(listed) == 0 && len(args) == 1 {
-		return missing{fmt.Errorf("snapshot %s holds the content of no volume: %s after it lists its root filesystem", s.ID, diff.Rootfs)}
+		return missing{fmt.Errorf("snapshot %s holds the content of no volume: %s after it lists its root filesystem", s.Title(), diff.Rootfs)}
 	}
 	if len(listed) == 0 {
-		return missing{fmt.Errorf("snapshot %s holds the content of no such volume: docker snapshot inspect lists those that it holds", s.ID)}
+		return missing{fmt.Errorf("snapshot %s holds the content of no such volume: docker snapshot inspect lists those that it holds", s.Title())}
 	}
 	return nil
 }

@@ -93,10 +93,12 @@ func runFork(ctx context.Context, d deps, o forkOptions) error {
 	}
 	var warned warningList
 	made, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) ([]build.Restored, error) {
-		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) ([]build.Restored, error) {
+		made, err := withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) ([]build.Restored, error) {
 			o.engine.Snapshot = word
 			return eng.Fork(ctx, o.engine, d.advised(warned.from(p)))
 		})
+		d.noteCopies(p, made...)
+		return made, err
 	})
 	if err != nil {
 		return err

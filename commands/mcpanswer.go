@@ -86,7 +86,7 @@ type mcpCreated struct {
 }
 
 func answerCreated(r createResult, s catalog.Snapshot) mcpAnswer {
-	text := fmt.Sprintf("Took snapshot %s of container %s.", titleOf(s), s.Container.Name)
+	text := fmt.Sprintf("Took snapshot %s of container %s.", s.Title(), s.Container.Name)
 	if r.Incomplete {
 		text += " It is incomplete: see the warnings."
 	}
@@ -119,7 +119,7 @@ func answerInspected(s catalog.Snapshot, restores []catalog.Restore) mcpAnswer {
 	for _, a := range s.Attachments {
 		attachments = append(attachments, a.Name)
 	}
-	text := fmt.Sprintf("Snapshot %s of %s was taken at %s.", titleOf(s), s.Container.Name, d.Created)
+	text := fmt.Sprintf("Snapshot %s of %s was taken at %s.", s.Title(), s.Container.Name, d.Created)
 	return mcpAnswer{text, mcpDetails{
 		mcpSummary: newMCPSummary(s), Image: d.ContainerImage, State: d.ContainerState, Tags: first(d.Tags), RunID: d.RunID, StepID: d.StepID,
 		SafetyFor: d.SafetyFor, Expires: d.Expires, Pinned: d.Pinned, Bytes: int64(d.Size), Volumes: first(d.Volumes), NotCaptured: first(missing),
@@ -159,7 +159,7 @@ func newMCPRestored(r restoreResult) mcpRestored {
 
 func answerRestored(r restoreResult, s catalog.Snapshot) mcpAnswer {
 	m := newMCPRestored(r)
-	title := titleOf(s)
+	title := s.Title()
 	switch {
 	case r.Status == statusPlanned:
 		return mcpAnswer{fmt.Sprintf("A restore of snapshot %s can be done in %d steps. Nothing was changed.", title, len(r.Plan)), m}
@@ -167,12 +167,4 @@ func answerRestored(r restoreResult, s catalog.Snapshot) mcpAnswer {
 		return mcpAnswer{fmt.Sprintf("Container %s is now as it was at snapshot %s. undo_restore takes that back.", m.Container, title), m}
 	}
 	return mcpAnswer{fmt.Sprintf("Restored snapshot %s as container %s.", title, m.Container), m}
-}
-
-// titleOf is how an answer calls a snapshot: by its name, if it has one, before its ID.
-func titleOf(s catalog.Snapshot) string {
-	if s.Name == "" {
-		return string(s.ID)
-	}
-	return s.Name + " (" + string(s.ID) + ")"
 }

@@ -83,7 +83,7 @@ func readByMCP(ctx context.Context, c *mcpCall, in mcpRead) (mcpAnswer, error) {
 	if isBinary(content) {
 		object.Encoding, object.Content = "base64", base64.StdEncoding.EncodeToString(content)
 	}
-	return mcpAnswer{fmt.Sprintf("%s has %d bytes in snapshot %s.", in.Path, len(content), titleOf(from)), object}, nil
+	return mcpAnswer{fmt.Sprintf("%s has %d bytes in snapshot %s.", in.Path, len(content), from.Title()), object}, nil
 }
 
 func diffByMCP(ctx context.Context, c *mcpCall, in mcpDiff) (mcpAnswer, error) {
@@ -119,7 +119,7 @@ func diffByMCP(ctx context.Context, c *mcpCall, in mcpDiff) (mcpAnswer, error) {
 	counts, _ := pageOf(mcpPage{}, list.volumes)
 	report.Counts = counts
 	report.More = max(0, count-max(in.Skip, 0)-len(report.List))
-	text := plural(int64(count), "change", "changes") + " since snapshot " + titleOf(from) + "."
+	text := plural(int64(count), "change", "changes") + " since snapshot " + from.Title() + "."
 	return mcpAnswer{text + andMore(in.mcpPage, len(report.List), report.More), report}, nil
 }
 
@@ -136,11 +136,12 @@ func forkByMCP(ctx context.Context, c *mcpCall, in mcpFork) (mcpAnswer, error) {
 	if err != nil {
 		return mcpAnswer{}, err
 	}
+	c.noteCopies(c.progress, made...)
 	var copies []mcpCopied
 	for _, one := range made {
 		r := newForkResult(c.deps, one, nil)
 		copies = append(copies, mcpCopied{r.RestoredContainer, r.RestoredContainerID, r.Started, r.Ports})
 	}
 	part, more := pageOf(mcpPage{}, copies)
-	return mcpAnswer{fmt.Sprintf("Made %s of snapshot %s.", plural(int64(len(copies)), "container", "containers"), titleOf(from)), forkList{part, more}}, nil
+	return mcpAnswer{fmt.Sprintf("Made %s of snapshot %s.", plural(int64(len(copies)), "container", "containers"), from.Title()), forkList{part, more}}, nil
 }

@@ -168,6 +168,9 @@ func (c *mcpCall) copy(ctx context.Context, from catalog.Snapshot, name string, 
 	if err != nil {
 		return mcpAnswer{}, err
 	}
+	if !dryRun {
+		c.noteCopies(c.progress, restored)
+	}
 	return answerRestored(planned(newRestored(c.deps, restored, c.warned.list), dryRun), from), nil
 }
 
@@ -195,6 +198,7 @@ func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, only []strin
 	if err != nil {
 		return mcpAnswer{}, c.withRecovery(withGuard(err))
 	}
+	c.noteReplaced(c.progress, o.engine, replaced)
 	r := planned(newReplaced(c.deps, replaced, c.warned.list), dryRun)
 	if dryRun {
 		r.Changes, err = c.countChanges(ctx, o.differences(replaced))
@@ -255,5 +259,5 @@ func removeByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (mcpAnswer, er
 		Status string `json:"status"`
 		ID     string `json:"id"`
 	}{statusRemoved, string(found.ID)}
-	return mcpAnswer{fmt.Sprintf("Removed snapshot %s of %s.", titleOf(found), found.Container.Name), object}, nil
+	return mcpAnswer{fmt.Sprintf("Removed snapshot %s of %s.", found.Title(), found.Container.Name), object}, nil
 }

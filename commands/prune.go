@@ -142,7 +142,7 @@ func (o *pruneOptions) failures(ctx context.Context, result removal.Pruned) erro
 	var failed []error
 	for _, one := range result.All {
 		if one.Err != nil && !isNoSnapshot(one.Err) && (ctx.Err() == nil || !errors.Is(one.Err, context.Canceled)) {
-			failed = append(failed, fmt.Errorf("snapshot %s: %w", one.Snapshot.ID, one.Err))
+			failed = append(failed, fmt.Errorf("snapshot %s: %w", one.Snapshot.Title(), one.Err))
 		}
 	}
 	if ctx.Err() != nil {

@@ -96,7 +96,7 @@ func TestPruneGoesOnAfterAFailure(t *testing.T) {
 	f.engine.pruned.All[1].Removed, f.engine.pruned.All[1].Err = true, errors.New("it broke")
 	assert.Equal(t, f.run(t, "prune", "-f"), 1)
 	assert.Equal(t, f.stdout.String(), string(secondID)+"\nTotal reclaimed space: 1.5MB\n")
-	assert.Equal(t, f.stderr.String(), "snapshot "+string(firstID)+": it broke\n")
+	assert.Equal(t, f.stderr.String(), "snapshot before ("+string(firstID)+"): it broke\n")
 }
 
 func TestPruneRefusesWrongOptions(t *testing.T) {

@@ -70,12 +70,17 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		return err
 	}
 	replaced, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (replace.Result, error) {
+		during := p
 		if noted {
-			p = withoutNotes(p)
+			during = withoutNotes(p)
 		}
-		return withReplaced(ctx, d, eng, o.engine, func(options replace.Options) (replace.Result, error) {
-			return eng.Replace(ctx, options, d.advised(warned.from(p)))
+		replaced, err := withReplaced(ctx, d, eng, o.engine, func(options replace.Options) (replace.Result, error) {
+			return eng.Replace(ctx, options, d.advised(warned.from(during)))
 		})
+		if err == nil {
+			d.noteReplaced(p, o.engine, replaced)
+		}
+		return replaced, err
 	})
 	if err != nil {
 		return d.withRecovery(withGuard(err))

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docker/go-units"
-
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
@@ -90,16 +88,12 @@ func describeReplace(r replace.Result, now time.Time) string {
 	return text + " No snapshot is taken first."
 }
 
-// describeState says what a container becomes.
+// describeState says which state a container gets.
 func describeState(r replace.Result, now time.Time) string {
 	if r.Copy != "" {
-		return fmt.Sprintf("as container %s is now, and removes that", r.Copy)
+		return fmt.Sprintf("with the present state of container %s, and removes %[1]s", r.Copy)
 	}
-	what := r.Snapshot.Name
-	if what == "" {
-		what = string(r.Snapshot.ID)
-	}
-	return fmt.Sprintf("as of %s, %s ago", what, strings.ToLower(units.HumanDuration(now.Sub(r.Snapshot.Created))))
+	return fmt.Sprintf("with the state of %s: %s", ago(r.Snapshot.Created, now), r.Snapshot.Title())
 }
 
 func describeContainer(r replace.Result) string {

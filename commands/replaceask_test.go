@@ -60,12 +60,12 @@ func previewed() replace.Result {
 func TestReplaceAsksWithTheConfigurationThatChanges(t *testing.T) {
 	planned := previewed()
 	planned.Config = someConfigChanges[:3]
-	assert.Assert(t, is.Contains(describeReplace(planned, noon), "3 minutes ago. Of the configuration this changes "+
+	assert.Assert(t, is.Contains(describeReplace(planned, noon), " ("+string(firstID)+"). Of the configuration this changes "+
 		"image: app:1 instead of app:2; environment: remove DEBUG, change MODE. A snapshot is taken first."))
 }
 
 func TestReplaceSaysWhatItWillDoBeforeItAsks(t *testing.T) {
-	const question = "This stops and replaces container db and rewrites volume pgdata (6 files change) as of before-migration, 3 minutes ago. A snapshot is taken first.\n"
+	const question = "This stops and replaces container db and rewrites volume pgdata (6 files change) with the state of 3 minutes ago: before-migration (" + string(firstID) + "). A snapshot is taken first.\n"
 	for _, tc := range []struct {
 		name, answer string
 		terminal     bool
@@ -114,18 +114,18 @@ func TestTheQuestionNamesEverything(t *testing.T) {
 		"This makes container db again and rewrites":                                                         func(r *replace.Result) { r.Old = "" },
 		"This replaces container db and rewrites":                                                            func(r *replace.Result) { r.Stops = false },
 		"container db-old, which was named db when it was captured and will be named db again, and rewrites": func(r *replace.Result) { r.Old = "db-old" },
-		"as of " + string(firstID) + ", 3 minutes ago. A":                                                    func(r *replace.Result) { r.Snapshot.Name = "" },
-		"rewrites volume pgdata (6 files change) and makes volume logs again as of": func(r *replace.Result) {
+		"with the state of 3 minutes ago: " + string(firstID) + ". A":                                        func(r *replace.Result) { r.Snapshot.Name = "" },
+		"rewrites volume pgdata (6 files change) and makes volume logs again with the state of": func(r *replace.Result) {
 			r.Volumes = append(r.Volumes, replace.VolumeChange{Volume: "logs", Made: true})
 		},
-		"replaces container db as of":                                         func(r *replace.Result) { r.Volumes = []replace.VolumeChange{{Volume: "pgdata"}} },
-		"ago. 1 volume is left as it is: pgdata. A snapshot":                  func(r *replace.Result) { r.Volumes[0].Kept = "the container only reads it" },
-		"ago. Meanwhile 2 other containers are stopped: a and b. A snapshot":  func(r *replace.Result) { r.Others = []string{"a", "b"} },
+		"replaces container db with the state of":                             func(r *replace.Result) { r.Volumes = []replace.VolumeChange{{Volume: "pgdata"}} },
+		"). 1 volume is left as it is: pgdata. A snapshot":                    func(r *replace.Result) { r.Volumes[0].Kept = "the container only reads it" },
+		"). Meanwhile 2 other containers are stopped: a and b. A snapshot":    func(r *replace.Result) { r.Others = []string{"a", "b"} },
 		"This stops container db, starts it again and rewrites volume pgdata": func(r *replace.Result) { r.Keeps = true },
 		"This freezes container db for a moment and rewrites volume pgdata":   func(r *replace.Result) { r.Keeps, r.Stops, r.Freezes = true, false, true },
 		"This keeps container db and rewrites volume pgdata":                  func(r *replace.Result) { r.Keeps, r.Stops = true, false },
-		"ago. No snapshot is taken first.":                                    func(r *replace.Result) { r.Saves = false },
-		"rewrites volume pgdata (1 file changes) as of": func(r *replace.Result) {
+		"). No snapshot is taken first.":                                      func(r *replace.Result) { r.Saves = false },
+		"rewrites volume pgdata (1 file changes) with the state of": func(r *replace.Result) {
 			r.Volumes[0] = replace.VolumeChange{Volume: "pgdata", Changed: replace.Count{Entries: 1}}
 		},
 	} {
@@ -141,5 +141,5 @@ func TestAVolumeThatIsNamedIsNamedAgainToTakeItBack(t *testing.T) {
 	f, err := runReplacing(t, eng, nil, "restore", "--replace", "--force", "--volume", "shared", "x")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, eng.options.ReadOnly, []string{"shared"})
-	assert.Equal(t, f.stderr.String(), "To take it back: docker snapshot restore --replace --force --volume shared "+string(firstID)+"\n")
+	assert.Equal(t, withoutState(f.stderr.String()), "To take it back: docker snapshot restore --replace --force --volume shared "+string(firstID)+"\n")
 }

@@ -47,10 +47,13 @@ func runReplaceTogether(ctx context.Context, d deps, o restoreOptions) error {
 	}
 	var warned warningList
 	all, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) ([]replace.Result, error) {
+		during := p
 		if asks {
-			p = withoutNotes(p) // the plan has told them
+			during = withoutNotes(p) // the plan has told them
 		}
-		return o.replaceTogether(ctx, d, eng, d.advised(warned.from(p)))
+		all, err := o.replaceTogether(ctx, d, eng, d.advised(warned.from(during)))
+		d.noteReplaced(p, o.engine, all...)
+		return all, err
 	})
 	if err != nil {
 		return d.withRecovery(withGuard(err))

@@ -145,10 +145,14 @@ func runRestore(ctx context.Context, d deps, o restoreOptions) error {
 	}
 	var warned warningList
 	restored, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (build.Restored, error) {
-		return withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (build.Restored, error) {
+		restored, err := withSnapshot(ctx, d, eng, o.engine.Snapshot, func(word string) (build.Restored, error) {
 			o.engine.Snapshot = word
 			return eng.Restore(ctx, o.engine.RestoreOptions, d.advised(warned.from(p)))
 		})
+		if err == nil && !o.engine.DryRun {
+			d.noteCopies(p, restored)
+		}
+		return restored, err
 	})
 	if err != nil {
 		return err

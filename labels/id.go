@@ -63,3 +63,11 @@ func CheckName(name string) error {
 	}
 	return nil
 }
+
+// Title is how messages call a snapshot: by its name, with the ID beside it, or by its ID if it has no name.
+func Title(name string, id ID) string {
+	if name == "" {
+		return string(id)
+	}
+	return fmt.Sprintf("%s (%s)", name, id)
+}

@@ -209,6 +209,9 @@ type Record struct {
 	Seal           string   // empty: made without the engine's key
 }
 
+// Title is how messages call the snapshot.
+func (r Record) Title() string { return Title(r.Name, r.ID) }
+
 // Container is the container that a snapshot was taken of. A state has only a name, which is its line.
 type Container struct {
 	ID      string // 64 hex digits; a state has none

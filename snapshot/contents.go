@@ -24,7 +24,7 @@ func (e *Engine) Contents(ctx context.Context, o diff.Options, path string, p pl
 		return before, after, err
 	}
 	if !before.IsThere && !after.IsThere {
-		return before, after, &extract.NoPathError{Snapshot: old.ID, Path: path}
+		return before, after, &extract.NoPathError{Snapshot: old.ID, Name: old.Name, Path: path}
 	}
 	return before, after, nil
 }

@@ -31,7 +31,7 @@ func (e *Engine) Drill(ctx context.Context, o DrillOptions, p plan.Progress) (ve
 		if r.Err != nil || r.Verdict() != verify.OK || r.Snapshot.Kind == labels.KindState {
 			continue
 		}
-		p.Status("drill", "restoring "+string(r.Snapshot.ID)+" as a copy that does not stay")
+		p.Status("drill", "restoring "+r.Snapshot.Title()+" as a copy that does not stay")
 		if r.Findings, err = e.rehearse(ctx, r.Snapshot, o.Waiting, p); ctx.Err() != nil {
 			return report, context.Cause(ctx)
 		}

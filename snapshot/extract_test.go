@@ -107,7 +107,7 @@ func TestExtractFindsTheMount(t *testing.T) {
 		{"/srv/data/", "/content/.", ".", "of the volume", ""},
 		{"", "/srv/database", "", "", `there is no "/srv/database" in the root filesystem of snapshot `},
 		{"", "/srv/data/none", "", "", `there is no "/srv/data/none" in volume data of snapshot `},
-		{"", "/srv/data/run/x", "", "", "what is mounted at /srv/data/run is not in snapshot "},
+		{"", "/srv/data/run/x", "", "", "the mount at /srv/data/run is not in snapshot "},
 		{"none", "/x", "", "", `there is no "/x" in volume none of snapshot `},
 	}, false)
 }

@@ -78,7 +78,7 @@ func TestOnlyVolumesGoBack(t *testing.T) {
 		assert.Equal(t, len(done.Config), 0)
 		assert.DeepEqual(t, done.Volumes[1], replace.VolumeChange{Volume: "logs", Kept: "it was not asked for"})
 		assert.Equal(t, done.Safety.Trigger, labels.TriggerPreRestore)
-		assert.Equal(t, done.Safety.Description, "before restoring "+word+" of "+string(done.Snapshot.ID))
+		assert.Equal(t, done.Safety.Description, "before restoring "+word+" of one ("+string(done.Snapshot.ID)+")")
 		assert.Assert(t, !strings.Contains(done.Plan.String(), "remove container") && !strings.Contains(done.Plan.String(), "create container"), done.Plan.String())
 		assertNothingLeft(t, docker)
 
@@ -100,7 +100,7 @@ func TestPathsAreChosenInTheVolumesThatGoBack(t *testing.T) {
 	done, err := engineOf(docker).Replace(t.Context(), o, nil)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, docker.Service.Applied["data"].Chosen, &volumebackup.Choice{Patterns: o.Paths, At: []string{"/data"}})
-	assert.Equal(t, done.Safety.Description, "before restoring **/cont* in data of "+string(done.Snapshot.ID))
+	assert.Equal(t, done.Safety.Description, "before restoring **/cont* in data of one ("+string(done.Snapshot.ID)+")")
 
 	for _, parts := range [][]string{nil, {"data", replace.Rootfs}} {
 		o := only(parts...)

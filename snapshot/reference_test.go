@@ -204,13 +204,13 @@ func TestResolveListsTheCandidatesOfAnAmbiguousWord(t *testing.T) {
 	_, err := engineOf(docker).Resolve(t.Context(), "one")
 	var ambiguous *catalog.AmbiguousError
 	assert.Assert(t, errors.As(err, &ambiguous), "%v", err)
-	assert.DeepEqual(t, ambiguous.Candidates, []string{"db:" + string(made[1].ID) + " (one)", "web:" + string(made[0].ID) + " (one)"})
-	assert.ErrorContains(t, err, "\"one\" is ambiguous, it could be any of:\n  db:2026")
+	assert.DeepEqual(t, ambiguous.Candidates, []string{"db:one (" + string(made[1].ID) + ")", "web:one (" + string(made[0].ID) + ")"})
+	assert.ErrorContains(t, err, "\"one\" is ambiguous, it could be any of:\n  db:one (2026")
 
 	_, err = engineOf(docker).Resolve(t.Context(), "2026")
 	assert.Assert(t, errors.As(err, &ambiguous))
 	assert.DeepEqual(t, ambiguous.Candidates, []string{
-		"db:" + string(made[2].ID), "db:" + string(made[1].ID) + " (one)", "web:" + string(made[0].ID) + " (one)",
+		"db:" + string(made[2].ID), "db:one (" + string(made[1].ID) + ")", "web:one (" + string(made[0].ID) + ")",
 	})
 
 	_, err = engineOf(docker).Resolve(t.Context(), "latest")

@@ -134,7 +134,7 @@ func TestRemoveRefuses(t *testing.T) {
 	before := docker.World()
 
 	_, err := removeOne(t, engineOf(docker), "pinned", removal.Options{}, nil)
-	assert.Error(t, err, "snapshot "+string(made[1].ID)+" is pinned")
+	assert.Error(t, err, "snapshot pinned ("+string(made[1].ID)+") is pinned")
 	assert.Assert(t, cerrdefs.IsFailedPrecondition(err))
 	_, err = removeOne(t, engineOf(docker), "gone", removal.Options{}, nil)
 	assert.Assert(t, cerrdefs.IsNotFound(err))
@@ -156,7 +156,7 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 	_, err := removeOne(t, engineOf(docker), "one", removal.Options{}, got.Progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.Warnings(), []string{
-		"the layers of " + string(made[0].ID) + " are used by container ape, zebra, and are freed when that is removed",
+		"the layers of one (" + string(made[0].ID) + ") are used by container ape, zebra, and are freed when that is removed",
 	})
 	assert.Assert(t, !strings.Contains(docker.World(), string(made[0].ID)+" "), docker.World())
 	_, err = engineOf(docker).Resolve(t.Context(), string(made[0].ID))
@@ -290,7 +290,7 @@ func TestRemoveOfManyIsOneRemovalForEachStore(t *testing.T) {
 	four, err := engineOf(docker).Resolve(t.Context(), "web")
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got, []string{
-		"web:one removed one", "gone: no such snapshot: gone", "five removed five", "four: snapshot " + string(four.ID) + " is pinned",
+		"web:one removed one", "gone: no such snapshot: gone", "five removed five", "four: snapshot four (" + string(four.ID) + ") is pinned",
 		"web: web is a container, not a snapshot", "three removed three",
 	})
 	assert.Equal(t, four.Name, "four") // it is the latest now

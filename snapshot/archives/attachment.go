@@ -18,12 +18,13 @@ import (
 // NoAttachmentError says that a snapshot has no attachment of a name. It is an errdefs not-found
 // error.
 type NoAttachmentError struct {
-	Snapshot labels.ID
-	Name     string
+	Snapshot   labels.ID
+	Name       string // of the snapshot
+	Attachment string
 }
 
 func (e *NoAttachmentError) Error() string {
-	return fmt.Sprintf("snapshot %s has no attachment %q", e.Snapshot, e.Name)
+	return fmt.Sprintf("snapshot %s has no attachment %q", labels.Title(e.Name, e.Snapshot), e.Attachment)
 }
 
 // Unwrap gives the error its class.
@@ -34,7 +35,7 @@ func (e *NoAttachmentError) Unwrap() error { return cerrdefs.ErrNotFound }
 func (a *Archives) ReadAttachment(ctx context.Context, s catalog.Snapshot, name string, out io.Writer) error {
 	recorded, known := s.Attachment(name)
 	if !known {
-		return &NoAttachmentError{Snapshot: s.ID, Name: name}
+		return &NoAttachmentError{Snapshot: s.ID, Name: s.Name, Attachment: name}
 	}
 	return a.readAttachments(ctx, s, []labels.Attachment{recorded}, func(_ string, read func(out io.Writer) error) error { return read(out) })
 }
@@ -55,7 +56,7 @@ func (a *Archives) readAttachments(ctx context.Context, s catalog.Snapshot, all 
 	return store.Attachments(ctx, string(s.ID), names, func(name string, read func(io.Writer) error) error {
 		return each(name, func(out io.Writer) error {
 			if err := readChecked(recorded[name], read, out); err != nil {
-				return fmt.Errorf("read attachment %s of snapshot %s: %w", name, s.ID, err)
+				return fmt.Errorf("read attachment %s of snapshot %s: %w", name, s.Title(), err)
 			}
 			return nil
 		})

@@ -111,7 +111,7 @@ const (
 // snapshot does not hold the volume's content.
 func (a *Archives) Entries(ctx context.Context, s catalog.Snapshot, m labels.Mount, detail Detail, visit func(volumebackup.Entry)) error {
 	if m.Archive == nil {
-		return fmt.Errorf("the content of %s is not in snapshot %s", labels.DescribeKey(m.Key()), s.ID)
+		return fmt.Errorf("the content of %s is not in snapshot %s", labels.DescribeKey(m.Key()), s.Title())
 	}
 	volumes, err := a.At(ctx, s)
 	if err != nil {

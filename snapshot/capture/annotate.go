@@ -101,7 +101,7 @@ func (cr *Capturer) Annotate(ctx context.Context, a Annotation, p plan.Progress)
 }
 
 func (cr *Capturer) annotate(ctx context.Context, s catalog.Snapshot, a Annotation, p plan.Progress) (now catalog.Snapshot, err error) {
-	p.Status("annotate", "annotating "+string(s.ID))
+	p.Status("annotate", "annotating "+s.Title())
 	if a.Name != nil && *a.Name != "" && *a.Name != s.Name {
 		tag := catalog.TagOf(s.Container.Name, *a.Name)
 		if _, err := cr.catalog.ObserveName(ctx, tag, s.Container.Name, false); err != nil {
@@ -116,11 +116,11 @@ func (cr *Capturer) annotate(ctx context.Context, s catalog.Snapshot, a Annotati
 	defer func() { u.Unless(ctx, &err) }()
 	made, err := cr.relabel(ctx, s, record, &u)
 	if err != nil {
-		return catalog.Snapshot{}, fmt.Errorf("annotate snapshot %s: %w", s.ID, err)
+		return catalog.Snapshot{}, fmt.Errorf("annotate snapshot %s: %w", s.Title(), err)
 	}
 	now = catalog.Snapshot{Record: record, ImageID: made, Layers: s.Layers}
 	if err := cr.catalog.Change(ctx, s, &now, &u); err != nil {
-		return catalog.Snapshot{}, fmt.Errorf("annotate snapshot %s: %w", s.ID, err)
+		return catalog.Snapshot{}, fmt.Errorf("annotate snapshot %s: %w", s.Title(), err)
 	}
 	cr.dropFormer(ctx, s.ImageID, p)
 	cr.recordChange(ctx, now, p)

@@ -11,7 +11,7 @@ import (
 type MadeError struct{ Snapshot catalog.Snapshot }
 
 func (e *MadeError) Error() string {
-	return fmt.Sprintf("snapshot %s was taken for this key already", e.Snapshot.ID)
+	return fmt.Sprintf("snapshot %s was taken for this key already", e.Snapshot.Title())
 }
 
 // checkOnce fails with [MadeError] if there is a snapshot of the idempotency key already. Under the

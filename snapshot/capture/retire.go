@@ -23,6 +23,6 @@ func (cr *Capturer) retire(ctx context.Context, old *catalog.Snapshot, engine do
 		err = failed[old.ID]
 	}
 	if err != nil {
-		p.Warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.ID, err))
+		p.Warn("tag", fmt.Sprintf("the replaced snapshot %s could not be removed: %v", old.Title(), err))
 	}
 }

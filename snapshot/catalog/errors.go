@@ -89,10 +89,13 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 // PinnedError says that a snapshot is pinned, and is therefore not removed.
 type PinnedError struct {
 	ID       labels.ID
+	Name     string
 	Replaced bool // it would have lost its name to a new snapshot, rather than been removed
 }
 
-func (e *PinnedError) Error() string { return fmt.Sprintf("snapshot %s is pinned", e.ID) }
+func (e *PinnedError) Error() string {
+	return fmt.Sprintf("snapshot %s is pinned", labels.Title(e.Name, e.ID))
+}
 
 // Unwrap gives the error its class.
 func (e *PinnedError) Unwrap() error { return cerrdefs.ErrFailedPrecondition }

@@ -29,11 +29,12 @@ func (e *LineError) Unwrap() error { return cerrdefs.ErrAlreadyExists }
 // invalid argument.
 type StateError struct {
 	ID   labels.ID
+	Name string
 	Line string
 }
 
 func (e *StateError) Error() string {
-	return fmt.Sprintf("snapshot %s is a state of line %s: there is no container in it", e.ID, e.Line)
+	return fmt.Sprintf("snapshot %s is a state of line %s, without a container", labels.Title(e.Name, e.ID), e.Line)
 }
 
 // Unwrap gives the error its class.
@@ -42,7 +43,7 @@ func (e *StateError) Unwrap() error { return cerrdefs.ErrInvalidArgument }
 // CheckContainer fails with [StateError] if there is no container in the snapshot.
 func (s Snapshot) CheckContainer() error {
 	if s.Kind == labels.KindState {
-		return &StateError{ID: s.ID, Line: s.Line}
+		return &StateError{ID: s.ID, Name: s.Name, Line: s.Line}
 	}
 	return nil
 }

@@ -223,10 +223,7 @@ func matches(word string, all []Snapshot) []Snapshot {
 func Ambiguous(word string, found []Snapshot) error {
 	candidates := make([]string, len(found))
 	for i, s := range found {
-		candidates[i] = s.word(string(s.ID))
-		if s.Name != "" {
-			candidates[i] += " (" + s.Name + ")"
-		}
+		candidates[i] = s.word(s.Title())
 	}
 	return &AmbiguousError{Word: word, Candidates: candidates}
 }
@@ -287,7 +284,7 @@ func (cat *Catalog) asOf(ctx context.Context, word, container, when string) (Sna
 	case at < 0:
 		oldest := all[len(all)-1]
 		return Snapshot{}, &NotFoundError{Word: word, Reason: fmt.Sprintf("container %s has no snapshot that old: the oldest, %s, was taken at %s",
-			container, oldest.ID, oldest.Created.In(limit.Location()).Format("2006-01-02T15:04:05"))}
+			container, oldest.Title(), oldest.Created.In(limit.Location()).Format("2006-01-02T15:04:05"))}
 	}
 	return all[at], nil
 }
@@ -327,7 +324,7 @@ func (cat *Catalog) nothingOf(ctx context.Context, word, container string) error
 	}
 	if all, err := cat.Find(ctx, nil, Repository(container)); err == nil && len(all) > 0 {
 		none.OnlySafety = true
-		none.Reason = fmt.Sprintf("container %s has only safety snapshots; the newest is %s", container, all[0].ID)
+		none.Reason = fmt.Sprintf("container %s has only safety snapshots; the newest is %s", container, all[0].Title())
 		return none
 	}
 	c, err := cat.docker.InspectIfThere(ctx, container)

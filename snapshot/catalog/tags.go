@@ -73,7 +73,7 @@ func (cat *Catalog) ObserveName(ctx context.Context, ref Tag, container string, 
 	case !reuse, !isSnapshot:
 		return Holder{}, &NameTakenError{Ref: container + ":" + ref.tag, Tag: ref.String(), Reuse: isSnapshot}
 	case h.Snapshot.Pinned:
-		return Holder{}, &PinnedError{ID: h.Snapshot.ID, Replaced: true}
+		return Holder{}, &PinnedError{ID: h.Snapshot.ID, Name: h.Snapshot.Name, Replaced: true}
 	}
 	return h, nil
 }

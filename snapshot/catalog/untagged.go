@@ -17,12 +17,13 @@ import (
 // image that a container uses all tags but one, and any of them may stay. It is an errdefs not-found error.
 type UntaggedError struct {
 	ID    labels.ID
+	Name  string
 	Ref   string // a tag that the image has
 	IDRef string // the one that would make it a snapshot again
 }
 
 func (e *UntaggedError) Error() string {
-	return fmt.Sprintf("snapshot %s has lost the tag %s, but not its image: that is still there as %s", e.ID, e.IDRef, e.Ref)
+	return fmt.Sprintf("snapshot %s has lost the tag %s, but not its image: that is still there as %s", labels.Title(e.Name, e.ID), e.IDRef, e.Ref)
 }
 
 // Unwrap gives the error its class.
@@ -66,7 +67,7 @@ func (cat *Catalog) checkUntagged(ctx context.Context, found image.InspectRespon
 	idRef := TagOf(record.Container.Name, string(record.ID)).String()
 	_, err = cat.docker.ImageInspect(ctx, idRef)
 	if cerrdefs.IsNotFound(err) {
-		return &UntaggedError{ID: record.ID, Ref: refs[at], IDRef: idRef}
+		return &UntaggedError{ID: record.ID, Name: record.Name, Ref: refs[at], IDRef: idRef}
 	}
 	return dockerop.Describe(err, "inspect image "+idRef)
 }

@@ -48,7 +48,7 @@ func (cp *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o ForkOpt
 func (cp *Copier) draft(s catalog.Snapshot, o ForkOptions, operation string, i int, p plan.Progress) (restore, error) {
 	sp, lost, err := runconfig.Decode(s.Config)
 	if err != nil {
-		return restore{}, fmt.Errorf("snapshot %s: %w", s.ID, err)
+		return restore{}, fmt.Errorf("snapshot %s: %w", s.Title(), err)
 	}
 	for _, field := range lost {
 		p.Warn("check", "this version does not know "+field+" and leaves it out")

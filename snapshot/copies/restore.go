@@ -43,7 +43,7 @@ func (cp *Copier) restoreAll(ctx context.Context, o ForkOptions, rehearsal *Dril
 		return nil, err
 	}
 	cp = cp.inStore(volumes)
-	p.Status("check", "checking what "+string(s.ID)+" needs")
+	p.Status("check", "checking what "+s.Title()+" needs")
 	all, err := cp.planRestore(ctx, s, o, p)
 	if err != nil {
 		return nil, err

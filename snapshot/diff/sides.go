@@ -115,9 +115,9 @@ func (d *Differ) snapshotSide(ctx context.Context, word string, isLost bool) (si
 			c.archive = &volumebackup.ArchiveRef{Snapshot: string(s.ID), Archive: m.Archive.Index, Root: m.Archive.Root}
 			c.excluded = m.Archive.Excluded
 		case mount.Type(m.Type) == mount.TypeVolume:
-			c.missing = fmt.Sprintf("its content is not in snapshot %s", s.ID)
+			c.missing = fmt.Sprintf("its content is not in snapshot %s", s.Title())
 		case mount.Type(m.Type) == mount.TypeBind:
-			c.missing, c.optional = fmt.Sprintf("its content is not in snapshot %s", s.ID), true
+			c.missing, c.optional = fmt.Sprintf("its content is not in snapshot %s", s.Title()), true
 		default:
 			continue
 		}

@@ -47,7 +47,7 @@ func (x *Extractor) Children(ctx context.Context, source Source) ([]Child, error
 		all = append(all, Child{Name: first, IsDirectory: true})
 	}
 	if at.mount != nil && at.mount.Archive == nil {
-		return nil, &NotHeldError{Snapshot: source.Snapshot.ID, Destination: at.mount.Destination, Reason: at.mount.Skipped}
+		return nil, &NotHeldError{Snapshot: source.Snapshot.ID, Name: source.Snapshot.Name, Destination: at.mount.Destination, Reason: at.mount.Skipped}
 	}
 	if at.mount == nil {
 		below, err := x.rootChildren(ctx, source.Snapshot, place)
@@ -85,7 +85,7 @@ func (x *Extractor) rootChildren(ctx context.Context, s catalog.Snapshot, place 
 			all, err = childrenIn(files)
 		}
 		if err != nil && short.Err() == nil {
-			return fmt.Errorf("list %s of snapshot %s: %w", place, s.ID, err)
+			return fmt.Errorf("list %s of snapshot %s: %w", place, s.Title(), err)
 		}
 		return ctx.Err()
 	})

@@ -27,11 +27,11 @@ func (x *Extractor) RootEntries(ctx context.Context, s catalog.Snapshot, detail 
 	return x.catalog.WithScratch(ctx, "files", s.ImageID, func(scratch string) error {
 		files, err := x.docker.ContainerExport(ctx, scratch)
 		if err != nil {
-			return fmt.Errorf("export the root filesystem of snapshot %s: %w", s.ID, err)
+			return fmt.Errorf("export the root filesystem of snapshot %s: %w", s.Title(), err)
 		}
 		defer files.Close()
 		if err := eachEntry(files, detail, visit); err != nil {
-			return fmt.Errorf("read the root filesystem of snapshot %s: %w", s.ID, err)
+			return fmt.Errorf("read the root filesystem of snapshot %s: %w", s.Title(), err)
 		}
 		return nil
 	})

@@ -74,7 +74,7 @@ func (w *walk) inRoot(ctx context.Context) (finished bool, err error) {
 	case e.isLink && (!isLast || w.isDirectory || w.source.Follow):
 		return false, w.follow(next, e.target, later)
 	case !e.isThere, !isLast && !e.isDirectory:
-		return false, &NoPathError{Snapshot: w.source.Snapshot.ID, Path: w.source.Path}
+		return false, &NoPathError{Snapshot: w.source.Snapshot.ID, Name: w.source.Snapshot.Name, Path: w.source.Path}
 	}
 	w.at.dir, w.at.rest = next, later
 	return false, nil
@@ -91,7 +91,7 @@ func (w *walk) copyRoot(ctx context.Context, place string) error {
 	}
 	files, _, err := w.docker.CopyFromContainer(ctx, w.root.scratch, asked)
 	if cerrdefs.IsNotFound(err) {
-		return &NoPathError{Snapshot: w.source.Snapshot.ID, Path: w.source.Path}
+		return &NoPathError{Snapshot: w.source.Snapshot.ID, Name: w.source.Snapshot.Name, Path: w.source.Path}
 	}
 	if err == nil {
 		defer files.Close()
@@ -103,7 +103,7 @@ func (w *walk) copyRoot(ctx context.Context, place string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("copy %s from snapshot %s: %w", w.source.Path, w.source.Snapshot.ID, err)
+		return fmt.Errorf("copy %s from snapshot %s: %w", w.source.Path, w.source.Snapshot.Title(), err)
 	}
 	w.warnOfMounts(w.root.mountsBelow(place))
 	return nil

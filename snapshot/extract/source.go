@@ -28,15 +28,16 @@ type Source struct {
 // NoPathError says that a snapshot has no file of a name. It is an errdefs not-found error.
 type NoPathError struct {
 	Snapshot labels.ID
+	Name     string // of the snapshot
 	Volume   string // empty: the root filesystem
 	Path     string
 }
 
 func (e *NoPathError) Error() string {
 	if e.Volume == "" {
-		return fmt.Sprintf("there is no %q in the root filesystem of snapshot %s", e.Path, e.Snapshot)
+		return fmt.Sprintf("there is no %q in the root filesystem of snapshot %s", e.Path, labels.Title(e.Name, e.Snapshot))
 	}
-	return fmt.Sprintf("there is no %q in %s of snapshot %s", e.Path, labels.DescribeKey(e.Volume), e.Snapshot)
+	return fmt.Sprintf("there is no %q in %s of snapshot %s", e.Path, labels.DescribeKey(e.Volume), labels.Title(e.Name, e.Snapshot))
 }
 
 // Unwrap gives the error its class.
@@ -45,12 +46,13 @@ func (e *NoPathError) Unwrap() error { return cerrdefs.ErrNotFound }
 // NotHeldError says that a snapshot does not hold the content of a mount.
 type NotHeldError struct {
 	Snapshot    labels.ID
+	Name        string // of the snapshot
 	Destination string
 	Reason      string
 }
 
 func (e *NotHeldError) Error() string {
-	return fmt.Sprintf("what is mounted at %s is not in snapshot %s: %s", e.Destination, e.Snapshot, e.Reason)
+	return fmt.Sprintf("the mount at %s is not in snapshot %s: %s", e.Destination, labels.Title(e.Name, e.Snapshot), e.Reason)
 }
 
 // Unwrap gives the error its class.
@@ -80,7 +82,7 @@ func (s Source) start() (at position, name string, err error) {
 	}
 	m, known := mountOf(s.Snapshot, s.Volume)
 	if !known {
-		return position{}, "", &NoPathError{Snapshot: s.Snapshot.ID, Volume: s.Volume, Path: s.Path}
+		return position{}, "", &NoPathError{Snapshot: s.Snapshot.ID, Name: s.Snapshot.Name, Volume: s.Volume, Path: s.Path}
 	}
 	at = position{mount: &m, rest: components(place)}
 	if s.Volume != m.Name {

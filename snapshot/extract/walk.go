@@ -83,7 +83,7 @@ func (w *walk) follow(link, target string, later []string) error {
 func (w *walk) inVolume(ctx context.Context) (finished bool, err error) {
 	m := *w.at.mount
 	if m.Archive == nil {
-		return false, &NotHeldError{Snapshot: w.source.Snapshot.ID, Destination: m.Destination, Reason: m.Skipped}
+		return false, &NotHeldError{Snapshot: w.source.Snapshot.ID, Name: w.source.Snapshot.Name, Destination: m.Destination, Reason: m.Skipped}
 	}
 	if w.parts == nil {
 		if w.parts, err = w.archives.OpenParts(ctx, w.source.Snapshot, w.progress); err != nil {
@@ -98,9 +98,9 @@ func (w *walk) inVolume(ctx context.Context) (finished bool, err error) {
 	link, err := w.parts.Extract(ctx, m, part, w.out)
 	switch {
 	case errors.Is(err, volumebackup.ErrNoEntry):
-		return false, &NoPathError{Snapshot: w.source.Snapshot.ID, Volume: mountName(m), Path: w.source.Path}
+		return false, &NoPathError{Snapshot: w.source.Snapshot.ID, Name: w.source.Snapshot.Name, Volume: mountName(m), Path: w.source.Path}
 	case err != nil:
-		return false, fmt.Errorf("copy %s from %s of snapshot %s: %w", w.source.Path, m.Describe(), w.source.Snapshot.ID, err)
+		return false, fmt.Errorf("copy %s from %s of snapshot %s: %w", w.source.Path, m.Describe(), w.source.Snapshot.Title(), err)
 	case link == nil:
 		w.at.dir, w.at.rest = part.Path, later
 		if finished {

@@ -35,7 +35,7 @@ func (rm *Remover) removeLost(ctx context.Context, all removals, o Options, p pl
 			continue
 		}
 		if r.Snapshot, r.Err = lost[at].Snapshot, nil; r.Snapshot.Pinned && !o.Force {
-			r.Err = &catalog.PinnedError{ID: r.Snapshot.ID}
+			r.Err = &catalog.PinnedError{ID: r.Snapshot.ID, Name: r.Snapshot.Name}
 			continue
 		}
 		failed, _ := rm.archives.Remove(ctx, []catalog.Snapshot{r.Snapshot}, nil, p)

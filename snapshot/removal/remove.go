@@ -80,7 +80,7 @@ func (rm *Remover) chooseRemoved(ctx context.Context, words []string, o Options)
 				r.Snapshot, r.Err = rm.resolve(ctx, word)
 			}
 			if r.Err == nil && r.Snapshot.Pinned && !o.Force {
-				r.Err = &catalog.PinnedError{ID: r.Snapshot.ID}
+				r.Err = &catalog.PinnedError{ID: r.Snapshot.ID, Name: r.Snapshot.Name}
 			}
 			return nil // the error is that word's alone
 		})
@@ -173,7 +173,7 @@ func (rm *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progres
 	rm.keepLatest(ctx, chosen, p)
 	for _, r := range chosen.left() {
 		if names := usersOf(r.Snapshot, users); len(names) > 0 {
-			p.Warn("remove", fmt.Sprintf("the layers of %s are used by container %s, and are freed when that is removed", r.Snapshot.ID, strings.Join(names, ", ")))
+			p.Warn("remove", fmt.Sprintf("the layers of %s are used by container %s, and are freed when that is removed", r.Snapshot.Title(), strings.Join(names, ", ")))
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (rp *Replacer) findAll(ctx context.Context, all []Options, how shared, p pl
 // plan decides everything, and makes nothing.
 func (rp *Replacer) plan(ctx context.Context, g *group, p plan.Progress) error {
 	for _, m := range g.members {
-		p.Status("check", "checking what "+string(m.Snapshot.ID)+" needs")
+		p.Status("check", "checking what "+m.Snapshot.Title()+" needs")
 		if err := rp.observe(ctx, m, p); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (g *group) shareVolumes() {
 			case first == nil || first.Archive == nil && v.Archive != nil:
 				owner[name], owns[name] = v, m
 			case v.Archive != nil && v.Archive.Root != first.Archive.Root:
-				m.problem(plan.ProblemContents, name, fmt.Sprintf("snapshots %s and %s hold different contents of %s", owns[name].Snapshot.ID, m.Snapshot.ID, labels.DescribeKey(name)))
+				m.problem(plan.ProblemContents, name, fmt.Sprintf("snapshots %s and %s hold different contents of %s", owns[name].Snapshot.Title(), m.Snapshot.Title(), labels.DescribeKey(name)))
 			}
 		}
 	}

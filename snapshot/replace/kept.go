@@ -43,7 +43,7 @@ func (m *member) findKeptProblems(g *group, around runconfig.Surroundings, reser
 		}
 	}
 	if m.options.Lost && len(m.chosenMounts()) == 0 {
-		m.problem(plan.ProblemLostUnused, m.Name, fmt.Sprintf("container %s writes to no volume that snapshot %s holds", m.Name, m.Snapshot.ID))
+		m.problem(plan.ProblemLostUnused, m.Name, fmt.Sprintf("container %s writes to no volume that snapshot %s holds", m.Name, m.Snapshot.Title()))
 	}
 	g.findHolders(m, around.Containers)
 	m.peerProblems(g, around)

@@ -100,7 +100,7 @@ func (rp *Replacer) observe(ctx context.Context, m *member, p plan.Progress) err
 	s, o := m.Snapshot, m.options
 	sp, lost, err := runconfig.Decode(s.Config)
 	if err != nil {
-		return fmt.Errorf("snapshot %s: %w", s.ID, err)
+		return fmt.Errorf("snapshot %s: %w", s.Title(), err)
 	}
 	for _, field := range lost {
 		p.Warn("check", "this version does not know "+field+" and leaves it out")

@@ -35,6 +35,6 @@ func (m *member) noteBinds(p plan.Progress) {
 // noteLost says what does not go back of a snapshot that has lost its image.
 func (m *member) noteLost(p plan.Progress) {
 	if m.options.Lost {
-		p.Note("check", "the root filesystem that snapshot "+string(m.Snapshot.ID)+" held is gone with its image: container "+m.Name+" keeps the one that it has, and only its volumes go back")
+		p.Note("check", "the root filesystem that snapshot "+m.Snapshot.Title()+" held is gone with its image: container "+m.Name+" keeps the one that it has, and only its volumes go back")
 	}
 }

@@ -146,13 +146,13 @@ func (m *member) volumeParts() []string {
 // whatGoesBack says what is restored of which snapshot.
 func (m *member) whatGoesBack() string {
 	if len(m.options.Only) == 0 {
-		return string(m.Snapshot.ID)
+		return m.Snapshot.Title()
 	}
 	what := strings.Join(m.options.Only, ", ")
 	if len(m.options.Paths) > 0 {
 		what = strings.Join(m.options.Paths, ", ") + " in " + what
 	}
-	return what + " of " + string(m.Snapshot.ID)
+	return what + " of " + m.Snapshot.Title()
 }
 
 // choiceIn says which entries of a volume go back; nil: all.

@@ -95,7 +95,7 @@ func (rp *Replacer) atStoreOf(ctx context.Context, g *group) (*Replacer, error) 
 		case from == nil:
 			from, store = m, volumes
 		case volumes.Store() != store.Store(): // a worker sees one
-			return nil, fmt.Errorf("snapshots %s and %s cannot be restored together: their volumes are in different stores, %s and %s", from.Snapshot.ID, m.Snapshot.ID, store.Store(), volumes.Store())
+			return nil, fmt.Errorf("snapshots %s and %s cannot be restored together: their volumes are in different stores, %s and %s", from.Snapshot.Title(), m.Snapshot.Title(), store.Store(), volumes.Store())
 		}
 	}
 	if from == nil {

@@ -52,7 +52,7 @@ func (m *member) unknownVolumes(named []string) {
 			return v.Archive != nil && (v.Create.Name == name || v.Original == name)
 		})
 		if !held {
-			m.problem(plan.ProblemNotHeld, name, fmt.Sprintf("snapshot %s does not hold the content of %s", m.Snapshot.ID, labels.DescribeKey(name)))
+			m.problem(plan.ProblemNotHeld, name, fmt.Sprintf("snapshot %s does not hold the content of %s", m.Snapshot.Title(), labels.DescribeKey(name)))
 		}
 	}
 }

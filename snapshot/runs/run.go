@@ -236,7 +236,7 @@ func (t *run) restore(ctx context.Context) {
 		done.Status = session.OutcomeRolledBack
 		t.p.Warn("run", fmt.Sprintf("container %s was not restored to the start of run %s, snapshot %s: %v", t.session.Container, t.RunID, t.start, err))
 	} else {
-		t.p.Note("run", fmt.Sprintf("The command failed: container %s is as it was at the start of run %s.", t.session.Container, t.RunID))
+		t.p.Note("run", fmt.Sprintf("The command failed: container %s is now as it was at the start of run %s: %s", t.session.Container, t.RunID, result.Snapshot.Title()))
 	}
 	if err := t.keeper.update(ctx, t.RunID, func(s *session.Session) error {
 		s.Restores = append(s.Restores, done)
