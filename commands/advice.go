@@ -121,6 +121,9 @@ func containerAdvice(err error) string {
 	if none, ok := errors.AsType[*replace.NotCopyError](err); ok {
 		return "This lists the copies there are: docker ps --all --filter label=" + labels.KeyCopyOf + "; to go back to a snapshot of " + none.Container + ", use restore --replace"
 	}
+	if none, ok := errors.AsType[*replace.NoUndoError](err); ok {
+		return fmt.Sprintf("'docker snapshot ls %s' lists the snapshots that restore --replace can bring back", none.Container)
+	}
 	if self, ok := errors.AsType[*dockerop.SelfError](err); ok {
 		if self.Stop {
 			return "Run it elsewhere"

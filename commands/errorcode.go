@@ -69,7 +69,7 @@ var errorCodes = []struct {
 	{codeDamaged, []func(error) bool{typed[*volumebackup.MissingError], typed[*volumebackup.NoStoreError], typed[*labels.FieldError], typed[*catalog.UnreadableError], cerrdefs.IsDataLoss}},
 	{codeNoSpace, []func(error) bool{typed[*volumebackup.FullError], typed[*dockerop.FullError], cerrdefs.IsResourceExhausted}},
 	{codeTooLarge, []func(error) bool{typed[*volumebackup.LimitError]}},
-	{codeNotFound, []func(error) bool{typed[*catalog.NotFoundError], typed[*catalog.UntaggedError], typed[*catalog.RunNotFoundError], typed[*archives.NoAttachmentError], typed[*archives.NoBaseError], typed[*extract.NoPathError], typed[*extract.NotHeldError], typed[*dockerop.NoContainerError], typed[*diff.GoneError], typed[*diff.UnknownVolumeError], typed[*diff.UnknownPathError], typed[*replace.UnknownPathError], typed[missing]}},
+	{codeNotFound, []func(error) bool{typed[*catalog.NotFoundError], typed[*catalog.UntaggedError], typed[*catalog.RunNotFoundError], typed[*archives.NoAttachmentError], typed[*archives.NoBaseError], typed[*extract.NoPathError], typed[*extract.NotHeldError], typed[*dockerop.NoContainerError], typed[*replace.NoUndoError], typed[*diff.GoneError], typed[*diff.UnknownVolumeError], typed[*diff.UnknownPathError], typed[*replace.UnknownPathError], typed[missing]}},
 	{codeUnreachable, []func(error) bool{typed[unreachable], client.IsErrConnectionFailed, sentinel(context.DeadlineExceeded)}},
 	{codeInterrupted, []func(error) bool{sentinel(context.Canceled), sentinel(errDeclined)}},
 	{codeNotFound, []func(error) bool{cerrdefs.IsNotFound}},

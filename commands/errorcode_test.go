@@ -77,6 +77,7 @@ var exportedErrors = map[string]struct {
 	"runs.OtherContainerError":         {&runs.OtherContainerError{}, codeInUse},
 	"catalog.UnreadableError":          {&catalog.UnreadableError{Err: errors.New("x")}, codeDamaged},
 	"replace.RefusedError":             {&replace.RefusedError{Container: "web", Err: cerrdefs.ErrInvalidArgument}, codeUsage},
+	"replace.NoUndoError":              {&replace.NoUndoError{}, codeNotFound},
 	"replace.NotCopyError":             {&replace.NotCopyError{}, codeUsage},
 	"copies.InUseError":                {&copies.InUseError{}, codeInUse},
 	"dockerop.ExecError":               {&dockerop.ExecError{}, codeInternal},

@@ -44,6 +44,7 @@ var printed = map[string]reflect.Type{
 	"create: skipped":                     reflect.TypeFor[skippedResult](),
 	"fork":                                reflect.TypeFor[forkResult](),
 	"promote":                             reflect.TypeFor[struct{ restoreResult }](),
+	"undo":                                reflect.TypeFor[struct{ restoreResult }](),
 	"fork: ports":                         reflect.TypeFor[publishedPort](),
 	"restore":                             reflect.TypeFor[restoreResult](),
 	"ls":                                  reflect.TypeFor[listed](),
@@ -222,10 +223,20 @@ func TestEveryFieldHasAHeader(t *testing.T) {
 type printingEngine struct {
 	fakeEngine
 	replaced replace.Result
+	replace  replace.Options
+	undoes   []replace.Options // what FindUndo finds
 }
 
-func (e *printingEngine) Replace(context.Context, replace.Options, plan.Progress) (replace.Result, error) {
+func (e *printingEngine) Replace(_ context.Context, o replace.Options, _ plan.Progress) (replace.Result, error) {
+	e.replace = o
 	return e.replaced, e.err
+}
+
+func (e *printingEngine) FindUndo(_ context.Context, container string) ([]replace.Options, error) {
+	if len(e.undoes) == 0 {
+		return nil, &replace.NoUndoError{Container: container, Reason: "container " + container + " was not restored in place"}
+	}
+	return e.undoes, e.err
 }
 
 func (e *printingEngine) Recover(context.Context, string, plan.Progress) ([]replace.Recovery, error) {

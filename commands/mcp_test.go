@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/snapshot/capture"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
 )
 
 // agent runs "docker snapshot mcp" with a client of the SDK on the other end of two pipes. ended is the command's error.
@@ -162,13 +164,19 @@ func TestASnapshotOfAnAgentIsFollowedByATidy(t *testing.T) {
 func TestAgentsUndoTheLatestRestore(t *testing.T) {
 	f := newFixture()
 	eng := f.agentEngine()
-	safety := firstSnapshot()
-	safety.ID, safety.Trigger = secondID, labels.TriggerPreRestore
-	eng.list = []catalog.Snapshot{firstSnapshot(), safety}
+	safety := secondSnapshot()
+	eng.undoes = []replace.Options{{Only: []string{"data"}, Undoes: &safety}}
 	session, _ := f.agent(t, nil)
 	result, failed := use(t, session, "undo_restore", map[string]any{"container": "web"})
 	assert.Assert(t, !failed)
 	assert.Equal(t, result["status"], "restored")
+	assert.DeepEqual(t, eng.replace.Only, []string{"data"})
+	assert.Assert(t, eng.replace.Wait)
+
+	eng.undoes = append(eng.undoes, eng.undoes[0]) // another container went back with it
+	result, failed = use(t, session, "undo_restore", map[string]any{"container": "web"})
+	assert.Assert(t, failed)
+	assert.Assert(t, is.Contains(fmt.Sprint(result["error"]), "this takes back all of them: docker snapshot undo web"))
 }
 
 func TestToolsTellHowDangerousTheyAre(t *testing.T) {

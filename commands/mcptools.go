@@ -50,7 +50,6 @@ type (
 	}
 	mcpUndo struct {
 		Container string `json:"container" jsonschema:"name of the container"`
-		mcpOnly
 	}
 )
 
@@ -76,7 +75,7 @@ func (s *mcpServer) addTools(server *mcp.Server) {
 	addTool(s, server, mcpTool[mcpDiff]{"diff_snapshot", "List changed files since a snapshot, or between two, 20 at a time, with sums for each volume.", reads, diffByMCP})
 	addTool(s, server, mcpTool[mcpRead]{"read_file", "Read one file of a snapshot: at most 64 KiB, as text, or in base64 if it is binary.", reads, readByMCP})
 	addTool(s, server, mcpTool[mcpReplace]{"restore_in_place", "Bring the container itself and its volumes back to the state of the snapshot. Later changes are lost, but a safety snapshot is taken first: undo_restore goes back to it.", destroysOnce, replaceByMCP})
-	addTool(s, server, mcpTool[mcpUndo]{"undo_restore", "Take the latest restore_in_place of a container back, with the same only. Called twice, it does the restore again.", destroys, undoByMCP})
+	addTool(s, server, mcpTool[mcpUndo]{"undo_restore", "Take the latest restore_in_place of a container back, and touch nothing else. Each further call goes back one restore more.", destroys, undoByMCP})
 	addTool(s, server, mcpTool[mcpSnapshot]{"remove_snapshot", "Remove a snapshot for good, unless it is pinned. If it is gone already, the status is not_found.", destroysOnce, removeByMCP})
 }
 
@@ -188,22 +187,26 @@ func (c *mcpCall) replace(ctx context.Context, to catalog.Snapshot, only []strin
 			return mcpAnswer{}, wrongArgument{err}
 		}
 	}
-	o := restoreOptions{engine: replace.Options{
+	return c.replaceWith(ctx, replace.Options{
 		Only: only,
 		RestoreOptions: runconfig.RestoreOptions{
 			Snapshot: string(to.ID), DryRun: dryRun, Waiting: runconfig.Waiting{Wait: true, Settle: runconfig.DefaultSettle},
 		},
-	}}
+	})
+}
+
+func (c *mcpCall) replaceWith(ctx context.Context, options replace.Options) (mcpAnswer, error) {
+	o := restoreOptions{engine: options}
 	replaced, err := c.eng.Replace(ctx, o.engine, c.progress)
 	if err != nil {
 		return mcpAnswer{}, c.withRecovery(withGuard(err))
 	}
 	c.noteReplaced(c.progress, o.engine, replaced)
-	r := planned(newReplaced(c.deps, replaced, c.warned.list), dryRun)
-	if dryRun {
+	r := planned(newReplaced(c.deps, replaced, c.warned.list), options.DryRun)
+	if options.DryRun {
 		r.Changes, err = c.countChanges(ctx, o.differences(replaced))
 	}
-	return answerRestored(r, to), err
+	return answerRestored(r, replaced.Snapshot), err
 }
 
 // countChanges counts what a restore in place would change. The list could be too long for a model.
@@ -223,21 +226,20 @@ func planned(r restoreResult, dryRun bool) restoreResult {
 	return r
 }
 
-// undoByMCP restores the newest safety snapshot of a container.
+// undoByMCP takes back the last restore in place of a container, as undo does.
 func undoByMCP(ctx context.Context, c *mcpCall, in mcpUndo) (mcpAnswer, error) {
 	if err := c.allow(in.Container); err != nil {
 		return mcpAnswer{}, err
 	}
-	all, err := c.eng.List(ctx, catalog.ListOptions{Container: in.Container}, c.progress)
+	all, err := c.eng.FindUndo(ctx, in.Container)
 	if err != nil {
 		return mcpAnswer{}, err
 	}
-	for _, found := range all { // newest first
-		if found.Trigger == labels.TriggerPreRestore && found.Container.Name == in.Container {
-			return c.replace(ctx, found, in.Only, false)
-		}
+	if len(all) > 1 { // the others may be the business of other clients
+		return mcpAnswer{}, wrongArgument{fmt.Errorf("%s was restored together with other containers; this takes back all of them: %s", in.Container, c.commandLine("undo", in.Container))}
 	}
-	return mcpAnswer{}, &catalog.NotFoundError{Word: in.Container, Reason: "container " + in.Container + " has no safety snapshot: no restore in place is to be taken back"}
+	all[0].Waiting = runconfig.Waiting{Wait: true, Settle: runconfig.DefaultSettle}
+	return c.replaceWith(ctx, all[0])
 }
 
 func removeByMCP(ctx context.Context, c *mcpCall, in mcpSnapshot) (mcpAnswer, error) {

@@ -20,7 +20,7 @@ func (o *restoreOptions) addOnlyFlags(flags *pflag.FlagSet) {
 }
 
 // ofTheStart are the flags about a container that is stopped and started, so they mean nothing if it is only frozen.
-var ofTheStart = []string{"no-safety", "timeout", "wait", "settle", "health-timeout"}
+var ofTheStart = []string{"timeout", "wait", "settle", "health-timeout"}
 
 // ofTheContainer are the flags about the container that is made, so they mean nothing if it is kept.
 var ofTheContainer = []string{"publish", "publish-all", "env", "label", "network", "memory", "cpus", "skip-missing", "start", "no-start"}
@@ -75,6 +75,9 @@ func (o *restoreOptions) checkOnly(flags *pflag.FlagSet) error {
 
 // checkKept refuses what does not go with a container that is kept.
 func (o *restoreOptions) checkKept(flags *pflag.FlagSet) error {
+	if o.engine.NoSafety {
+		return fmt.Errorf("conflicting options: --no-safety, and --replace of volumes alone: undo would not find this restore, and would take back the one before it; with --only %s, --no-safety is possible", replace.Rootfs)
+	}
 	if o.engine.Live {
 		for _, name := range ofTheStart {
 			if flags.Changed(name) {

@@ -92,7 +92,7 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 	if changed == nil && (isPlanned || replaced.Safety != nil) {
 		changed = compared(ctx, o.differences(replaced))
 	}
-	undo := o.undoCommand(d, replaced)
+	undo := d.undoCommand(replaced)
 	if err := tellUndo(d, undo); err != nil {
 		return err
 	}
@@ -240,48 +240,15 @@ func newVolumeChange(v replace.VolumeChange) volumeChange {
 	return volumeChange{Volume: v.Volume, Made: v.Made, Kept: v.Kept != "", Reason: v.Kept}
 }
 
-// undoCommand is the command that takes the restore back: on the same engine, and with
-// the same power over other containers. It is empty if there is no safety snapshot.
-func (o *restoreOptions) undoCommand(d deps, replaced replace.Result) string {
-	if replaced.Safety == nil {
-		return ""
-	}
-	words := o.undoWords(d)
-	for _, volume := range o.engine.ReadOnly {
-		words = append(words, "--volume", volume)
-	}
-	if o.engine.Live {
-		words = append(words, "--live")
-	}
-	for _, part := range o.engine.Only {
-		words = append(words, "--only", part)
-	}
-	for _, pattern := range o.engine.Paths {
-		words = append(words, "--path", pattern)
-	}
-	if o.engine.Lost && len(o.engine.Only) == 0 { // nothing else went back
-		for _, v := range replaced.Volumes {
-			if v.Kept == "" {
-				words = append(words, "--only", v.Volume)
-			}
+// undoCommand is the command that takes restores back, on the same engine. It is empty if none has a safety snapshot. One is
+// enough for those that were done together.
+func (d deps) undoCommand(all ...replace.Result) string {
+	for _, r := range all {
+		if r.Safety != nil {
+			return d.commandLine("undo", r.Name)
 		}
 	}
-	if replaced.Name != replaced.Safety.Container.Name {
-		words = append(words, "--name", replaced.Name)
-	}
-	return d.commandLine(append(words, string(replaced.Safety.ID))...)
-}
-
-// undoWords begin every command that takes a restore back.
-func (o *restoreOptions) undoWords(d deps) []string {
-	words := []string{"restore", "--replace"}
-	if !d.in.IsTerminal() {
-		words = append(words, "--force")
-	}
-	if o.engine.StopOthers {
-		words = append(words, "--stop-others")
-	}
-	return words
+	return ""
 }
 
 // commandLine is a command of this program as people type it, with the global options that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"gotest.tools/v3/assert"
@@ -22,7 +23,9 @@ type replacingEngine struct {
 	options  replace.Options
 	err      error
 	together []replace.Result
-	asked    [][]string // words of snapshots, by ReplaceTogether; dry runs have -- before them
+	undoes   []replace.Options // what FindUndo finds
+	undone   []string          // the containers
+	asked    [][]string        // words of snapshots, by ReplaceTogether; dry runs have -- before them
 	changes  []diff.Change
 	diffErr  error
 	calls    []string // of Replace and Diff
@@ -51,6 +54,11 @@ func (e *replacingEngine) ReplaceTogether(_ context.Context, all []replace.Optio
 	return e.together, e.err
 }
 
+func (e *replacingEngine) FindUndo(_ context.Context, container string) ([]replace.Options, error) {
+	e.undone = append(e.undone, container)
+	return slices.Clone(e.undoes), e.err
+}
+
 func (e *replacingEngine) Recover(context.Context, string, plan.Progress) ([]replace.Recovery, error) {
 	return nil, e.err
 }
@@ -67,32 +75,21 @@ func runReplacing(t *testing.T, eng *replacingEngine, global []string, args ...s
 	return f, root.ExecuteContext(t.Context())
 }
 
-func TestUndoCommandIsTheOneToType(t *testing.T) {
+func TestRestorePrintsHowToUndo(t *testing.T) {
 	safety := firstSnapshot()
-	for _, tc := range []struct {
-		name, container string
-		global, args    []string
-		want            string
-	}{
-		{"plain", "web", nil, nil, "docker snapshot restore --replace --force " + string(firstID)},
-		{"another name", "db", nil, nil, "docker snapshot restore --replace --force --name db " + string(firstID)},
-		{
-			"as it was given", "web",
-			[]string{"--context", "far away", "-H=ssh://me@host"},
-			[]string{"--stop-others", "--store", "mine"},
-			"docker --context 'far away' -H=ssh://me@host snapshot restore --replace --force --stop-others " + string(firstID),
-		},
+	eng := &replacingEngine{replaced: replace.Result{Restored: build.Restored{Name: "db", Snapshot: safety}, Safety: &safety}}
+	for want, global := range map[string][]string{
+		"docker snapshot undo db": nil,
+		"docker --context 'far away' -H=ssh://me@host snapshot undo db": {"--context", "far away", "-H=ssh://me@host"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			eng := &replacingEngine{replaced: replace.Result{Restored: build.Restored{Name: tc.container, Snapshot: safety}, Safety: &safety}}
-			f, err := runReplacing(t, eng, tc.global, append([]string{"restore", "--replace", "--force", "x"}, tc.args...)...)
-			assert.NilError(t, err)
-			assert.Equal(t, withoutState(f.stderr.String()), "To take it back: "+tc.want+"\n")
-			f, err = runReplacing(t, eng, tc.global, append([]string{"restore", "--replace", "--force", "--format", "{{.Undo}}", "x"}, tc.args...)...)
-			assert.NilError(t, err)
-			assert.Equal(t, f.stdout.String(), tc.want+"\n")
-			assert.Equal(t, eng.options.HealthTimeout.String(), "0s") // as long as it needs
-		})
+		f, err := runReplacing(t, eng, global, "restore", "--replace", "--force", "--stop-others", "--volume", "shared", "x")
+		assert.NilError(t, err)
+		assert.Equal(t, withoutState(f.stderr.String()), "To take it back: "+want+"\n")
+		assert.DeepEqual(t, eng.options.ReadOnly, []string{"shared"})
+		assert.Equal(t, eng.options.HealthTimeout.String(), "0s") // as long as it needs
+		f, err = runReplacing(t, eng, global, "restore", "--replace", "--force", "--format", "{{.Undo}}", "x")
+		assert.NilError(t, err)
+		assert.Equal(t, f.stdout.String(), want+"\n")
 	}
 }
 

@@ -134,12 +134,3 @@ func TestTheQuestionNamesEverything(t *testing.T) {
 		assert.Check(t, is.Contains(describeReplace(r, noon), want))
 	}
 }
-
-func TestAVolumeThatIsNamedIsNamedAgainToTakeItBack(t *testing.T) {
-	safety := firstSnapshot()
-	eng := &replacingEngine{replaced: replace.Result{Restored: build.Restored{Name: "web", Snapshot: safety}, Safety: &safety}}
-	f, err := runReplacing(t, eng, nil, "restore", "--replace", "--force", "--volume", "shared", "x")
-	assert.NilError(t, err)
-	assert.DeepEqual(t, eng.options.ReadOnly, []string{"shared"})
-	assert.Equal(t, withoutState(f.stderr.String()), "To take it back: docker snapshot restore --replace --force --volume shared "+string(firstID)+"\n")
-}

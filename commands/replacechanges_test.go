@@ -33,7 +33,7 @@ const countsOfVolumes = "web-data: 1 created, 20 changed, 0 deleted\nsame: no ch
 func TestARestoreInPlaceShowsWhatItChanged(t *testing.T) {
 	for args, want := range map[string]struct{ calls, stdout, stderr string }{
 		"":                           {"replace", "c0ffee\n", countsOfVolumes},
-		"--format {{.Undo}}":         {"replace", "docker snapshot restore --replace --force 20260314-113000-323846\n", ""},
+		"--format {{.Undo}}":         {"replace", "docker snapshot undo web\n", ""},
 		"--files":                    {"replace, " + withSafety, "c0ffee\n", someFiles + someSums},
 		"--files --format {{.Name}}": {"replace, " + withSafety, "before\n", ""},
 		"--format {{.Changes.List|len}}{{.Changes.Counts|len}}": {"replace, " + withSafety, "32\n", ""},
@@ -50,7 +50,7 @@ func TestARestoreInPlaceShowsWhatItChanged(t *testing.T) {
 			assert.NilError(t, err)
 			assert.Equal(t, strings.Join(eng.calls, ", "), want.calls)
 			assert.Equal(t, f.stdout.String(), want.stdout)
-			shown := strings.ReplaceAll(withoutState(f.stderr.String()), "To take it back: docker snapshot restore --replace --force 20260314-113000-323846\n", "")
+			shown := strings.ReplaceAll(withoutState(f.stderr.String()), "To take it back: docker snapshot undo web\n", "")
 			assert.Equal(t, shown, want.stderr)
 		})
 	}

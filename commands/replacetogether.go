@@ -69,18 +69,21 @@ func runReplaceTogether(ctx context.Context, d deps, o restoreOptions) error {
 
 // printTogether writes what became of each container, and how to take it back.
 func (o *restoreOptions) printTogether(ctx context.Context, d deps, all []replace.Result, warned *warningList) error {
-	undos := o.undoTogether(d, all)
-	for _, undo := range slices.Compact(slices.Clone(undos)) {
-		if err := tellUndo(d, undo); err != nil {
-			return err
-		}
+	undo := d.undoCommand(all...)
+	if err := tellUndo(d, undo); err != nil {
+		return err
 	}
+	return o.printEach(ctx, d, all, undo, warned)
+}
+
+// printEach writes what became of each container. The command undo takes it back.
+func (o *restoreOptions) printEach(ctx context.Context, d deps, all []replace.Result, undo string, warned *warningList) error {
 	var failures []error
-	for i, r := range all {
+	for _, r := range all {
 		if o.engine.DryRun && !o.printer.formats() { // what a plan says of a root filesystem does not name the container
 			failures = append(failures, writeLine(d.out, "container "+r.Name+":"))
 		}
-		failures = append(failures, o.printReplaced(d, r, o.changesTogether(ctx, r), undos[i], warned))
+		failures = append(failures, o.printReplaced(d, r, o.changesTogether(ctx, r), undo, warned))
 	}
 	return errors.Join(failures...)
 }
@@ -123,24 +126,4 @@ func (o *restoreOptions) replaceTogether(ctx context.Context, d deps, eng engine
 			return one
 		}), p)
 	})
-}
-
-// undoTogether are the commands that take back what became of each container. It is one for all, unless a container that
-// is called otherwise by now has to be named: then each has its own.
-func (o *restoreOptions) undoTogether(d deps, all []replace.Result) []string {
-	var saved []string
-	for _, r := range all {
-		switch {
-		case r.Safety == nil: // it was gone
-		case r.Name != r.Safety.Container.Name:
-			return convert(all, func(r replace.Result) string { return o.undoCommand(d, r) })
-		default:
-			saved = append(saved, string(r.Safety.ID))
-		}
-	}
-	undo := ""
-	if len(saved) > 0 {
-		undo = d.commandLine(append(o.undoWords(d), saved...)...)
-	}
-	return slices.Repeat([]string{undo}, len(all))
 }

@@ -28,6 +28,7 @@ var calls = map[string]string{
 	"history":      "web",
 	"fork":         "web:latest",
 	"promote":      "--force web-copy",
+	"undo":         "--force web",
 	"inspect":      "web:latest",
 	"ls":           "",
 	"protect":      "-",

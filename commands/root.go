@@ -72,6 +72,7 @@ type snapshots interface {
 type together interface {
 	CreateTogether(ctx context.Context, all []capture.Options, p plan.Progress) ([]capture.Created, error)
 	ReplaceTogether(ctx context.Context, all []replace.Options, p plan.Progress) ([]replace.Result, error)
+	FindUndo(ctx context.Context, container string) ([]replace.Options, error)
 }
 
 // contents is the part about what snapshots hold.
@@ -132,6 +133,7 @@ type tracing interface {
 // surroundings is the part that lists what exists, mostly for completion.
 type surroundings interface {
 	Containers(ctx context.Context) ([]catalog.Candidate, error)
+	Undoable(ctx context.Context) ([]catalog.Candidate, error)
 	VolumeNames(ctx context.Context, mountedBy string) ([]catalog.Candidate, error)
 	Stores(ctx context.Context) ([]catalog.Candidate, error)
 	NetworkNames(ctx context.Context) ([]catalog.Candidate, error)
@@ -241,6 +243,7 @@ func commandsBelow(d deps) []*cobra.Command {
 		newRestoreCommand(d),
 		newForkCommand(d),
 		newPromoteCommand(d),
+		newUndoCommand(d),
 		newListCommand(d),
 		newInspectCommand(d),
 		newHistoryCommand(d),

@@ -74,6 +74,7 @@ func Decode(image map[string]string) (Record, error) {
 		Number:         d.number(),
 		Parent:         d.id(KeyParent),
 		Restores:       d.id(KeyRestores),
+		Scope:          d.scope(),
 		Group:          d.text(KeyGroup),
 		Container:      d.container(kind),
 		EngineID:       d.text(KeyEngineID),

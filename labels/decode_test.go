@@ -94,6 +94,8 @@ func TestDecodeRefusesWhatItCannotTrust(t *testing.T) {
 		{labels.KeyIdempotencyKey, strings.Repeat("k", 256), "invalid idempotency key"},
 		{labels.KeyRestores, "web:latest", "not a snapshot ID"},
 		{labels.KeyUpdated, "today", "not a time"},
+		{labels.KeyScope, `[]`, "broken JSON"},
+		{labels.KeyScope, `{"next":"web:latest"}`, "not a snapshot ID"},
 		{labels.KeyFormer, `["web:latest"]`, "not a list of image IDs"},
 		{labels.KeyFormer, `["sha256:12"]`, "not a list of image IDs"},
 		{labels.KeyFormer, `{}`, "broken JSON"},

@@ -70,6 +70,7 @@ func encodeLists(r Record) (map[string]string, error) {
 		KeyMounts:      func(key string) (string, error) { return encodeList(key, r.Mounts) },
 		KeyAttachments: func(key string) (string, error) { return encodeList(key, r.Attachments) },
 		KeyWhiteouts:   func(key string) (string, error) { return encodeList(key, r.Whiteouts) },
+		KeyScope:       func(string) (string, error) { return encodeScope(r.Scope) },
 		KeyFormer:      func(key string) (string, error) { return encodeList(key, r.Former) },
 	} {
 		text, err := encode(key)

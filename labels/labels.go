@@ -39,6 +39,7 @@ const (
 	KeyNumber           = Prefix + "number"           // of the snapshot within its run, from 0
 	KeyParent           = Prefix + "parent"           // the ID of the previous snapshot in this line
 	KeyRestores         = Prefix + "restores"         // of a safety snapshot: the ID of the snapshot that was restored
+	KeyScope            = Prefix + "scope"            // of a safety snapshot: JSON, a [Scope]
 	KeyGroup            = Prefix + "group"            // what was taken together
 	KeyContainerID      = Prefix + "container.id"     // 64 hex digits
 	KeyContainerName    = Prefix + "container.name"   // without the leading slash
@@ -185,7 +186,8 @@ type Record struct {
 	StepID      string
 	Number      *int // of the snapshot within its run, from 0; nil: it has none
 	Parent      ID
-	Restores    ID // of a safety snapshot: what was restored after it was taken
+	Restores    ID     // of a safety snapshot: what was restored after it was taken
+	Scope       *Scope // of a safety snapshot
 	Group       string
 	Container   Container
 	EngineID    string

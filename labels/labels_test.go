@@ -62,6 +62,7 @@ func full() labels.Record {
 			{Type: "bind", Source: "/etc/shop", Destination: "/etc/shop", Skipped: "bind mount"},
 		},
 		Restores:       "20260130-110000-00ab12",
+		Scope:          &labels.Scope{Only: []string{"data"}, Paths: []string{"*.conf"}, ReadOnly: []string{"a"}, Live: true, StopOthers: true, Undo: true, Next: "20260130-100000-00ab12"},
 		Attachments:    []labels.Attachment{{Name: "log", Bytes: 5, SHA256: strings.Repeat("1", 64), MediaType: "text/plain"}},
 		Whiteouts:      []string{"/etc/.wh.passwd"},
 		Size:           1 << 33,

@@ -49,7 +49,7 @@ func TestASealCoversEveryLabel(t *testing.T) {
 		labels.KeyConfig: `{"Config":{},"HostConfig":{"Privileged":true}}`, labels.KeyMounts: "", labels.KeyTags: "", labels.KeyAttachments: "",
 		labels.KeyID: "20260131-235959-0a1b2d", labels.KeyCreated: "2026-01-31T23:59:58Z", labels.KeyExpires: "", labels.KeyPinned: "",
 		labels.KeyTrigger: "manual", labels.KeyParent: "", labels.KeyName: "other", labels.KeyContainerState: "running", labels.KeyContainerHealth: "healthy", labels.KeySize: "1",
-		labels.KeyContainerID: strings.Repeat("cd", 32), labels.KeyNumber: "4", labels.KeyUsage: "0.92", labels.KeyUsageLow: "", labels.KeyUpdated: "", labels.KeyFormer: "", labels.KeyRestores: "", labels.KeyWhiteouts: "",
+		labels.KeyContainerID: strings.Repeat("cd", 32), labels.KeyNumber: "4", labels.KeyUsage: "0.92", labels.KeyUsageLow: "", labels.KeyUpdated: "", labels.KeyFormer: "", labels.KeyRestores: "", labels.KeyWhiteouts: "", labels.KeyScope: `{"undo":true}`,
 	}
 	for _, name := range slices.Sorted(maps.Keys(image)) {
 		if name == labels.KeyVersion {

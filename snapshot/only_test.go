@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -217,42 +216,11 @@ func TestVolumesGoBackToAFrozenContainer(t *testing.T) {
 
 	for want, wrong := range map[string]replace.Options{
 		"a container is only frozen if it is kept": {RestoreOptions: options.RestoreOptions, Live: true},
-		"if there is a safety snapshot":            {RestoreOptions: options.RestoreOptions, Live: true, Only: options.Only, NoSafety: true},
+		"volumes alone go back only with a safety": {RestoreOptions: options.RestoreOptions, Only: options.Only, NoSafety: true},
 	} {
 		_, err := engineOf(docker).Replace(t.Context(), wrong, nil)
 		assert.ErrorContains(t, err, want)
 	}
-}
-
-// Without a safety snapshot there is no way back, but it is told, and the container stays what it is.
-func TestVolumesGoBackWithoutAWayBack(t *testing.T) {
-	var old string
-	scene := func(t *testing.T) *enginetest.Docker {
-		t.Helper()
-		docker := withTwoVolumes(t)
-		old = docker.FindContainer("web").ID
-		return docker
-	}
-	operate := func(ctx context.Context, e *Engine) error {
-		options := only("data")
-		options.NoSafety = true
-		_, err := e.Replace(ctx, options, nil)
-		return err
-	}
-	withFaults(t, []enginetest.FaultKind{enginetest.FaultRefuse, enginetest.FaultDie}, scene, operate, func(t *testing.T, o enginetest.Outcome) {
-		docker := o.Docker
-		docker.ClientDies()
-		docker.Wait(time.Minute / 2)
-		done, err := engineOf(docker).Recover(t.Context(), "", nil)
-		assert.NilError(t, err, "%v", o.Err)
-		assertNothingLeft(t, docker)
-		web := docker.FindContainer("web")
-		assert.Equal(t, web.ID, old)
-		told := fmt.Sprint(done, o.Err)
-		assert.Assert(t, web.State == "running" || strings.Contains(told, "is back, but stopped: restore"), "%s: %s", docker.World(), told)
-		back := strings.Contains(told, "with the data that it had") && !strings.Contains(told, "nobody can tell")
-		assert.Assert(t, docker.Data() == "two" || !back, told)
-	})
 }
 
 // The root filesystem alone is a restore in place that leaves the volumes.

@@ -177,6 +177,17 @@ func (e *Engine) ReplaceTogether(ctx context.Context, all []replace.Options, p p
 	return e.replace.Replace(ctx, all, p)
 }
 
+// FindUndo returns the options of a restore in place that takes back the last one of a container, and of all that were restored
+// together with it.
+func (e *Engine) FindUndo(ctx context.Context, container string) ([]replace.Options, error) {
+	return e.replace.FindUndo(ctx, container)
+}
+
+// Undoable lists the containers that [Engine.FindUndo] finds something for.
+func (e *Engine) Undoable(ctx context.Context) ([]catalog.Candidate, error) {
+	return e.catalog.Undoable(ctx)
+}
+
 // Settle puts right what was interrupted of restores in place of a container, and
 // waits first for what is under way.
 func (e *Engine) Settle(ctx context.Context, name string, p plan.Progress) error {

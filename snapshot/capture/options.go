@@ -20,8 +20,9 @@ type Options struct {
 	StepID      string
 	Number      *int // of the snapshot within its run
 	Group       string
-	Restores    labels.ID // of a safety snapshot: what is going to be restored
-	Expires     time.Time // zero: never
+	Restores    labels.ID     // of a safety snapshot: what is going to be restored
+	Scope       *labels.Scope // of a safety snapshot
+	Expires     time.Time     // zero: never
 	Pinned      bool
 	Reuse       bool  // replace the snapshot of that name, once the new one is whole
 	NoPause     bool  // the same as PauseNone

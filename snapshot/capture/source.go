@@ -221,7 +221,7 @@ func (s Source) record(id labels.ID, o Options) labels.Record {
 	c := s.Container
 	return labels.Record{
 		ID: id, Name: o.Name, Description: o.Description, Tags: o.Tags, Trigger: o.trigger(),
-		RunID: o.RunID, StepID: o.StepID, Number: o.Number, Parent: s.parent, Restores: o.Restores, Group: o.Group,
+		RunID: o.RunID, StepID: o.StepID, Number: o.Number, Parent: s.parent, Restores: o.Restores, Scope: o.Scope, Group: o.Group,
 		Container: labels.Container{
 			ID: c.ID, Name: dockerop.ContainerName(c), State: dockerop.ContainerState(c.State), Health: dockerop.ContainerHealth(c.State),
 			Image: c.Config.Image, ImageID: c.Image,

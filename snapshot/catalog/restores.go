@@ -9,7 +9,6 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
@@ -42,7 +41,7 @@ func (cat *Catalog) RestoresOf(ctx context.Context, s Snapshot) ([]Restore, erro
 	var t Traces
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
-		t.Snapshots, err = cat.safetySnapshots(callsCtx, s.ID)
+		t.Snapshots, err = cat.SafetySnapshots(callsCtx, labels.KeyRestores, string(s.ID))
 		return err
 	})
 	calls.Go(func() (err error) {
@@ -65,21 +64,44 @@ func (cat *Catalog) RestoredContainers(ctx context.Context) ([]container.Summary
 	return all, dockerop.Describe(err, "list restored containers")
 }
 
-// safetySnapshots returns those that were taken before a snapshot was restored in place.
-func (cat *Catalog) safetySnapshots(ctx context.Context, restored labels.ID) ([]Snapshot, error) {
-	images, err := cat.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
-		filters.Arg("reference", Namespace+"*"), filters.Arg("label", labels.KeyRestores+"="+string(restored)),
-	)})
+// SafetySnapshots returns the safety snapshots that have a label, the newest first.
+func (cat *Catalog) SafetySnapshots(ctx context.Context, key, value string) ([]Snapshot, error) {
+	return cat.safetySnapshots(ctx, Namespace+"*", key, value)
+}
+
+// SafetySnapshotsOf returns the safety snapshots of a container of that name, the newest first.
+func (cat *Catalog) SafetySnapshotsOf(ctx context.Context, name string) ([]Snapshot, error) {
+	return cat.safetySnapshots(ctx, Repository(name), labels.KeyTrigger, string(labels.TriggerPreRestore))
+}
+
+func (cat *Catalog) safetySnapshots(ctx context.Context, repository, key, value string) ([]Snapshot, error) {
+	images, err := cat.imagesLabelled(ctx, repository, key, value)
 	if err != nil {
 		return nil, fmt.Errorf("look for safety snapshots: %w", err)
 	}
 	var found []Snapshot
 	for _, summary := range images {
-		if s, err := decode(summary.ID, summary.RepoTags, summary.Labels); err == nil {
+		if s, err := decode(summary.ID, summary.RepoTags, summary.Labels); err == nil && s.IsSafety() {
 			found = append(found, s)
 		}
 	}
+	slices.SortFunc(found, newestFirst)
 	return found, nil
+}
+
+// Undoable returns the names of the containers that undo can take something back of.
+func (cat *Catalog) Undoable(ctx context.Context) ([]Candidate, error) {
+	all, err := cat.SafetySnapshots(ctx, labels.KeyTrigger, string(labels.TriggerPreRestore))
+	var names []Candidate
+	known := map[string]bool{}
+	for _, s := range all {
+		name := s.Container.Name
+		if next := s.Undoes(); !known[name] && next != "" && next != labels.UndoNone {
+			names = append(names, Candidate{name, "restored to " + string(s.Restores)})
+		}
+		known[name] = true
+	}
+	return names, err
 }
 
 // Restores tells which restores there were, the newest first.

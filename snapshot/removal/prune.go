@@ -178,13 +178,16 @@ func describe(all, chosen []catalog.Snapshot, containers []container.Summary) []
 		isChosen[s.ImageID] = true
 	}
 	users, undoes := usersByImage(containers), map[string]string{}
+	byID := map[string]catalog.Snapshot{}
+	for _, s := range all {
+		byID[string(s.ID)] = s
+	}
 	var workers []container.Summary
 	for _, c := range containers {
-		if id := c.Labels[labels.KeyUndo]; id != "" && id != labels.UndoNone {
-			undoes[id] = dockerop.SummaryName(c)
-		}
-		if id := undoOfKept(all, c.ID); id != "" {
-			undoes[id] = dockerop.SummaryName(c)
+		for _, id := range []string{c.Labels[labels.KeyUndo], undoOfKept(all, c.ID)} {
+			if s, known := byID[id]; known {
+				undoes[id], undoes[s.Undoes()] = dockerop.SummaryName(c), dockerop.SummaryName(c)
+			}
 		}
 		if _, is := c.Labels[volumebackup.LabelPurpose]; is {
 			workers = append(workers, c)

@@ -12,14 +12,15 @@ import (
 // Options says how to restore a snapshot in place.
 type Options struct {
 	runconfig.RestoreOptions
-	Copy        string   // promote this copy, instead of restoring a snapshot: its state takes the place of what it was made of
-	ReadOnly    []string // volumes to restore although the container mounts them read-only
-	Live        bool     // with volumes alone: the container is only frozen while they are written
-	Only        []string // what goes back: volumes, by name or destination, and [Rootfs]; empty: everything
-	Paths       []string // of the volumes in Only, what goes back: patterns as for paths.New; empty: everything
-	NoSafety    bool     // take no snapshot first: a failure cannot put volumes back
-	StopOthers  bool     // stop other containers that hold the volumes, and start them again
-	StopTimeout *int     // seconds; nil: the container's own
+	Copy        string            // promote this copy, instead of restoring a snapshot: its state takes the place of what it was made of
+	ReadOnly    []string          // volumes to restore although the container mounts them read-only
+	Live        bool              // with volumes alone: the container is only frozen while they are written
+	Only        []string          // what goes back: volumes, by name or destination, and [Rootfs]; empty: everything
+	Paths       []string          // of the volumes in Only, what goes back: patterns as for paths.New; empty: everything
+	NoSafety    bool              // take no snapshot first: a failure cannot put volumes back
+	StopOthers  bool              // stop other containers that hold the volumes, and start them again
+	Undoes      *catalog.Snapshot // the safety snapshot that is restored to take a restore back; nil: a restore
+	StopTimeout *int              // seconds; nil: the container's own
 }
 
 // Rootfs is the word for the root filesystem, and the configuration, in [Options.Only].
@@ -52,8 +53,11 @@ func sharedBy(all []Options) (shared, error) {
 		return shared{}, errors.New("a copy is promoted alone")
 	}
 	how := of(all[0])
-	if how.live && (!how.keeps || how.noSafety) {
-		return shared{}, errors.New("a container is only frozen if it is kept, and if there is a safety snapshot")
+	switch {
+	case how.live && !how.keeps:
+		return shared{}, errors.New("a container is only frozen if it is kept")
+	case how.keeps && how.noSafety:
+		return shared{}, errors.New("volumes alone go back only with a safety snapshot: without one, nothing would show that they did")
 	}
 	return how, nil
 }

@@ -94,8 +94,12 @@ func (t *transaction) takeSafety(ctx context.Context) (err error) {
 // saveOptions say what the safety snapshot of a member is taken of. If its container is gone, another
 // one stands in for it, which mounts what it left.
 func (t *transaction) saveOptions(ctx context.Context, m *member) (capture.Options, error) {
+	scope, err := t.undoScope(ctx, m)
+	if err != nil {
+		return capture.Options{}, err
+	}
 	o := capture.Options{
-		Trigger: labels.TriggerPreRestore, Description: "before restoring " + m.whatGoesBack(), Restores: m.Snapshot.ID,
+		Trigger: labels.TriggerPreRestore, Description: "before restoring " + m.whatGoesBack(), Restores: m.Snapshot.ID, Scope: scope,
 		Exclude: t.exclusions(), Binds: capture.BindChoice{Keys: t.writtenBinds()}, Limits: capture.Limits{None: true},
 	}
 	if m.Old != nil {
