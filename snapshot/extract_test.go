@@ -199,7 +199,7 @@ func TestChildren(t *testing.T) {
 		"/app/":          {{Name: "data"}, {Name: "file"}, {Name: "out"}, {Name: "up"}},
 		"/var/":          {{Name: "run", IsDirectory: true}}, // somewhere below it something is mounted
 		"/var/run/":      {{Name: "other", IsDirectory: true}},
-		"/var/run/other": nil,
+		"/var/run/other": {{Name: "content"}},
 		"/etc/":          nil,
 	} {
 		docker := linkScene(t)

@@ -118,7 +118,7 @@ func TestArchivesAreFoundByTheLabels(t *testing.T) {
 			e := engineOf(docker)
 			s, err := e.Resolve(t.Context(), "one")
 			assert.NilError(t, err)
-			assert.NilError(t, e.archives.Entries(t.Context(), s, s.Mounts[0], archives.Listed, nil))
+			assert.NilError(t, e.archives.Entries(t.Context(), s, s.Mounts[0], archives.Listed, func(volumebackup.Entry) {}))
 		},
 		"removed": func(t *testing.T, docker *enginetest.Docker) {
 			t.Helper()
