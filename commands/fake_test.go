@@ -140,6 +140,10 @@ func (f *fakeEngine) Resolve(_ context.Context, word string) (catalog.Snapshot, 
 	return f.list[i], nil
 }
 
+func (f *fakeEngine) TakenWith(context.Context, catalog.Snapshot) ([]catalog.Snapshot, error) {
+	return nil, f.err
+}
+
 func (f *fakeEngine) RestoresOf(context.Context, catalog.Snapshot) ([]catalog.Restore, error) {
 	return f.restores, nil
 }

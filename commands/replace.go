@@ -28,19 +28,20 @@ func (o *restoreOptions) addReplaceFlags(flags *pflag.FlagSet) {
 	flags.Var(parsed(&o.engine.StopTimeout, "int", parseStopTimeout), "timeout", "With --replace: seconds until a container that does not stop is killed (default: the container's own)")
 	flags.BoolVar(&o.engine.Wait, "wait", false, "Wait until the container is healthy, has run for --settle, or has ended with 0; else put everything back, or remove the copy (default with --replace)")
 	flags.BoolVar(&o.files, "files", false, "With --replace: show each file that changes; without it, --dry-run shows how many")
+	flags.BoolVar(&o.group, "group", false, "With --replace: put back all containers that were captured together with this one")
 	o.addOnlyFlags(flags)
 	addWaitingFlags(flags, &o.engine.Waiting)
 }
 
 // replaceOnly are the flags that mean nothing without --replace.
-var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "files", "only", "path", "live"}
+var replaceOnly = []string{"force", "yes", "no-safety", "stop-others", "volume", "timeout", "files", "only", "path", "live", "group"}
 
 // copyOnly are the flags that mean nothing with --replace.
 var copyOnly = []string{"volumes", "binds", "labels"}
 
 // checkTogether refuses flags of a restore in place for a copy, and the other way round.
 func (o *restoreOptions) checkTogether(flags *pflag.FlagSet) error {
-	if err := o.checkSeveral(flags); err != nil {
+	if err := errors.Join(o.checkSeveral(flags), o.checkGroup(flags)); err != nil {
 		return err
 	}
 	if o.engine.Lost && (o.engine.Volumes == runconfig.VolumesNone || o.engine.Volumes == runconfig.VolumesShared) {
@@ -79,6 +80,7 @@ func runReplace(ctx context.Context, d deps, o restoreOptions) error {
 		})
 		if err == nil {
 			d.noteReplaced(p, o.engine, replaced)
+			d.noteGroup(ctx, eng, during, replaced)
 		}
 		return replaced, err
 	})

@@ -11,6 +11,7 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
@@ -23,9 +24,10 @@ type replacingEngine struct {
 	options  replace.Options
 	err      error
 	together []replace.Result
-	undoes   []replace.Options // what FindUndo finds
-	undone   []string          // the containers
-	asked    [][]string        // words of snapshots, by ReplaceTogether; dry runs have -- before them
+	undoes   []replace.Options  // what FindUndo finds
+	with     []catalog.Snapshot // taken together with any
+	undone   []string           // the containers
+	asked    [][]string         // words of snapshots, by ReplaceTogether; dry runs have -- before them
 	changes  []diff.Change
 	diffErr  error
 	calls    []string // of Replace and Diff
@@ -52,6 +54,14 @@ func (e *replacingEngine) ReplaceTogether(_ context.Context, all []replace.Optio
 	}
 	e.asked = append(e.asked, append(words, convert(all, func(o replace.Options) string { return o.Snapshot })...))
 	return e.together, e.err
+}
+
+func (e *replacingEngine) Resolve(context.Context, string) (catalog.Snapshot, error) {
+	return firstSnapshot(), e.err
+}
+
+func (e *replacingEngine) TakenWith(context.Context, catalog.Snapshot) ([]catalog.Snapshot, error) {
+	return e.with, e.err
 }
 
 func (e *replacingEngine) FindUndo(_ context.Context, container string) ([]replace.Options, error) {

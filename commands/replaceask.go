@@ -16,9 +16,13 @@ func (o *restoreOptions) planReplace(ctx context.Context, d deps) (replace.Resul
 	options := o.engine
 	options.DryRun = true
 	planned, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) (replace.Result, error) {
-		return withReplaced(ctx, d, eng, options, func(options replace.Options) (replace.Result, error) {
+		planned, err := withReplaced(ctx, d, eng, options, func(options replace.Options) (replace.Result, error) {
 			return planSettled(ctx, eng, p, func() (replace.Result, error) { return eng.Replace(ctx, options, p) })
 		})
+		if err == nil {
+			d.noteGroup(ctx, eng, p, planned)
+		}
+		return planned, err
 	})
 	if err != nil {
 		return replace.Result{}, d.withRecovery(err)

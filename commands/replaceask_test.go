@@ -12,6 +12,7 @@ import (
 	is "gotest.tools/v3/assert/cmp"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/build"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/diff"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/replace"
@@ -41,6 +42,10 @@ func (e *previewingEngine) Replace(_ context.Context, o replace.Options, p plan.
 func (e *previewingEngine) Diff(context.Context, diff.Options, plan.Progress, func(diff.Change)) error {
 	e.calls = append(e.calls, "diff")
 	return nil
+}
+
+func (e *previewingEngine) TakenWith(context.Context, catalog.Snapshot) ([]catalog.Snapshot, error) {
+	return nil, nil
 }
 
 func (e *previewingEngine) Settle(_ context.Context, container string, _ plan.Progress) error {

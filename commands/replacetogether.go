@@ -52,7 +52,10 @@ func runReplaceTogether(ctx context.Context, d deps, o restoreOptions) error {
 			during = withoutNotes(p) // the plan has told them
 		}
 		all, err := o.replaceTogether(ctx, d, eng, d.advised(warned.from(during)))
-		d.noteReplaced(p, o.engine, all...)
+		if err == nil {
+			d.noteReplaced(p, o.engine, all...)
+			d.noteGroup(ctx, eng, during, all...)
+		}
 		return all, err
 	})
 	if err != nil {
@@ -101,7 +104,11 @@ func (o *restoreOptions) askTogether(ctx context.Context, d deps) error {
 	options := *o
 	options.engine.DryRun = true
 	planned, err := call(d, o.volumes, o.progress, func(eng engine, p plan.Progress) ([]replace.Result, error) {
-		return planSettled(ctx, eng, p, func() ([]replace.Result, error) { return options.replaceTogether(ctx, d, eng, p) })
+		planned, err := planSettled(ctx, eng, p, func() ([]replace.Result, error) { return options.replaceTogether(ctx, d, eng, p) })
+		if err == nil {
+			d.noteGroup(ctx, eng, p, planned...)
+		}
+		return planned, err
 	})
 	if err != nil {
 		return d.withRecovery(err)

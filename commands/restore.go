@@ -22,6 +22,7 @@ type restoreOptions struct {
 	others  []string        // further snapshots, which go back in place together with the first
 	replace bool
 	force   bool // without it, a restore in place asks
+	group   bool // put back all containers that were captured together
 	files   bool // show each file that a restore in place changes
 	starting
 	volumes  volumeOptions
@@ -54,6 +55,7 @@ for programs that bear it that their files change.
 With --replace there may be several snapshots, each of another container: those that
 create --with has taken at one moment, for example. All containers go back, or all run
 again as they were, also if one needs the network of another, or shares a volume with it.
+--group finds the other snapshots of the same moment by one of them.
 
 With --lost it brings back a snapshot whose image somebody else has removed, as
 docker system prune -a does; docker snapshot ls --lost lists those. Only the volumes
@@ -80,6 +82,7 @@ func newRestoreCommand(d deps) *cobra.Command {
   docker snapshot restore --replace db@5m
   docker snapshot restore --replace --only /var/lib/postgresql/data db@5m
   docker snapshot restore --replace web:before-upgrade db:before-upgrade
+  docker snapshot restore --replace --group web:before-upgrade
   docker snapshot restore --lost --replace 20260314-092653-58979a`,
 		Args:                  cli.RequiresMinArgs(1),
 		DisableFlagsInUseLine: true,
@@ -134,6 +137,11 @@ func (o *restoreOptions) parse(args []string) error {
 func runRestore(ctx context.Context, d deps, o restoreOptions) error {
 	for _, word := range slices.Concat([]string{o.engine.Snapshot}, o.others) {
 		if err := checkSnapshot(word); err != nil {
+			return err
+		}
+	}
+	if o.group {
+		if err := o.addGroup(ctx, d); err != nil {
 			return err
 		}
 	}

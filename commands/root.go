@@ -137,6 +137,7 @@ type surroundings interface {
 	VolumeNames(ctx context.Context, mountedBy string) ([]catalog.Candidate, error)
 	Stores(ctx context.Context) ([]catalog.Candidate, error)
 	NetworkNames(ctx context.Context) ([]catalog.Candidate, error)
+	TakenWith(ctx context.Context, s catalog.Snapshot) ([]catalog.Snapshot, error)
 	References(ctx context.Context, prefix string) ([]catalog.Candidate, error)
 	CountAtTimes(ctx context.Context, container string) (count snapshot.Count, counted bool, err error)
 	Services(ctx context.Context, name string) ([]catalog.Service, error)

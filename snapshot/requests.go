@@ -32,6 +32,11 @@ func (e *Engine) Resolve(ctx context.Context, word string) (catalog.Snapshot, er
 	return e.catalog.Resolve(ctx, word)
 }
 
+// TakenWith returns the snapshots of other containers that were taken at the same moment as s, in its group.
+func (e *Engine) TakenWith(ctx context.Context, s catalog.Snapshot) ([]catalog.Snapshot, error) {
+	return e.catalog.TakenWith(ctx, s)
+}
+
 // References lists a word that begins with prefix for each snapshot that has one.
 func (e *Engine) References(ctx context.Context, prefix string) ([]catalog.Candidate, error) {
 	return e.catalog.References(ctx, prefix)
