@@ -129,7 +129,6 @@ func (b *rollback) hasMixedVolumes(ctx context.Context, members []*remains) (boo
 		if err != nil || safety != nil {
 			return true, err
 		}
-		r.either = r.Safety == ""
 	}
 	return false, nil
 }

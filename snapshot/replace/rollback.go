@@ -86,11 +86,10 @@ func (b *rollback) run(ctx context.Context) (string, error) {
 // remains are what there is of a member when it is rolled back.
 type remains struct {
 	pending.Member
-	old    *container.InspectResponse // nil: it is gone
-	made   *container.InspectResponse // the new container; nil: there is none
-	stays  bool                       // nothing of the old one is left, so the new one stays
-	either bool                       // it was kept, and its volumes hold what they held or what was to be restored
-	id     string                     // of the container that has its name back
+	old   *container.InspectResponse // nil: it is gone
+	made  *container.InspectResponse // the new container; nil: there is none
+	stays bool                       // nothing of the old one is left, so the new one stays
+	id    string                     // of the container that has its name back
 }
 
 // isInPlace tells whether the old container has its name.

@@ -96,11 +96,7 @@ func (r *remains) nowIs(state string) string {
 		return fmt.Sprintf("everything was put back: container %s, which %s, was made again as %s and is %s", r.OldName,
 			r.WhyGone("removes itself when it stops (--rm)", "somebody had removed"), r.id[:dockerop.ShortID], state)
 	}
-	text := fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", r.OldName, r.id[:dockerop.ShortID], state)
-	if r.either {
-		text += " or that was to be restored: without a safety snapshot nobody can tell"
-	}
-	return text
+	return fmt.Sprintf("everything was put back: container %s (%s) is %s, with the data that it had", r.OldName, r.id[:dockerop.ShortID], state)
 }
 
 // restoreState brings a container back to the state that it had.
