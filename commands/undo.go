@@ -128,7 +128,7 @@ func (d deps) withOtherFlags(err error, all []replace.Options) error {
 	}
 	ids := convert(all, func(o replace.Options) string { return o.Snapshot })
 	restore := d.commandLine(append([]string{"restore", "--replace"}, ids...)...)
-	return errors.Join(err, errors.New("undo has no such flag but --stop-others; for the others, type: "+restore))
+	return errors.Join(err, errors.New("of these flags, undo has only --stop-others; for the others, type: "+restore))
 }
 
 // describeUndo says what would be done.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Scope says of a safety snapshot which restore in place it takes back: what that one put back, and which one undo takes back
-// after it.
+// Scope describes, on a safety snapshot, the restore in place that it takes back: the parts that went back, and the safety snapshot
+// that undo restores after this one.
 type Scope struct {
 	Only       []string `json:"only,omitempty"`        // volumes, by name or destination, and rootfs; empty: everything
 	Paths      []string `json:"paths,omitempty"`       // of the volumes in Only; empty: everything
-	ReadOnly   []string `json:"read_only,omitempty"`   // volumes that the container only reads, and that went back, too
+	ReadOnly   []string `json:"read_only,omitempty"`   // volumes that went back although the container only reads them
 	Live       bool     `json:"live,omitempty"`        // the container was only frozen
 	StopOthers bool     `json:"stop_others,omitempty"` // other containers that hold the volumes were stopped
 	Undo       bool     `json:"undo,omitempty"`        // the restore took back another one
