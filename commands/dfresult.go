@@ -17,6 +17,8 @@ type dfResult struct {
 
 	PrunableCount int      `json:"prunable_count"`
 	PrunableSize  byteSize `json:"prunable_size"`
+	RemovedCount  int      `json:"removed_count"` // images of removed snapshots
+	RemovedSize   byteSize `json:"removed_size"`
 }
 
 // occupied is what some snapshots occupy.
@@ -71,6 +73,7 @@ func newOccupied(o space.Occupied) occupied {
 func (o dfOptions) result(found removal.Outlook) dfResult {
 	r := dfResult{
 		occupied: newOccupied(found.All), By: string(o.engine.By), PrunableCount: found.Prunable, PrunableSize: byteSize(found.Frees),
+		RemovedCount: found.Removed, RemovedSize: byteSize(found.RemovedBytes),
 		Groups: []groupUsage{}, Snapshots: []snapshotUsage{}, Stores: []storeUsage{},
 		Limits: convert(found.Uses, func(u retention.Use) limitUsage { return limitUsage{u.Limit, u.Line, u.Used, u.Most} }),
 	}

@@ -45,6 +45,9 @@ func (o dfOptions) printTables(d deps, found removal.Outlook) error {
 		kind("Images", found.All.Snapshots, found.All.Images, "-"),
 		kind("Archives", found.All.Archived, found.All.Archives, size(found.All.Logical)),
 	}
+	if found.Removed > 0 {
+		rows = append(rows, []string{"Removed", strconv.Itoa(found.Removed), size(found.RemovedBytes), "-", "-", "-"})
+	}
 	if err := t.add([]string{"TYPE", "SNAPSHOTS", "SIZE", "UNIQUE", "SHARED", "IN VOLUMES"}, rows); err != nil {
 		return err
 	}

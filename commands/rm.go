@@ -34,7 +34,7 @@ it stands for all of them: rm asks once, and then removes those that are not pin
 
 A pinned snapshot is only removed with --force. Containers that were made from a
 snapshot, or restored in place, stay as they are. They keep the layers that they
-use; the engine frees these when the last such container is removed.
+use. After the last such container is gone, the next rm, prune or recover frees them.
 
 With --copies it is the other way round: the containers and volumes that restores
 have made of the snapshots are removed, and the snapshots stay. The names of what

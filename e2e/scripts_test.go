@@ -197,7 +197,11 @@ func images(ctx context.Context, prefix string) []string {
 		name := strings.TrimPrefix(strings.TrimPrefix(image, "cua-snapshot-run/"), "cua-snapshot/")
 		return !strings.HasPrefix(name, prefix)
 	})
-	return append(tagged, named(ctx, "", "images", "--quiet", "--filter", "dangling=true", "--filter", "label="+labels.KeyStore+"="+prefix+"-store")...)
+	ofStore := "label=" + labels.KeyStore + "=" + prefix + "-store"
+	for _, which := range []string{"dangling=true", "reference=cua-snapshot-removed"} {
+		tagged = append(tagged, named(ctx, "", "images", "--quiet", "--filter", which, "--filter", ofStore)...)
+	}
+	return tagged
 }
 
 // mounted returns the volumes that containers mount.

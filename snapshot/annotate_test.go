@@ -75,7 +75,7 @@ func TestAnnotateChangesWhatIsKnownAndNothingElse(t *testing.T) {
 	tell := func(e plan.Event) { warned = append(warned, e.Text) }
 	removed := engineOf(docker).Remove(t.Context(), []string{"db:two"}, removal.Options{Force: true}, tell)
 	assert.NilError(t, removed[0].Err)
-	assert.Assert(t, strings.Contains(strings.Join(warned, "\n"), "are used by container copy, db, and are freed"), "%v", warned)
+	assert.Assert(t, strings.Contains(strings.Join(warned, "\n"), "after the removal of containers copy, db frees them"), "%v", warned)
 }
 
 func TestAnnotateManyTimesKeepsNoFormerImageThatNobodyUses(t *testing.T) {

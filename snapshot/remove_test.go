@@ -156,7 +156,7 @@ func TestRemoveOfOneInUseLeavesTheContainersAlone(t *testing.T) {
 	_, err := removeOne(t, engineOf(docker), "one", removal.Options{}, got.Progress)
 	assert.NilError(t, err)
 	assert.DeepEqual(t, got.Warnings(), []string{
-		"the layers of one (" + string(made[0].ID) + ") are used by container ape, zebra, and are freed when that is removed",
+		"the layers of one (" + string(made[0].ID) + ") stay: the next rm, prune or recover after the removal of containers ape, zebra frees them",
 	})
 	assert.Assert(t, !strings.Contains(docker.World(), string(made[0].ID)+" "), docker.World())
 	_, err = engineOf(docker).Resolve(t.Context(), string(made[0].ID))
@@ -192,6 +192,32 @@ func TestRemoveInAnyOrderLeavesNoImageBehind(t *testing.T) {
 }
 
 // What others built FROM a snapshot is theirs, and stays.
+// The image of a removed snapshot goes with the first sweep after the containers that use it, however young it is.
+func TestSweepFreesTheImageOfARemovedSnapshot(t *testing.T) {
+	docker, made := withSnapshots(t, "web:one", "web:two")
+	_, err := engineOf(docker).Restore(t.Context(), runconfig.RestoreOptions{Snapshot: "web:one", Name: "copy"}, nil)
+	assert.NilError(t, err)
+	remove(t, docker, "web:one")
+	isThere := func() bool { return docker.FindImage(made[0].ImageID) != nil }
+	outlook := func() removal.Outlook {
+		found, err := engineOf(docker).Outlook(t.Context(), removal.OutlookOptions{}, nil)
+		assert.NilError(t, err)
+		return found
+	}
+	_, err = engineOf(docker).Recover(t.Context(), "", nil)
+	assert.NilError(t, err)
+	assert.Assert(t, isThere())
+	assert.Equal(t, outlook().Removed, 1)
+
+	assert.NilError(t, docker.ContainerRemove(t.Context(), "copy", container.RemoveOptions{Force: true}))
+	assert.Equal(t, outlook().Removed, 1)
+	_, err = engineOf(docker).Recover(t.Context(), "", nil)
+	assert.NilError(t, err)
+	assert.Assert(t, !isThere())
+	assert.Equal(t, outlook().Removed, 0)
+	assert.Assert(t, docker.FindImage(made[1].ImageID) != nil)
+}
+
 func TestRemoveLeavesImagesThatWereBuiltFromIt(t *testing.T) {
 	docker, made := withSnapshots(t, "web:one")
 	child := docker.AddImage("mine:latest", &container.Config{Labels: docker.FindImage(made[0].ImageID).Config.Labels})

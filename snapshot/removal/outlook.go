@@ -3,6 +3,7 @@ package removal
 import (
 	"context"
 
+	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/retention"
@@ -24,6 +25,9 @@ type Outlook struct {
 	Uses     []retention.Use
 	Prunable int   // snapshots
 	Frees    int64 // bytes that are free when those are gone
+
+	Removed      int   // images of removed snapshots that containers use, or that the next sweep frees
+	RemovedBytes int64 // of their writable layers
 }
 
 // Outlook measures all snapshots. It changes nothing.
@@ -49,5 +53,12 @@ func (rm *Remover) Outlook(ctx context.Context, o OutlookOptions, p plan.Progres
 		}
 	}
 	found.Frees = retention.Freed(d.situation.Sets, gone)
-	return found, nil
+	removed, err := rm.catalog.RemovedImages(ctx)
+	for _, summary := range removed {
+		found.Removed++
+		if record, err := labels.Decode(summary.Labels); err == nil {
+			found.RemovedBytes += record.Size
+		}
+	}
+	return found, err
 }

@@ -145,6 +145,14 @@ func (rm *Remover) looseTags(ctx context.Context, snapshots []catalog.Snapshot) 
 		return nil, err
 	}
 	var loose []Purgeable
+	removed, err := rm.catalog.RemovedImages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, summary := range removed {
+		ref := catalog.RemovedTag(summary.ID)
+		loose = append(loose, Purgeable{Kind: PurgeTag, Name: ref, id: ref})
+	}
 	for _, summary := range images {
 		_, labelled := summary.Labels[labels.KeyID]
 		isListed := slices.ContainsFunc(snapshots, func(s catalog.Snapshot) bool { return s.ImageID == summary.ID })
@@ -205,6 +213,7 @@ func (rm *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) 
 	for n, r := range chosen {
 		failures[at[n]] = r.Err
 	}
+	failures = append(failures, rm.forgetRemoved(ctx))
 	if now, err := rm.docker.Time(ctx); err == nil { // whatever its age, because nobody is at work
 		now = now.Add(orphanAge)
 		failures = append(failures, rm.sweepScratch(ctx, now), rm.sweepImages(ctx, now), rm.sweepLocks(ctx, now))
@@ -223,6 +232,15 @@ func (rm *Remover) Purge(ctx context.Context, all []Purgeable, p plan.Progress) 
 		}
 	}
 	return removed, errors.Join(failures...)
+}
+
+// forgetRemoved takes the tags from the images of removed snapshots, so that nothing of ours is left on the engine.
+func (rm *Remover) forgetRemoved(ctx context.Context) error {
+	images, err := rm.catalog.RemovedImages(ctx)
+	for _, summary := range images {
+		err = errors.Join(err, rm.docker.RemoveImage(ctx, catalog.RemovedTag(summary.ID)))
+	}
+	return err
 }
 
 // purgeOne removes one thing that is not a snapshot.

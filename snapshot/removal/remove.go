@@ -162,18 +162,18 @@ func (rm *Remover) untagAll(ctx context.Context, chosen removals, p plan.Progres
 			continue
 		}
 		calls.Go(func() error {
-			r.Err = rm.untag(ctx, r.Snapshot, going)
+			r.Err = rm.untag(ctx, r.Snapshot, going, users)
 			return nil // the error is that snapshot's alone
 		})
 	}
 	_ = calls.Wait()
 	for _, r := range last {
-		r.Err = rm.untag(ctx, r.Snapshot, going)
+		r.Err = rm.untag(ctx, r.Snapshot, going, users)
 	}
 	rm.keepLatest(ctx, chosen, p)
 	for _, r := range chosen.left() {
 		if names := usersOf(r.Snapshot, users); len(names) > 0 {
-			p.Warn("remove", fmt.Sprintf("the layers of %s are used by container %s, and are freed when that is removed", r.Snapshot.Title(), strings.Join(names, ", ")))
+			p.Warn("remove", fmt.Sprintf("the layers of %s stay: the next rm, prune or recover after the removal of %s frees them", r.Snapshot.Title(), describeUsers(names)))
 		}
 	}
 }
@@ -226,8 +226,9 @@ func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockero
 }
 
 // untag removes every tag of a snapshot, and with the last one its image. The ID tag goes last:
-// while it is there, the snapshot is whole. The snapshots in going do not get the tag latest.
-func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.IDSet) (err error) {
+// while it is there, the snapshot is whole. The snapshots in going do not get the tag latest. An image that
+// a container uses gets another tag, by which a sweep finds it.
+func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.IDSet, users map[string][]string) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -269,7 +270,25 @@ func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.
 			return err
 		}
 	}
+	if err := rm.markRemoved(ctx, s, users, &rollback); err != nil {
+		return err
+	}
 	return rm.untagOne(ctx, s, s.Ref(), &rollback)
+}
+
+// markRemoved tags the images of a snapshot that containers use, so that [Remover.sweepRemoved] frees them later.
+func (rm *Remover) markRemoved(ctx context.Context, s catalog.Snapshot, users map[string][]string, rollback *dockerop.Rollback) error {
+	for _, id := range s.Images() {
+		if len(users[id]) == 0 {
+			continue
+		}
+		ref := catalog.RemovedTag(id)
+		rollback.Add(func(ctx context.Context) error { return rm.docker.RemoveImage(ctx, ref) })
+		if err := rm.docker.Tag(ctx, id, ref); err != nil && !cerrdefs.IsNotFound(err) {
+			return fmt.Errorf("tag image %s: %w", ref, err)
+		}
+	}
+	return nil
 }
 
 func (rm *Remover) untagOne(ctx context.Context, s catalog.Snapshot, ref string, rollback *dockerop.Rollback) error {
@@ -278,6 +297,13 @@ func (rm *Remover) untagOne(ctx context.Context, s catalog.Snapshot, ref string,
 		return fmt.Errorf("remove image %s: %w", ref, err)
 	}
 	return nil
+}
+
+func describeUsers(names []string) string {
+	if len(names) == 1 {
+		return "container " + names[0]
+	}
+	return "containers " + strings.Join(names, ", ")
 }
 
 // usersOf returns the names of the containers that were made from a snapshot.

@@ -108,11 +108,12 @@ func (rm *Remover) tellLost(ctx context.Context, missed []string, p plan.Progres
 
 // SweepOrphans removes what a killed client has left and nobody will finish, once it is [orphanAge]
 // old: our images without a tag, the containers through which layers are flattened, and the locks of
-// runs. It runs after a removal, because nobody waits for that.
+// runs. It also removes the images of removed snapshots that no container uses any more. It runs after a
+// removal, because nobody waits for that.
 func (rm *Remover) SweepOrphans(ctx context.Context, engine dockerop.Info, p plan.Progress) {
 	now, err := engine.Now()
 	if err == nil {
-		err = errors.Join(rm.sweepScratch(ctx, now), rm.sweepImages(ctx, now), rm.sweepLocks(ctx, now))
+		err = errors.Join(rm.sweepScratch(ctx, now), rm.sweepRemoved(ctx), rm.sweepImages(ctx, now), rm.sweepLocks(ctx, now))
 	}
 	if err != nil && ctx.Err() == nil {
 		p.Warn("sweep", "leftovers of interrupted commands could not be removed: "+strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -141,6 +142,29 @@ func (rm *Remover) sweepImages(ctx context.Context, now time.Time) error {
 		}
 	}
 	return err
+}
+
+// sweepRemoved frees the images of removed snapshots once the containers that used them are gone.
+func (rm *Remover) sweepRemoved(ctx context.Context) error {
+	images, err := rm.catalog.RemovedImages(ctx)
+	if err != nil || len(images) == 0 {
+		return err
+	}
+	users, err := rm.users(ctx)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, summary := range images {
+		if len(users[summary.ID]) > 0 {
+			continue
+		}
+		_, err := rm.docker.ImageRemove(ctx, catalog.RemovedTag(summary.ID), image.RemoveOptions{PruneChildren: true})
+		if err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) { // a container uses it by now, or it is gone
+			failed = errors.Join(failed, fmt.Errorf("remove image of a removed snapshot: %w", err))
+		}
+	}
+	return failed
 }
 
 // sweepLocks removes the volumes with which killed clients had locked a name or the session of a run. They are
