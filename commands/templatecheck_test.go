@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -32,9 +33,7 @@ func TestATemplateWithoutSuchAFieldIsRefusedFirst(t *testing.T) {
 func commandsWithFormat(cmd *cobra.Command, path string) map[string]string {
 	all := map[string]string{}
 	for _, below := range cmd.Commands() {
-		for name, kind := range commandsWithFormat(below, path+" "+below.Name()) {
-			all[name] = kind
-		}
+		maps.Copy(all, commandsWithFormat(below, path+" "+below.Name()))
 	}
 	if flag := cmd.Flags().Lookup(formatFlag); flag != nil && strings.Contains(flag.Usage, "Go template") {
 		all[path] = map[bool]string{true: "list"}[strings.Contains(flag.Usage, "table")]

@@ -227,7 +227,7 @@ func (rm *Remover) freeRemoved(ctx context.Context, gone removals, early dockero
 
 // untag removes every tag of a snapshot, and with the last one its image. The ID tag goes last:
 // while it is there, the snapshot is whole. The snapshots in going do not get the tag latest. An image that
-// a container uses gets another tag, by which a sweep finds it.
+// a container uses gets another tag, so that a sweep finds it.
 func (rm *Remover) untag(ctx context.Context, s catalog.Snapshot, going catalog.IDSet, users map[string][]string) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -1,6 +1,9 @@
 package paths
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Unmatched finds the patterns that match no path. Patterns that begin with '!' only take away; they need not match.
 type Unmatched struct {
@@ -11,15 +14,15 @@ type Unmatched struct {
 // NewUnmatched returns the patterns of which none has matched yet.
 func NewUnmatched(patterns []string) (*Unmatched, error) {
 	u := &Unmatched{}
-	for i, pattern := range relative(patterns) {
-		if pattern != "" && pattern[0] == '!' {
+	for _, pattern := range patterns {
+		if strings.HasPrefix(strings.TrimSpace(pattern), "!") {
 			continue
 		}
 		filter, err := New([]string{pattern})
 		if err != nil {
 			return nil, err
 		}
-		u.patterns, u.filters = append(u.patterns, patterns[i]), append(u.filters, filter)
+		u.patterns, u.filters = append(u.patterns, pattern), append(u.filters, filter)
 	}
 	return u, nil
 }
