@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (cr *Capturer) captureMounts(ctx context.Context, c container.InspectRespon
 	}
 	if c.HostConfig != nil {
 		for destination := range c.HostConfig.Tmpfs {
-			mounts = append(mounts, labels.Mount{Type: string(mount.TypeTmpfs), Destination: destination, RW: true, Skipped: skippedTmpfs})
+			mounts = append(mounts, labels.Mount{Type: string(mount.TypeTmpfs), Destination: path.Clean(destination), RW: true, Skipped: skippedTmpfs})
 		}
 	}
 	slices.SortFunc(mounts, func(a, b labels.Mount) int { return strings.Compare(a.Destination, b.Destination) })

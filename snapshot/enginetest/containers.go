@@ -357,6 +357,9 @@ func (f *Docker) newContainer(config *container.Config, host *container.HostConf
 	if host.NetworkMode == "" || host.NetworkMode == "default" {
 		host.NetworkMode = "bridge"
 	}
+	if err := checkDuplicates(host); err != nil {
+		return nil, err
+	}
 	f.attach(c, networking)
 	f.mountVolumes(c)
 	return c, nil

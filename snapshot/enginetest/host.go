@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/netip"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,29 +81,63 @@ func (f *Docker) mountVolumes(c *FakeContainer) {
 	}
 	covered := map[string]bool{}
 	for _, text := range c.Host.Binds {
-		source, rest, _ := strings.Cut(text, ":")
-		destination, options, _ := strings.Cut(rest, ":")
+		source, destination, options := cutBind(text)
 		rw := !slices.Contains(strings.Split(options, ","), "ro")
 		covered[destination] = true
 		if strings.HasPrefix(source, "/") {
 			c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeBind, Source: source, Destination: destination, RW: rw})
 			continue
 		}
-		add(source, destination, rw, false)
+		add(source, destination, rw, source == "")
 	}
 	for _, m := range c.Host.Mounts {
-		covered[m.Target] = true
+		target := path.Clean(m.Target)
+		covered[target] = true
 		if m.Type == mount.TypeVolume {
-			add(m.Source, m.Target, !m.ReadOnly, m.Source == "")
+			add(m.Source, target, !m.ReadOnly, m.Source == "")
 		} else {
-			c.Mounts = append(c.Mounts, container.MountPoint{Type: m.Type, Source: m.Source, Destination: m.Target, RW: !m.ReadOnly})
+			c.Mounts = append(c.Mounts, container.MountPoint{Type: m.Type, Source: m.Source, Destination: target, RW: !m.ReadOnly})
 		}
 	}
 	for _, destination := range slices.Sorted(maps.Keys(c.Config.Volumes)) {
-		if !covered[destination] {
+		if destination = path.Clean(destination); !covered[destination] {
+			covered[destination] = true
 			add("", destination, true, true)
 		}
 	}
+}
+
+// cutBind reads an entry of HostConfig.Binds. As an engine does, it cleans the destination. An anonymous volume has no source.
+func cutBind(text string) (source, destination, options string) {
+	source, rest, named := strings.Cut(text, ":")
+	if !named {
+		return "", path.Clean(text), ""
+	}
+	destination, options, _ = strings.Cut(rest, ":")
+	return source, path.Clean(destination), options
+}
+
+// checkDuplicates refuses two mounts in the same place, as an engine does.
+func checkDuplicates(host *container.HostConfig) error {
+	known := map[string]bool{}
+	for target := range host.Tmpfs {
+		known[path.Clean(target)] = true
+	}
+	targets := make([]string, 0, len(host.Binds)+len(host.Mounts))
+	for _, text := range host.Binds {
+		_, destination, _ := cutBind(text)
+		targets = append(targets, destination)
+	}
+	for _, m := range host.Mounts {
+		targets = append(targets, path.Clean(m.Target))
+	}
+	for _, target := range targets {
+		if known[target] {
+			return fmt.Errorf("Duplicate mount point: %s: %w", target, cerrdefs.ErrInvalidArgument) //nolint:staticcheck // the engine's words
+		}
+		known[target] = true
+	}
+	return nil
 }
 
 // contentOf returns what a volume, or a directory of the host, holds. key is as [labels.Mount.Key] has it.

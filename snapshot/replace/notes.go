@@ -1,6 +1,8 @@
 package replace
 
 import (
+	"path"
+
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
@@ -16,7 +18,7 @@ func (m *member) noteBinds(p plan.Progress) {
 	binds := m.Spec.Binds()
 	configured := m.Spec.Destinations()
 	for _, captured := range m.Snapshot.Mounts {
-		if len(m.Spec.Host.VolumesFrom) > 0 && captured.Type == string(mount.TypeBind) && !configured[captured.Destination] {
+		if len(m.Spec.Host.VolumesFrom) > 0 && captured.Type == string(mount.TypeBind) && !configured[path.Clean(captured.Destination)] {
 			binds = append(binds, runconfig.Bind{Source: captured.Source, Destination: captured.Destination})
 		}
 	}

@@ -1,7 +1,6 @@
 package runconfig
 
 import (
-	"path"
 	"slices"
 
 	"github.com/docker/docker/api/types/container"
@@ -30,17 +29,17 @@ func (sp *Spec) BecomesAnonymous(m labels.Mount, mounts []labels.Mount) bool {
 func (sp *Spec) MountAnonymous(m labels.Mount) {
 	sp.Host.Binds = slices.DeleteFunc(sp.Host.Binds, func(text string) bool {
 		b, ok := parseBind(text)
-		return ok && !b.IsPath() && b.Destination == m.Destination
+		return ok && !b.IsPath() && isAt(b.Destination, m.Destination)
 	})
 	for i := range sp.Host.Mounts {
 		point := &sp.Host.Mounts[i]
-		if point.Type == mount.TypeVolume && point.Target == m.Destination {
+		if point.Type == mount.TypeVolume && isAt(point.Target, m.Destination) {
 			point.Source = ""
 			point.VolumeOptions = anonymousOptions(point.VolumeOptions)
 			return
 		}
 	}
-	isDestination := func(text string) bool { return path.Clean(text) == m.Destination }
+	isDestination := func(text string) bool { return isAt(text, m.Destination) }
 	for destination := range sp.Config.Volumes {
 		if isDestination(destination) {
 			return

@@ -1,6 +1,8 @@
 package runconfig
 
 import (
+	"cmp"
+	"path"
 	"slices"
 	"strings"
 )
@@ -8,9 +10,14 @@ import (
 // bindSpec is an entry of HostConfig.Binds, source:destination[:option,...]. It mounts a path of
 // the host, or a volume by name, at a path in the container.
 type bindSpec struct {
-	Source, Destination string
-	options             []string
+	Source      string
+	Destination string // clean
+	written     string // the destination as the user wrote it: the engine takes /data/ for /data; empty: it is clean
+	options     []string
 }
+
+// isAt reports whether the target of a mount, as users write it, is the same mount point as a destination.
+func isAt(target, destination string) bool { return path.Clean(target) == path.Clean(destination) }
 
 // parseBind reads an entry of HostConfig.Binds of a Linux engine. It returns false for an entry
 // without a source, which is an anonymous volume.
@@ -19,7 +26,7 @@ func parseBind(text string) (b bindSpec, ok bool) {
 	if len(parts) < 2 {
 		return bindSpec{}, false
 	}
-	b = bindSpec{Source: parts[0], Destination: parts[1]}
+	b = bindSpec{Source: parts[0], Destination: path.Clean(parts[1]), written: parts[1]}
 	if len(parts) == 3 {
 		b.options = strings.Split(parts[2], ",")
 	}
@@ -28,7 +35,7 @@ func parseBind(text string) (b bindSpec, ok bool) {
 
 // String returns the entry as the engine reads it.
 func (b bindSpec) String() string {
-	text := b.Source + ":" + b.Destination
+	text := b.Source + ":" + cmp.Or(b.written, b.Destination)
 	if len(b.options) > 0 {
 		text += ":" + strings.Join(b.options, ",")
 	}

@@ -16,7 +16,7 @@ func Subpath(c container.InspectResponse, destination string) string {
 		return ""
 	}
 	for _, m := range c.HostConfig.Mounts {
-		if m.Target == destination && m.VolumeOptions != nil {
+		if isAt(m.Target, destination) && m.VolumeOptions != nil {
 			return m.VolumeOptions.Subpath
 		}
 	}

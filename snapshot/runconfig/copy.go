@@ -2,6 +2,7 @@ package runconfig
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -58,7 +59,7 @@ func (sp *Spec) volumesFromAsMounts(mounts []labels.Mount) {
 		if m.Type == "bind" {
 			source = m.Source
 		}
-		if source == "" || configured[m.Destination] {
+		if source == "" || configured[path.Clean(m.Destination)] {
 			continue
 		}
 		bind := bindSpec{Source: source, Destination: m.Destination}
@@ -69,11 +70,11 @@ func (sp *Spec) volumesFromAsMounts(mounts []labels.Mount) {
 	}
 }
 
-// Destinations returns the mount points that the configuration itself names.
+// Destinations returns the clean paths of the mount points that the configuration itself names.
 func (sp *Spec) Destinations() map[string]bool {
 	found := map[string]bool{}
 	for destination := range sp.Config.Volumes {
-		found[destination] = true
+		found[path.Clean(destination)] = true
 	}
 	for _, text := range sp.Host.Binds {
 		if b, ok := parseBind(text); ok {
@@ -81,7 +82,7 @@ func (sp *Spec) Destinations() map[string]bool {
 		}
 	}
 	for _, m := range sp.Host.Mounts {
-		found[m.Target] = true
+		found[path.Clean(m.Target)] = true
 	}
 	return found
 }

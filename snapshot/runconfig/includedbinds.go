@@ -2,7 +2,6 @@ package runconfig
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func isIncludedBind(m labels.Mount) bool {
 // HoldsBind tells whether a snapshot with these mounts holds the content of the bind mount at a destination.
 func HoldsBind(mounts []labels.Mount, destination string) bool {
 	return slices.ContainsFunc(mounts, func(m labels.Mount) bool {
-		return isIncludedBind(m) && path.Clean(m.Destination) == path.Clean(destination)
+		return isIncludedBind(m) && isAt(m.Destination, destination)
 	})
 }
 
@@ -59,10 +58,9 @@ func (v *NewVolume) nameApart(made []NewVolume) {
 // mountInstead makes the configuration mount a volume where it had a bind mount.
 func (sp *Spec) mountInstead(m labels.Mount, v NewVolume) {
 	empty := v.Archive != nil && v.Archive.Entries <= 1 // the root entry
-	isThere := func(destination string) bool { return path.Clean(destination) == path.Clean(m.Destination) }
 	for i := range sp.Host.Mounts {
 		point := &sp.Host.Mounts[i]
-		if point.Type == mount.TypeBind && isThere(point.Target) {
+		if point.Type == mount.TypeBind && isAt(point.Target, m.Destination) {
 			*point = mount.Mount{
 				Type: mount.TypeVolume, Source: v.Create.Name, Target: point.Target, ReadOnly: point.ReadOnly,
 				VolumeOptions: &mount.VolumeOptions{NoCopy: empty},
@@ -72,7 +70,7 @@ func (sp *Spec) mountInstead(m labels.Mount, v NewVolume) {
 	}
 	sp.Host.Binds = slices.DeleteFunc(slices.Clone(sp.Host.Binds), func(text string) bool {
 		b, ok := parseBind(text)
-		return ok && b.IsPath() && isThere(b.Destination)
+		return ok && b.IsPath() && isAt(b.Destination, m.Destination)
 	})
 	sp.mountVolume(m, v)
 }

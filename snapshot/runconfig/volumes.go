@@ -3,6 +3,7 @@ package runconfig
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -151,7 +152,7 @@ func (sp *Spec) mountVolume(m labels.Mount, v NewVolume) {
 	name, empty := v.Create.Name, v.Archive != nil && v.Archive.Entries <= 1 // the root entry
 	for i := range sp.Host.Mounts {
 		point := &sp.Host.Mounts[i]
-		if point.Type == mount.TypeVolume && point.Target == m.Destination {
+		if point.Type == mount.TypeVolume && isAt(point.Target, m.Destination) {
 			point.Source = name
 			captured := point.VolumeOptions
 			point.VolumeOptions = &mount.VolumeOptions{NoCopy: empty, Subpath: m.Subpath}
@@ -163,7 +164,10 @@ func (sp *Spec) mountVolume(m labels.Mount, v NewVolume) {
 	}
 	for i, text := range sp.Host.Binds {
 		b, ok := parseBind(text)
-		if !ok || b.Destination != m.Destination || b.IsPath() {
+		if !ok { // an anonymous volume
+			b = bindSpec{Destination: path.Clean(text), written: text}
+		}
+		if !isAt(b.Destination, m.Destination) || b.IsPath() {
 			continue
 		}
 		b.Source = name

@@ -122,3 +122,31 @@ func TestPlanVolumesPointsEveryMountAtACopy(t *testing.T) {
 	made, _ = asCaptured().planVolumes(s, RestoreOptions{Volumes: VolumesNone}, "7")
 	assert.Equal(t, len(MissingArchives(made)), 5)
 }
+
+// A volume that was captured empty is mounted with nocopy at the mount point that the user wrote.
+func TestMountVolumeFindsMountPointsByTheirCleanPaths(t *testing.T) {
+	empty := NewVolume{Create: volume.CreateOptions{Name: "new"}, Archive: &labels.Archive{Entries: 1}}
+	at := labels.Mount{Type: "volume", Name: "data", Destination: "/data", RW: true}
+	for name, test := range map[string]struct{ before, want container.HostConfig }{
+		"bind":           {container.HostConfig{Binds: []string{"data:/data/:z"}}, container.HostConfig{Binds: []string{"new:/data/:z,nocopy"}}},
+		"anonymous bind": {container.HostConfig{Binds: []string{"/data/"}}, container.HostConfig{Binds: []string{"new:/data/:nocopy"}}},
+		"mount": {
+			container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: "data", Target: "//data"}}},
+			container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: "new", Target: "//data", VolumeOptions: &mount.VolumeOptions{NoCopy: true}}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sp := Spec{Host: test.before}
+			sp.mountVolume(at, empty)
+			assert.DeepEqual(t, sp.Host, test.want)
+			assert.Assert(t, sp.Destinations()["/data"])
+		})
+	}
+}
+
+func TestSubpathOfAMountPointThatIsNotClean(t *testing.T) {
+	c := container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &container.HostConfig{
+		Mounts: []mount.Mount{{Type: mount.TypeVolume, Target: "/data/", VolumeOptions: &mount.VolumeOptions{Subpath: "part"}}},
+	}}}
+	assert.Equal(t, Subpath(c, "/data"), "part")
+}
