@@ -300,6 +300,7 @@ var solutions = map[plan.ProblemKind]string{
 	plan.ProblemAddressTaken: "free it, or use --network to join the network without it",
 	plan.ProblemUnsaved:      "use --no-safety if that may be lost",
 	plan.ProblemWhiteout:     "rename it, or use --no-safety if it may be lost",
+	plan.ProblemSwarmTask:    "leave out --replace for a copy, or use --only with --live for its volumes alone",
 	plan.ProblemOneShot:      "leave out --no-safety",
 	plan.ProblemOtherOneShot: "stop it yourself, if it may be removed",
 	plan.ProblemArchive:      "use another snapshot ('docker snapshot ls' lists them), the --store that holds this one, or --volumes none for the rest of it in a copy",

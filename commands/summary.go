@@ -80,7 +80,7 @@ func newSummary(s catalog.Snapshot) summary {
 		Platform:         s.Platform,
 		Size:             byteSize(s.StoredBytes()),
 		Volumes:          listCaptured(s.Mounts),
-		NotCaptured:      listNotCaptured(s.Record),
+		NotCaptured:      listNotCaptured(s),
 	}
 }
 
@@ -94,12 +94,15 @@ type notCaptured struct {
 }
 
 // listNotCaptured lists the mounts and files that a snapshot does not hold, and why.
-func listNotCaptured(r labels.Record) []notCaptured {
+func listNotCaptured(s catalog.Snapshot) []notCaptured {
 	list := []notCaptured{}
-	for _, file := range r.Whiteouts {
+	if _, isTask := catalog.SwarmService(s.ContainerLabels()); isTask {
+		list = append(list, notCaptured{Type: "secret", Reason: catalog.NoSecrets})
+	}
+	for _, file := range s.Whiteouts {
 		list = append(list, notCaptured{Destination: file, Type: "file", Reason: dockerop.DescribeWhiteout(file)})
 	}
-	for _, m := range r.Mounts {
+	for _, m := range s.Mounts {
 		if m.Skipped != "" {
 			list = append(list, notCaptured{Destination: m.Destination, Type: m.Type, Name: m.Name, Source: m.Source, Reason: m.Skipped})
 		}

@@ -23,7 +23,7 @@ func withBinds(t *testing.T, own map[string]string) *enginetest.Docker {
 		docker.HostPaths[path] = true
 	}
 	docker.Create(t, "web", &container.Config{Labels: own}, &container.HostConfig{
-		Binds: []string{"data:/data", "/srv/a:/a:rw,z,rslave", "/srv/b:/b:ro,Z"},
+		Binds: []string{"data:/data", "/srv/a:/a:rw,z,rslave", "/srv/b:/b:ro"},
 		Mounts: []mount.Mount{
 			{Type: mount.TypeBind, Source: "/srv/c", Target: "/c", BindOptions: &mount.BindOptions{Propagation: mount.PropagationRShared, NonRecursive: true}},
 			{Type: mount.TypeVolume, Source: "more", Target: "/more"},
@@ -53,12 +53,12 @@ func TestACopyMayOnlyReadBindMounts(t *testing.T) {
 		mounts []bool // read-only, of the bind mounts in that form
 		notes  []string
 	}{
-		{"", []string{"/srv/a:/a:z,rslave,ro", "/srv/b:/b:ro,Z"}, []bool{true}, []string{
+		{"", []string{"/srv/a:/a:z,rslave,ro", "/srv/b:/b:ro"}, []bool{true}, []string{
 			"bind mount /srv/a on /a: its content is not in the snapshot; it is read-only in the copy",
 			"bind mount /srv/b on /b: its content is not in the snapshot",
 			"bind mount /srv/c on /c: its content is not in the snapshot; it is read-only in the copy",
 		}},
-		{runconfig.BindsShared, []string{"/srv/a:/a:rw,z,rslave", "/srv/b:/b:ro,Z"}, []bool{false}, []string{
+		{runconfig.BindsShared, []string{"/srv/a:/a:rw,z,rslave", "/srv/b:/b:ro"}, []bool{false}, []string{
 			"bind mount /srv/a on /a: its content is not in the snapshot; the copy writes to the same files as the original",
 			"bind mount /srv/b on /b: its content is not in the snapshot",
 			"bind mount /srv/c on /c: its content is not in the snapshot; the copy writes to the same files as the original",

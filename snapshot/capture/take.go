@@ -169,6 +169,7 @@ func (a *taking) capture(ctx context.Context, u *dockerop.Rollback) error {
 	for _, one := range a.parts {
 		one.warnSkipped()
 		if a.Begin == nil { // a part of another operation has its own notes
+			noteSwarm(one.record.Container.Name, one.from.Container.Config.Labels, a.p)
 			noteCaptured(one.record.Mounts, one.from.Container.Config.Labels, a.p)
 		}
 		one.volumes = chooseVolumes(one.record.Mounts, one.from.options.Volumes)

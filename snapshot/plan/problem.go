@@ -34,6 +34,7 @@ const (
 	ProblemAddressTaken ProblemKind = "address-taken"     // Subject: fixed address
 	ProblemUnsaved      ProblemKind = "unsaved"           // Subject: volume that a safety snapshot would not hold
 	ProblemWhiteout     ProblemKind = "whiteout"          // Subject: file that the commit of its container loses
+	ProblemSwarmTask    ProblemKind = "swarm-task"        // Subject: container that Swarm starts and removes
 	ProblemOneShot      ProblemKind = "one-shot"          // Subject: container that the engine removes when it stops
 	ProblemOtherOneShot ProblemKind = "other-one-shot"    // Subject: container that would have to be stopped, and that the engine then removes
 	ProblemArchive      ProblemKind = "archive"           // Subject: volume whose archive is damaged

@@ -45,6 +45,9 @@ func (m *member) findKeptProblems(g *group, around runconfig.Surroundings, reser
 	if m.options.Lost && len(m.chosenMounts()) == 0 {
 		m.problem(plan.ProblemLostUnused, m.Name, fmt.Sprintf("container %s writes to no volume that snapshot %s holds", m.Name, m.Snapshot.Title()))
 	}
+	if !g.live {
+		m.swarmTask()
+	}
 	g.findHolders(m, around.Containers)
 	m.peerProblems(g, around)
 	if m.foreign {

@@ -231,6 +231,7 @@ func (m *member) findProblems(g *group, reserved []string) {
 	m.copyConflicts(g, around)
 	m.peerProblems(g, around)
 	m.relativeMounts()
+	m.swarmTask()
 	m.unsaved(g)
 	if o.SkipMissing {
 		var left plan.Plan
@@ -262,6 +263,17 @@ func (m *member) dead() {
 	if m.Old != nil && m.Old.State.Dead {
 		name := dockerop.ContainerName(*m.Old)
 		m.problem(plan.ProblemDead, name, fmt.Sprintf("container %s is dead: the engine could not remove it to the end", name))
+	}
+}
+
+// swarmTask finds out whether Swarm runs the container: it would start another one as soon as this one stops, and remove this one.
+func (m *member) swarmTask() {
+	all := m.Snapshot.ContainerLabels()
+	if m.Old != nil {
+		all = m.Old.Config.Labels
+	}
+	if service, isTask := catalog.SwarmService(all); isTask {
+		m.problem(plan.ProblemSwarmTask, m.Name, fmt.Sprintf("container %s is a task of Swarm service %s: Swarm starts another one as soon as it stops", m.Name, service))
 	}
 }
 

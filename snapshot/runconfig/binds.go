@@ -54,6 +54,7 @@ func (sp *Spec) Binds() []Bind {
 func (sp *Spec) PlanMounts(s catalog.Snapshot, o RestoreOptions, suffix string) (volumes []NewVolume, steps plan.Plan, bindNotes []plan.Event) {
 	volumes, steps = sp.planVolumes(s, o, suffix) // the rest of the bind mounts are limited
 	bindNotes = sp.limitBinds(o.Binds, s.Mounts)
+	sp.keepPrivateLabels(o.Volumes == VolumesShared)
 	return volumes, steps, bindNotes
 }
 
@@ -82,6 +83,16 @@ func (sp *Spec) limitBinds(choice CopyBinds, captured []labels.Mount) []plan.Eve
 		sp.protectBinds()
 	}
 	return notes
+}
+
+// keepPrivateLabels has the engine leave the SELinux labels of the original's files alone: a private one (Z) would be the copy's, and
+// the original could not read its own files any more. New volumes may have one.
+func (sp *Spec) keepPrivateLabels(sharedVolumes bool) {
+	for i, text := range sp.Host.Binds {
+		if b, ok := parseBind(text); ok && b.Has("Z") && (b.IsPath() || sharedVolumes) {
+			sp.Host.Binds[i] = b.without("Z").String()
+		}
+	}
 }
 
 func (sp *Spec) dropBinds() {

@@ -150,3 +150,25 @@ func TestSubpathOfAMountPointThatIsNotClean(t *testing.T) {
 	}}}
 	assert.Equal(t, Subpath(c, "/data"), "part")
 }
+
+// With Z, the engine gives the files a label that only the new container may use.
+func TestACopyDoesNotRelabelTheOriginalsFiles(t *testing.T) {
+	for _, test := range []struct {
+		binds   CopyBinds
+		volumes CopyVolumes
+		want    []string
+	}{
+		{BindsReadOnly, VolumesNew, []string{"/srv:/srv:ro", "/etc:/etc:z,ro", "data-7:/data:Z"}},
+		{BindsShared, VolumesNew, []string{"/srv:/srv", "/etc:/etc:z", "data-7:/data:Z"}},
+		{BindsShared, VolumesShared, []string{"/srv:/srv", "/etc:/etc:z", "data:/data"}},
+		{BindsNone, VolumesNew, []string{"data-7:/data:Z"}},
+	} {
+		t.Run(string(test.binds)+" "+string(test.volumes), func(t *testing.T) {
+			s := captured()
+			s.Mounts = []labels.Mount{{Type: "volume", Name: "data", Destination: "/data", RW: true, Archive: &labels.Archive{Entries: 5}}}
+			sp := Spec{Host: container.HostConfig{Binds: []string{"/srv:/srv:Z", "/etc:/etc:z", "data:/data:Z"}}}
+			sp.PlanMounts(s, RestoreOptions{Binds: test.binds, Volumes: test.volumes}, "7")
+			assert.DeepEqual(t, sp.Host.Binds, test.want)
+		})
+	}
+}
