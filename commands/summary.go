@@ -97,7 +97,7 @@ type notCaptured struct {
 func listNotCaptured(s catalog.Snapshot) []notCaptured {
 	list := []notCaptured{}
 	if _, isTask := catalog.SwarmService(s.ContainerLabels()); isTask {
-		list = append(list, notCaptured{Type: "secret", Reason: catalog.NoSecrets})
+		list = append(list, notCaptured{Type: "secret", Reason: catalog.SwarmReason})
 	}
 	for _, file := range s.Whiteouts {
 		list = append(list, notCaptured{Destination: file, Type: "file", Reason: dockerop.DescribeWhiteout(file)})

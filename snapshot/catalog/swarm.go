@@ -11,5 +11,5 @@ func SwarmService(containerLabels map[string]string) (service string, isTask boo
 	return containerLabels[labelSwarmService], containerLabels[labelSwarmTask] != ""
 }
 
-// NoSecrets says why the secrets and configs of a Swarm task are not in its snapshot.
-const NoSecrets = "Swarm gives secrets and configs to the tasks of a service alone"
+// SwarmReason says why the secrets and configs of a Swarm task are not in its snapshot.
+const SwarmReason = "Swarm gives secrets and configs to the tasks of a service alone"
