@@ -286,6 +286,7 @@ var solutions = map[plan.ProblemKind]string{
 	plan.ProblemNoDevice:     "use --skip-missing to leave it out",
 	plan.ProblemNoRuntime:    "use --skip-missing for the engine's default",
 	plan.ProblemNoContainer:  "start or restore that one first, use --network (container:NAME) instead of its network, or --skip-missing to do without",
+	plan.ProblemPeerGone:     "put back rootfs as well, with --only rootfs, or use --live",
 	plan.ProblemNoVolume:     "use --skip-missing for an empty one",
 	plan.ProblemPortTaken:    "stop what holds it, or use -p to publish another",
 	plan.ProblemVolumeInUse:  "stop it, or use --stop-others",

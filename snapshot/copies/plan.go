@@ -78,6 +78,9 @@ func (cp *Copier) fit(r *restore, s catalog.Snapshot, o runconfig.RestoreOptions
 	if r.foreign {
 		sp.ForgetForeign(o.Labels)
 	}
+	if !r.foreign {
+		sp.FollowNames(around.Find)
+	}
 	sp.BlankInherited(around.Inherited)
 	sp.BlankActing(around.Inherited, o.CopyLabels)
 	r.mark(cp.now())

@@ -20,6 +20,7 @@ const (
 	ProblemNoDevice     ProblemKind = "no-device"         // Subject: path on the engine's host
 	ProblemNoRuntime    ProblemKind = "no-runtime"        // Subject: runtime name
 	ProblemNoContainer  ProblemKind = "no-container"      // Subject: container whose namespace, link or volumes are asked for
+	ProblemPeerGone     ProblemKind = "peer-gone"         // Subject: container that is to be kept, and cannot be started again
 	ProblemNoVolume     ProblemKind = "no-volume"         // Subject: volume that is gone
 	ProblemPortTaken    ProblemKind = "port-taken"        // Subject: host port
 	ProblemVolumeInUse  ProblemKind = "volume-in-use"     // Subject: volume

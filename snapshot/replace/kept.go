@@ -50,8 +50,21 @@ func (m *member) findKeptProblems(g *group, around runconfig.Surroundings, reser
 	}
 	g.findHolders(m, around.Containers)
 	m.peerProblems(g, around)
+	m.lostPeers(g, around)
 	if m.foreign {
 		m.problems = append(m.problems, around.ForeignProblemsInPlace(&runconfig.Spec{}, m.chosenMounts(), m.Old, m.options.RestoreOptions, reserved...)...)
+	}
+}
+
+// lostPeers finds containers that are gone and that a container that stays needs: once it has stopped, it cannot be started.
+func (m *member) lostPeers(g *group, around runconfig.Surroundings) {
+	if g.live || !m.Start {
+		return
+	}
+	for _, peer := range m.Spec.Peers() {
+		if around.Find(peer) == "" {
+			m.problem(plan.ProblemPeerGone, m.Name, m.Spec.Needs(peer)+", which is gone, so it cannot be started again")
+		}
 	}
 }
 

@@ -220,6 +220,9 @@ func (m *member) findProblems(g *group, reserved []string) {
 		m.findKeptProblems(g, around, reserved)
 		return
 	}
+	if !m.foreign {
+		m.Spec.FollowNames(around.Find)
+	}
 	m.problems = append(m.problems, around.Problems(m.Spec, m.Name)...)
 	if m.Start {
 		others := around

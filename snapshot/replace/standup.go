@@ -224,6 +224,17 @@ func (b *rollback) makeOf(ctx context.Context, safety catalog.Snapshot, name str
 	if err != nil {
 		return "", err
 	}
+	var failed error
+	sp.FollowNames(func(word string) string {
+		c, err := b.engine.docker.InspectIfThere(ctx, word)
+		if failed = errors.Join(failed, err); c == nil {
+			return ""
+		}
+		return c.ID
+	})
+	if failed != nil {
+		return "", failed
+	}
 	sp.InPlace(safety, nil)
 	sp.Config.Labels[labels.KeyRestoredAt] = labels.FormatTime(b.engine.now())
 	sp.BlankInherited(inherited)

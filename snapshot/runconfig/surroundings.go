@@ -157,6 +157,36 @@ func (sp *Spec) Follow(now func(word string) string) {
 	}
 }
 
+// FollowNames makes the configuration refer to containers that were made again since it was captured: by their names they
+// are found again. find returns the present word for a name or an ID; empty: there is none.
+func (sp *Spec) FollowNames(find func(word string) string) {
+	names := maps.Clone(sp.names)
+	sp.Follow(func(word string) string {
+		name, known := names[word]
+		if !known || find(word) != "" {
+			return word
+		}
+		now := find(name)
+		if now == "" {
+			return word
+		}
+		names[now] = name
+		return now
+	})
+	sp.names = names
+}
+
+// Find returns the ID of the container with that name or ID, or the name if that container is made together with this one.
+func (s Surroundings) Find(word string) string {
+	if slices.Contains(s.Together, word) {
+		return word
+	}
+	if c := s.Container(word); c != nil {
+		return c.ID
+	}
+	return ""
+}
+
 // Needs says what the container uses of another one, without which it cannot start.
 func (sp *Spec) Needs(peer string) string {
 	var has []string
