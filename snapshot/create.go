@@ -186,7 +186,7 @@ func (e *Engine) observeBeside(ctx context.Context, all []capture.Options, early
 	observed := make(chan struct{})
 	calls.Go(func() error {
 		defer close(observed)
-		from, failed = e.capture.Observe(callsCtx, all, early)
+		from, failed = e.capture.Observe(callsCtx, all, early, p)
 		return nil
 	})
 	for _, o := range all {

@@ -12,6 +12,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 	"github.com/cua-snapshot/docker-snapshot/volumebackup"
@@ -24,7 +25,7 @@ func (b *Builder) ReservedVolumes() []string {
 
 // Observe asks the engine, all at once, for everything that a restore of s as sp depends on.
 // volumes are the keys of the volumes and directories that must exist. It makes nothing.
-func (b *Builder) Observe(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spec, volumes []string) (runconfig.Surroundings, error) {
+func (b *Builder) Observe(ctx context.Context, s catalog.Snapshot, sp *runconfig.Spec, volumes []string, p plan.Progress) (runconfig.Surroundings, error) {
 	var found runconfig.Surroundings
 	var names, paths []string
 	for _, key := range volumes {
@@ -60,7 +61,7 @@ func (b *Builder) Observe(ctx context.Context, s catalog.Snapshot, sp *runconfig
 		return err
 	})
 	calls.Go(func() (err error) {
-		found.Storage, err = storage.Observe(ctx, b.docker)
+		found.Storage, err = storage.Observe(ctx, b.docker, p)
 		return err
 	})
 	calls.Go(func() (err error) {

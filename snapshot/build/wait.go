@@ -21,7 +21,7 @@ type Awaited struct {
 	Health   labels.Health // when it was captured
 }
 
-// WaitReady waits, if o says so, until a container is healthy or, without a healthcheck, has run for a while. One
+// WaitReady waits, with o.Wait, until a container is healthy or, without a healthcheck, has run for a while. One
 // that was unhealthy when it was captured only has to run. The engine may restart a container that has a restart policy
 // as long as the time lasts. A container whose command ended with status 0 is ready. If a container does not come up, the
 // error is a [NotReadyError].

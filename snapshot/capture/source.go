@@ -13,6 +13,7 @@ import (
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/catalog"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/runconfig"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/storage"
 )
@@ -37,12 +38,12 @@ type Source struct {
 
 // Observe inspects containers and everything around them. Independent calls run concurrently:
 // the whole command should cost little more than the commit.
-func (cr *Capturer) Observe(ctx context.Context, o []Options, early dockerop.EarlyInfo) ([]Source, error) {
+func (cr *Capturer) Observe(ctx context.Context, o []Options, early dockerop.EarlyInfo, p plan.Progress) ([]Source, error) {
 	sources := make([]Source, len(o))
 	calls, callsCtx := errgroup.WithContext(ctx)
 	for i, one := range o {
 		calls.Go(func() (err error) {
-			sources[i], err = cr.observe(callsCtx, one, early)
+			sources[i], err = cr.observe(callsCtx, one, early, p)
 			return err
 		})
 	}
@@ -60,7 +61,7 @@ func (cr *Capturer) Observe(ctx context.Context, o []Options, early dockerop.Ear
 }
 
 // observe inspects one container.
-func (cr *Capturer) observe(ctx context.Context, o Options, early dockerop.EarlyInfo) (Source, error) {
+func (cr *Capturer) observe(ctx context.Context, o Options, early dockerop.EarlyInfo, p plan.Progress) (Source, error) {
 	s := Source{options: o}
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.Go(func() (err error) {
@@ -97,7 +98,7 @@ func (cr *Capturer) observe(ctx context.Context, o Options, early dockerop.Early
 		if !o.Volumes.None && len(dockerop.MountedVolumes(found)) > 0 || len(s.included)+len(o.Attachments) > 0 {
 			cr.volumes.Prepare(early.Ctx) //nolint:contextcheck // it goes on when this step is over
 		}
-		return cr.observeImages(callsCtx, &s, o)
+		return cr.observeImages(callsCtx, &s, o, p)
 	})
 	if err := calls.Wait(); err != nil {
 		return Source{}, err
@@ -117,7 +118,7 @@ func (cr *Capturer) writableSize(ctx context.Context, container string) (int64, 
 
 // observeImages looks up what Create has to know of images and volumes, each by
 // its name.
-func (cr *Capturer) observeImages(ctx context.Context, s *Source, o Options) error {
+func (cr *Capturer) observeImages(ctx context.Context, s *Source, o Options, p plan.Progress) error {
 	name := dockerop.ContainerName(s.Container)
 	if o.As != nil {
 		name = o.As.Container.Name
@@ -142,7 +143,7 @@ func (cr *Capturer) observeImages(ctx context.Context, s *Source, o Options) err
 	})
 	if len(dockerop.MountedVolumes(s.Container))+len(s.included) > 0 {
 		calls.Go(func() (err error) {
-			if s.storage, err = storage.Observe(ctx, cr.docker); err != nil {
+			if s.storage, err = storage.Observe(ctx, cr.docker, p); err != nil {
 				return err
 			}
 			return checkStore(s.included, s.storage, cr.volumes.Store())

@@ -66,7 +66,7 @@ func (cr *Capturer) TakeWithin(ctx context.Context, when Request, o []Options, p
 	}
 	early := cr.docker.AskInfoEarly(ctx)
 	defer early.Stop()
-	sources, err := cr.Observe(ctx, o, early)
+	sources, err := cr.Observe(ctx, o, early, p)
 	if err != nil {
 		return nil, err
 	}

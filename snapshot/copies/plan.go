@@ -26,7 +26,7 @@ func (cp *Copier) planRestore(ctx context.Context, s catalog.Snapshot, o ForkOpt
 			return nil, err
 		}
 	}
-	around, err := cp.build.Observe(ctx, s, all[0].spec, all[0].spec.NamedVolumes(all[0].volumes))
+	around, err := cp.build.Observe(ctx, s, all[0].spec, all[0].spec.NamedVolumes(all[0].volumes), p)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (rp *Replacer) plan(ctx context.Context, g *group, p plan.Progress) error {
 		return err
 	}
 	for _, m := range g.members {
-		if err := rp.findDependents(ctx, g, m); err != nil {
+		if err := rp.findDependents(ctx, g, m, p); err != nil {
 			return err
 		}
 		if err := rp.renamed(ctx, m); err != nil {

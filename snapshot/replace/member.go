@@ -110,7 +110,7 @@ func (rp *Replacer) observe(ctx context.Context, m *member, p plan.Progress) err
 	notes := sp.InPlace(s, m.Old)
 	m.mounts = sp.PlaceVolumes(s, m.Old)
 	if o.keeps() {
-		return rp.observeKept(ctx, m)
+		return rp.observeKept(ctx, m, p)
 	}
 	s.WarnWhiteouts(p)
 	m.notes = sp.Override(o.RestoreOptions, notes)
@@ -125,7 +125,7 @@ func (rp *Replacer) observe(ctx context.Context, m *member, p plan.Progress) err
 		})
 	}
 	calls.Go(func() (err error) {
-		m.around, err = rp.build.Observe(callsCtx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), m.places()))
+		m.around, err = rp.build.Observe(callsCtx, s, &sp, dockerop.Distinct(sp.NamedVolumes(nil), m.places()), p)
 		return err
 	})
 	if err := calls.Wait(); err != nil {
@@ -139,7 +139,7 @@ func (rp *Replacer) observe(ctx context.Context, m *member, p plan.Progress) err
 }
 
 // observeKept does the same if only volumes go back: the container stays, with the configuration that it has.
-func (rp *Replacer) observeKept(ctx context.Context, m *member) (err error) {
+func (rp *Replacer) observeKept(ctx context.Context, m *member, p plan.Progress) (err error) {
 	m.Start, m.Pause = false, false
 	if m.Old != nil {
 		m.Spec, m.Name = runconfig.SpecOf(*m.Old), dockerop.ContainerName(*m.Old)
@@ -147,7 +147,7 @@ func (rp *Replacer) observeKept(ctx context.Context, m *member) (err error) {
 			m.Start, m.Pause = m.Old.State.Running || m.Old.State.Restarting, m.Old.State.Paused
 		}
 	}
-	m.around, err = rp.build.Observe(ctx, m.Snapshot, m.Spec, m.places())
+	m.around, err = rp.build.Observe(ctx, m.Snapshot, m.Spec, m.places(), p)
 	m.foreign = err == nil && m.Snapshot.IsForeign(m.around.Info.ID, m.around.Key)
 	return err
 }

@@ -104,7 +104,7 @@ func (rp *Replacer) describePromoted(ctx context.Context, m *member, place label
 	}
 	early := rp.docker.AskInfoEarly(ctx)
 	defer early.Stop()
-	sources, err := rp.capture.Observe(ctx, observed, early)
+	sources, err := rp.capture.Observe(ctx, observed, early, nil)
 	if err != nil {
 		return err
 	}

@@ -395,7 +395,7 @@ func (b *rollback) checkFree(ctx context.Context) error {
 	if b.data == dataSafe {
 		return nil
 	}
-	storage, err := storage.Observe(ctx, b.engine.docker)
+	storage, err := storage.Observe(ctx, b.engine.docker, b.p)
 	if err != nil {
 		return err
 	}

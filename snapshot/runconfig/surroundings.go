@@ -158,7 +158,7 @@ func (sp *Spec) Follow(now func(word string) string) {
 }
 
 // FollowNames makes the configuration refer to containers that were made again since it was captured: by their names they
-// are found again. find returns the present word for a name or an ID; empty: there is none.
+// are found again. find returns the present word for a name or an ID, or "".
 func (sp *Spec) FollowNames(find func(word string) string) {
 	names := maps.Clone(sp.names)
 	sp.Follow(func(word string) string {

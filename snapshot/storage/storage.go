@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/cua-snapshot/docker-snapshot/labels"
 	"github.com/cua-snapshot/docker-snapshot/snapshot/dockerop"
+	"github.com/cua-snapshot/docker-snapshot/snapshot/plan"
 )
 
 // Map says where the content of the engine's volumes is. Several names may lead to the same
@@ -38,9 +40,14 @@ type place struct {
 	chosen bool // the user chose the path, not the engine
 }
 
+// slowList is the time after which a list of volumes is reported as slow: an engine waits for volume plugins that are dead.
+const slowList = 2 * time.Second
+
 // Observe asks the engine about all volumes of the local driver. Volumes of other drivers are
 // compared by name only.
-func Observe(ctx context.Context, docker *dockerop.Engine) (Map, error) {
+func Observe(ctx context.Context, docker *dockerop.Engine, p plan.Progress) (Map, error) {
+	slow := time.AfterFunc(slowList, func() { p.Status("inspect", "waiting for the engine to list its volumes") })
+	defer slow.Stop()
 	list, err := docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("driver", "local"))})
 	if err != nil {
 		return nil, dockerop.Describe(err, "list volumes")
