@@ -110,7 +110,7 @@ func (w patience) assessHealth(c container.InspectResponse) (ready bool, reason 
 }
 
 func hasRestartPolicy(c container.InspectResponse) bool {
-	return c.ContainerJSONBase.HostConfig != nil && !c.HostConfig.RestartPolicy.IsNone()
+	return c.HostConfig != nil && !c.HostConfig.RestartPolicy.IsNone()
 }
 
 // The engine's defaults for a healthcheck.

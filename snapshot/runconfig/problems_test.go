@@ -37,7 +37,8 @@ func TestVolumesFromAContainerThatIsGone(t *testing.T) {
 func TestAddressesThatANetworkKeeps(t *testing.T) {
 	net := network.Summary{Name: "back", ID: "1", IPAM: network.IPAM{Config: []network.IPAMConfig{
 		{Subnet: "10.9.0.0/24", Gateway: "10.9.0.1", AuxAddress: map[string]string{"router": "10.9.0.7"}},
-		{Subnet: "10.8.0.0/31"}, {Subnet: "2001:db8::/64", Gateway: "2001:db8::1"},
+		{Subnet: "10.8.0.0/31"},
+		{Subnet: "2001:db8::/64", Gateway: "2001:db8::1"},
 	}}}
 	for address, why := range map[string]string{
 		"10.9.0.0":    "that of the network itself",
