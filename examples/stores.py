@@ -39,6 +39,10 @@ class Store:
         options = ["--state-only", "--line", self.line, "--attach", f"{attachment}=-", *options]
         return one(docker_snapshot("create", *options, "--", *([name] if name else []), stdin=content))
 
+    def rename(self, snapshot, name):
+        """Give a state another name, or none."""
+        one(docker_snapshot("annotate", "--name", name, "--", self.reference(snapshot)))
+
     def inspect(self, snapshot):
         """A state, or None if there is no such state."""
         printed = docker_snapshot("inspect", "--", self.reference(snapshot))
@@ -47,8 +51,8 @@ class Store:
         return one(printed)
 
     def read(self, snapshot):
-        """A state, the name of its attachment, and the bytes of it; or None if there is no such state. One that goes while
-        it is read is none; of one that is replaced meanwhile it is the new one."""
+        """A state, the name of its attachment, and the bytes of it; or None if there is no such state. One that is
+        removed while it is read is none, or another one that has got its name."""
         found = self.inspect(snapshot)
         while found is not None:
             attachment = found["attachments"][0]["name"]
@@ -84,16 +88,25 @@ class Bookmarks(Store):
         super().__init__(line)
 
     def save(self, name, content, *, metadata=None, tags=(), run_id=""):
-        """Keep a text or bytes under a name, in the place of what was there. Returns the bookmark, without content."""
+        """Keep a text or bytes under a name. An earlier bookmark of that name stays, without the name: list has it, and its
+        ID leads to it. Returns the bookmark, without content."""
         text = isinstance(content, str)
-        options = ["--reuse", "--message", name, *metadata_options(metadata or {})]
+        options = ["--message", name, *metadata_options(metadata or {})]
         for tag in tags:
             options += ["--tag", tag]
         if run_id:
             options += ["--run-id", run_id]
-        return bookmark(
-            self.create("content.txt" if text else "content", content.encode() if text else content, options, key(name))
-        )
+        earlier = self.inspect(key(name))
+        if earlier:
+            self.rename(earlier["id"], "")
+        try:
+            return bookmark(
+                self.create("content.txt" if text else "content", content.encode() if text else content, options, key(name))
+            )
+        except SnapshotError:
+            if earlier:
+                self.rename(earlier["id"], key(name))
+            raise
 
     def load(self, name):
         """The bookmark, with its content as it was saved; None if there is none."""

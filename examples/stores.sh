@@ -44,7 +44,13 @@ load() {
 bookmark_save() {
 	name=$1
 	shift
-	create --line "$bookmarks" --reuse --message "$name" --attach content=- "$@" -- "$(key "$name")"
+	key=$(key "$name")
+	# An earlier bookmark of that name stays, without the name.
+	earlier=$(docker snapshot inspect --format '{{.ID}}' -- "$bookmarks:$key" 2>/dev/null) || earlier=
+	[ -z "$earlier" ] || docker snapshot annotate --name '' -- "$bookmarks:$earlier" >/dev/null
+	create --line "$bookmarks" --message "$name" --attach content=- "$@" -- "$key" && return
+	[ -z "$earlier" ] || docker snapshot annotate --name "$key" -- "$bookmarks:$earlier" >/dev/null
+	return 1
 }
 
 bookmark_load() { load "$bookmarks:$(key "$1")"; }

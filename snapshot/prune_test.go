@@ -305,3 +305,22 @@ func TestAnOutlookTellsWhatAPruneFreesAndChangesNothing(t *testing.T) {
 	assert.Equal(t, len(result.Removed()), found.Prunable)
 	assert.Equal(t, result.Freed-docker.Service.Freed, found.Frees)
 }
+
+// A line keeps its last states at any age, and with any number of lines. The options of a prune apply to them.
+func TestLimitsOfContainersLeaveStates(t *testing.T) {
+	docker := withData(t, "web")
+	for range 3 {
+		docker.Clock = docker.Clock.Add(time.Hour)
+		snapshotOf(t, docker, capture.Options{Line: "modes", Trigger: labels.TriggerEvent})
+	}
+	docker.Clock = docker.Clock.Add(30 * 24 * time.Hour)
+	automatic(t, docker, "web", 2)
+	policy := retention.Default()
+	policy.MaxSnapshots, policy.MaxTotal = 1, 2
+	result := pruned(t, docker, removal.PruneOptions{Options: retention.Options{Policy: policy}}, nil)
+	assert.Equal(t, len(result.Removed()), 1)
+	assert.Equal(t, result.Removed()[0].Snapshot.Container.Name, "web")
+	age := 24 * time.Hour
+	result = pruned(t, docker, removal.PruneOptions{Options: retention.Options{Policy: policy, Limits: retention.Limits{OlderThan: &age}}}, nil)
+	assert.Equal(t, len(result.Removed()), 2) // the newest stays
+}

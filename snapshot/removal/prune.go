@@ -252,9 +252,9 @@ func policies(o retention.Options, all []catalog.Snapshot, containers []containe
 			lines[lineOf(s)] = policy
 			continue
 		}
-		if s.Kind == labels.KindState { // whoever takes one says how many are kept
+		if s.Kind == labels.KindState { // each create says how many are kept
 			policy := o.Policy
-			policy.MaxSnapshots = 0
+			policy.MaxSnapshots, policy.MaxAgent, policy.MaxAge = 0, 0, 0
 			lines[lineOf(s)], _ = retention.Options{Policy: policy, Limits: o.Limits}.Of(nil)
 			continue
 		}

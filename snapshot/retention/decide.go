@@ -125,12 +125,10 @@ func (d *deciding) each(visit func(i int)) {
 }
 
 // remove removes a snapshot, unless it has to stay.
-func (d *deciding) remove(i int, why Reason, detail string) bool {
-	if d.stays[i] {
-		return false
+func (d *deciding) remove(i int, why Reason, detail string) {
+	if !d.stays[i] {
+		d.decisions[i] = Decision{Removed: true, Reason: why, Detail: detail}
 	}
-	d.decisions[i] = Decision{Removed: true, Reason: why, Detail: detail}
-	return true
 }
 
 // protect finds out which snapshots must stay, and which count. It comes after the expired ones are
@@ -211,7 +209,7 @@ func (d *deciding) limitCounts() {
 
 // limitTotal removes the oldest units of all lines together.
 func (d *deciding) limitTotal() {
-	all := slices.DeleteFunc(d.units(), func(u unit) bool { return d.all[u[0]].isAgents() })
+	all := slices.DeleteFunc(d.units(), func(u unit) bool { return !d.all[u[0]].isInTotal() })
 	number, most := len(all), d.Options.InAll().MaxTotal
 	for _, u := range all {
 		if most > 0 && number > most && d.removeUnit(u, TooManyInAll, fmt.Sprintf("beyond the limit of %d in all", most)) {

@@ -42,6 +42,8 @@ func readWord(s *Snapshot, word string) {
 		s.Name = value
 	case "run":
 		s.RunID = value
+	case "state":
+		s.Kind = labels.KindState
 	case "expired":
 		s.Expires = now.Add(-time.Second)
 	case "later":
@@ -128,6 +130,11 @@ func TestDecide(t *testing.T) {
 			snapshots: "web 1h\nweb 2h\nweb 3h run=old\nweb 4h\nweb 5h run=old", policy: Policy{MaxSize: 25},
 			sets: []Set{{NoRest, 0, 10}, {NoRest, 1, 10}, {NoRest, 2, 3}, {NoRest, 3, 10}, {NoRest, 4, 3}},
 			want: "+ newest\n+ within limits\n- size\n- size\n- size",
+		},
+		"states count neither in all nor for the size": {
+			snapshots: "web 1h\nmodes 2h state\nmodes 3h state\nmodes 4h state\nweb 5h\nweb 6h", policy: Policy{MaxTotal: 2, MaxSize: 15},
+			sets: []Set{{NoRest, 0, 10}, {NoRest, 1, 1000}, {NoRest, 2, 1000}, {NoRest, 4, 10}, {NoRest, 5, 10}},
+			want: "+ newest\n+ newest\n+ within limits\n+ within limits\n- size\n- total",
 		},
 		"those of agents have a limit of their own, named or not": {
 			snapshots: "web 1h\nweb 2h\nweb 3h\nweb 4h agent name=x\nweb 5h agent name=y\nweb 6h agent\nweb 7h agent pinned", policy: Policy{MaxSnapshots: 2, MaxAgent: 1, MaxTotal: 3},

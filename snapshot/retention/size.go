@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/docker/go-units"
+
+	"github.com/cua-snapshot/docker-snapshot/labels"
 )
 
 // Set is a set of snapshots, and the bytes that just these hold together: they are free once the
@@ -30,7 +32,7 @@ const (
 )
 
 // limitSize removes the oldest snapshots until those that count occupy no more than the limit. What
-// a snapshot holds that does not count, does not count either: no limit could free it.
+// a snapshot holds that does not count, does not count either: no limit could free it. States never count.
 func (d *deciding) limitSize() {
 	most := d.Options.InAll().MaxSize
 	if most == 0 {
@@ -77,6 +79,9 @@ func (d *deciding) ranks() (ranks []int, going []unit) {
 	d.each(func(i int) { ranks[i] = isOther })
 	next := 0
 	for _, u := range d.units() {
+		if d.all[u[0]].Kind == labels.KindState {
+			continue
+		}
 		stays := slices.ContainsFunc(u, func(i int) bool { return d.stays[i] })
 		for _, i := range u {
 			if ranks[i] = isKept; !stays {

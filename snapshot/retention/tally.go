@@ -24,6 +24,9 @@ func (one *Snapshot) isAgents() bool {
 	return one.Trigger == labels.TriggerAgent && one.Kind != labels.KindState
 }
 
+// isInTotal reports whether the limit on the number of all snapshots applies. A line of states says itself how many it keeps.
+func (one *Snapshot) isInTotal() bool { return !one.isAgents() && one.Kind != labels.KindState }
+
 // nameKeeps reports whether the name of a snapshot keeps it. An agent names each of its own.
 func (one *Snapshot) nameKeeps() bool { return one.Name != "" && !one.isAgents() }
 

@@ -24,7 +24,7 @@ func Uses(s Situation) []Use {
 		one := &d.all[u[len(u)-1]]
 		numbers[one.tally()]++
 		oldest[one.Line] = max(oldest[one.Line], s.Now.Sub(one.Created))
-		if !one.isAgents() {
+		if one.isInTotal() {
 			total++
 		}
 	}
