@@ -56,7 +56,9 @@ snapshot's ID is the one that was committed. It has the engine make a container 
 each image, which never starts, and reads every byte that the store keeps for the
 volumes: each piece is compared with its SHA-256, and each list of files with the
 root in the labels. What several snapshots share is read once. The layers of images
-are the engine's: it checks those itself when it loads them.
+are the engine's: it checks those itself when it loads them. The store's record of a
+snapshot, which ls --lost reads, is compared with the labels, and written anew if it
+is damaged.
 
 With --quick no content is read: it looks whether all is there and has its size. With
 --all, a snapshot that somebody removes meanwhile is left out.

@@ -97,6 +97,23 @@ func TestVerifyFindsTheTagOfAnotherSnapshot(t *testing.T) {
 	assert.Equal(t, report.Results[0].Verdict(), verify.OK)
 }
 
+// A record that has rotted is found, and written anew from the labels.
+func TestVerifyMendsTheRecordInTheStore(t *testing.T) {
+	docker := enginetest.New()
+	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: volumebackup.DefaultStore, Labels: map[string]string{labels.KeyStoreID: "one"}})
+	assert.NilError(t, err)
+	docker.Create(t, "web", &container.Config{}, &container.HostConfig{Binds: []string{"data:/data"}})
+	s := snapshotOf(t, docker, capture.Options{Container: "web"})
+	record := docker.Service.Origins[string(s.ID)].Labels
+	record[labels.KeyDescription] = "x"
+	report, err := engineOf(docker).Verify(t.Context(), verify.Options{Words: []string{"web"}}, nil)
+	assert.NilError(t, err)
+	assert.DeepEqual(t, report.Results[0].Findings, []verify.Finding{{Where: "record", Text: "its record is wrong; it was written anew from the labels"}})
+	report, err = engineOf(docker).Verify(t.Context(), verify.Options{Words: []string{"web"}}, nil)
+	assert.NilError(t, err)
+	assert.Equal(t, report.Results[0].Verdict(), verify.OK)
+}
+
 // What is removed, or annotated, while all are verified is no damage.
 func TestVerifyLeavesOutWhatIsRemovedMeanwhile(t *testing.T) {
 	for name, meanwhile := range map[string]func(*Engine) error{

@@ -131,6 +131,9 @@ func (s *Service) Attachments(ctx context.Context, snapshot string, names []stri
 // VerifyOptions says which archives to check, and how.
 type VerifyOptions = protocol.VerifyRequest
 
+// RecordSum is the SHA-256 of the record of a snapshot with these labels.
+func RecordSum(labels map[string]string) string { return protocol.RecordSum(labels) }
+
 // VerifySnapshot names a snapshot, and the roots of its archives.
 type VerifySnapshot = protocol.VerifySnapshot
 

@@ -67,6 +67,9 @@ func (a *Archives) Verify(ctx context.Context, list []catalog.Snapshot, quick bo
 // Expected is what the labels of a snapshot say of what the store holds for it.
 func Expected(r labels.Record) volumebackup.VerifySnapshot {
 	what := volumebackup.VerifySnapshot{Snapshot: string(r.ID), Roots: ClaimOf(r).Roots, Attachments: map[string]volumebackup.Attached{}}
+	if own, err := labels.Encode(r); err == nil && r.Kind != labels.KindState { // a state has no record from the start
+		what.Record = volumebackup.RecordSum(own)
+	}
 	for _, a := range r.Attachments {
 		what.Attachments[a.Name] = volumebackup.Attached{Bytes: a.Bytes, SHA256: a.SHA256}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
@@ -53,7 +54,12 @@ func (v *Verifier) Verify(ctx context.Context, o Options, p plan.Progress) (Repo
 		return Report{}, err
 	}
 	for i := range results {
-		results[i].addArchives(found.Of[results[i].Snapshot.ID])
+		r := &results[i]
+		its := found.Of[r.Snapshot.ID]
+		if len(r.Findings) == 0 { // the labels and the image are right
+			its.Damages = v.mendRecord(ctx, r.Snapshot, its.Damages)
+		}
+		r.addArchives(its)
 	}
 	if len(o.Words) == 0 {
 		if results, err = v.withoutRemoved(ctx, results, o.Quick, p); err != nil {
@@ -61,6 +67,24 @@ func (v *Verifier) Verify(ctx context.Context, o Options, p plan.Progress) (Repo
 		}
 	}
 	return Report{Results: results, Bytes: found.Bytes, More: found.More}, nil
+}
+
+// mendRecord writes a damaged record anew, and adds that to the damage. The record of a snapshot that was annotated meanwhile is
+// not damaged: its labels have changed.
+func (v *Verifier) mendRecord(ctx context.Context, s catalog.Snapshot, damages []volumebackup.Damage) []volumebackup.Damage {
+	at := slices.IndexFunc(damages, func(d volumebackup.Damage) bool { return d.Record })
+	if at < 0 {
+		return damages
+	}
+	if now, err := v.catalog.Resolve(ctx, s.Ref()); err != nil || now.ImageID != s.ImageID {
+		return slices.Delete(damages, at, at+1)
+	}
+	if err := v.archives.Record(ctx, s); err != nil {
+		damages[at].Message += "; it could not be written anew: " + err.Error()
+	} else {
+		damages[at].Message += "; it was written anew from the labels"
+	}
+	return damages
 }
 
 // choose finds the snapshots that words name, or all.
@@ -255,6 +279,9 @@ func (r *Result) addArchives(found archives.Verified) {
 
 // where says what is damaged.
 func (r *Result) where(d volumebackup.Damage) string {
+	if d.Record {
+		return "record"
+	}
 	if d.Attachment != "" {
 		return "attachment " + d.Attachment
 	}

@@ -1,6 +1,11 @@
 package protocol
 
-import "context"
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
 
 // OpVerify checks every stored byte.
 const OpVerify Op = "verify"
@@ -19,6 +24,18 @@ type VerifySnapshot struct {
 	Roots map[int]string `json:"roots,omitempty"`
 	// Attachments holds what each attachment should be, by its name.
 	Attachments map[string]Attached `json:"attachments,omitempty"`
+	// Record is what [RecordSum] makes of its labels. Empty: its record is not checked.
+	Record string `json:"record,omitempty"`
+}
+
+// RecordSum is the SHA-256 of the record of a snapshot with these labels.
+func RecordSum(labels map[string]string) string {
+	content, err := json.Marshal(labels)
+	if err != nil {
+		return "" // no map of strings fails
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 // Op implements Arguments.
@@ -46,6 +63,8 @@ type Damage struct {
 	Missing  bool   `json:"missing,omitempty"` // the whole archive, or attachment, is not there
 	// Attachment is the name of the attachment that is damaged, if it is one.
 	Attachment string `json:"attachment,omitempty"`
+	// Record is set if the record of the snapshot is damaged.
+	Record bool `json:"record,omitempty"`
 }
 
 // Verify checks every byte of the snapshots.

@@ -4,6 +4,8 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,6 +88,24 @@ func (s *Store) readRecord(id string) (map[string]string, error) {
 		return nil, fmt.Errorf("read record of %s: %w", id, err)
 	}
 	return decodeRecord(content), nil
+}
+
+// VerifyRecord compares the SHA-256 of a record with an expected one. It passes over a snapshot that is not in the store.
+func (s *Store) VerifyRecord(id, sum string) error {
+	if err := CheckID(id); err != nil {
+		return err
+	}
+	if !s.isSnapshot(id) {
+		return nil
+	}
+	content, err := readNote(s.path("snapshots", id, recordFile), MaxRecord+1)
+	if err != nil {
+		return fmt.Errorf("read record of %s: %w", id, err)
+	}
+	if got := sha256.Sum256(content); hex.EncodeToString(got[:]) != sum {
+		return &DamagedError{Pack: filepath.Join("snapshots", id, recordFile), Offset: -1, Reason: "it does not say what the labels of the image say"}
+	}
+	return nil
 }
 
 func encodeRecord(labels map[string]string) ([]byte, error) {

@@ -3,6 +3,8 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"os"
@@ -188,4 +190,28 @@ func FuzzRecord(f *testing.F) {
 		assert.NilError(t, err)
 		assert.DeepEqual(t, decodeRecord(again), labels)
 	})
+}
+
+// Any bit of a record that flips is found.
+func TestARecordIsVerified(t *testing.T) {
+	s, err := Open(t.TempDir())
+	assert.NilError(t, err)
+	record := map[string]string{"id": "a", "odd": "\x01<>&\u2028ü"}
+	_, err = publishRecorded(t, s, "a", record)
+	assert.NilError(t, err)
+	name := s.path("snapshots", "a", recordFile)
+	content, err := os.ReadFile(name)
+	assert.NilError(t, err)
+	sum := sha256.Sum256(content)
+	want := hex.EncodeToString(sum[:])
+	assert.NilError(t, s.VerifyRecord("a", want))
+	assert.NilError(t, s.VerifyRecord("b", want)) // not in the store
+	for bit := range len(content) * 8 {
+		content[bit/8] ^= 1 << (bit % 8)
+		assert.NilError(t, os.WriteFile(name, content, 0o600))
+		assert.Assert(t, errdefs.IsDataLoss(s.VerifyRecord("a", want)), "bit %d", bit)
+		content[bit/8] ^= 1 << (bit % 8)
+	}
+	assert.NilError(t, os.Remove(name))
+	assert.Assert(t, errdefs.IsDataLoss(s.VerifyRecord("a", want)))
 }

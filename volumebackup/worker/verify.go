@@ -78,6 +78,9 @@ func (v *verification) snapshot(ctx context.Context, s *store.Store, asked proto
 			return err
 		}
 	}
+	if err := v.checkRecord(s, asked.Record); err != nil {
+		return err
+	}
 	if len(archives) == 0 && len(asked.Attachments) == 0 {
 		var err error
 		if archives, err = s.Archives(asked.Snapshot); err != nil {
@@ -111,6 +114,19 @@ func (v *verification) attachment(s *store.Store, name string, want protocol.Att
 	}
 	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
 		v.record(damaged, protocol.Damage{Attachment: name})
+		return nil
+	}
+	return err
+}
+
+// checkRecord compares the record with the expected sum. An empty sum is not compared.
+func (v *verification) checkRecord(s *store.Store, sum string) error {
+	if sum == "" {
+		return nil
+	}
+	err := s.VerifyRecord(v.id, sum)
+	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
+		v.record(damaged, protocol.Damage{Record: true})
 		return nil
 	}
 	return err
