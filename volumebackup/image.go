@@ -102,8 +102,8 @@ func (w *workerImages) idOf(ctx context.Context, ref string) (string, error) {
 	return found.ID, nil
 }
 
-// load brings an image to the engine and returns the ID that it has there. It looks for the image by ID: somebody
-// else may use the name meanwhile.
+// load brings an image to the engine and returns the ID that it has there. It looks for the image by ID: another
+// process may use the name meanwhile. Of two processes that load it at once, engine 29 refuses one, because the image exists.
 func (w *workerImages) load(ctx context.Context, image workerimage.Image) (string, error) {
 	content := image.Open()
 	defer content.Close()
@@ -112,13 +112,17 @@ func (w *workerImages) load(ctx context.Context, image workerimage.Image) (strin
 		return "", err
 	}
 	defer answer.Body.Close()
-	if _, err := dockerop.LastStatus(answer.Body); err != nil {
-		return "", err
+	_, failure := dockerop.LastStatus(answer.Body)
+	if failure != nil && !strings.Contains(failure.Error(), "already exists") {
+		return "", failure
 	}
 	for _, digest := range []string{image.Manifest, image.Config} {
 		if id, err := w.idOf(ctx, digest); err != nil || image.HasID(id) {
 			return id, err
 		}
+	}
+	if failure != nil {
+		return "", failure
 	}
 	return "", errors.New("the engine gave the image another ID than it must have")
 }

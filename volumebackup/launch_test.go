@@ -30,6 +30,7 @@ type imageEngine struct {
 	id        string // of what bears the name; empty: nothing does
 	used      string // of the image that the last container was made from
 	busy      bool   // it cannot remove images now
+	loaded    string // how the engine answers a load
 	filesGone int    // how often a container cannot be made, because the image has lost its files
 }
 
@@ -75,7 +76,7 @@ func (f *imageEngine) ImageLoad(_ context.Context, content io.Reader, _ ...clien
 	if err == nil {
 		_, err = io.Copy(io.Discard, content)
 	}
-	return image.LoadResponse{Body: io.NopCloser(strings.NewReader(""))}, err
+	return image.LoadResponse{Body: io.NopCloser(strings.NewReader(f.loaded))}, err
 }
 
 func (f *imageEngine) ContainerCreate(ctx context.Context, config *container.Config, host *container.HostConfig, n *network.NetworkingConfig, p *ocispec.Platform, name string) (container.CreateResponse, error) {
@@ -145,4 +146,18 @@ func TestTheImageIsLookedForOnceAndLoadedUnlessItIsOurs(t *testing.T) {
 			assert.Equal(t, told, tc.told)
 		})
 	}
+}
+
+// Another process has loaded the image at the same time.
+func TestTheWorkersImageIsLoadedTwiceAtOnce(t *testing.T) {
+	const refused = `{"errorDetail":{"message":"AlreadyExists: image \"worker:1\": already exists"},"error":"AlreadyExists: image \"worker:1\": already exists"}`
+	f := &imageEngine{fakeEngine: newFakeEngine(), loaded: refused}
+	images := workerImages{docker: f, judged: map[string]bool{"sha256:older": true, "sha256:snapshot": false}}
+	id, err := images.ensure(t.Context(), func(string) {})
+	assert.NilError(t, err)
+	assert.Equal(t, id, f.id)
+	f = &imageEngine{fakeEngine: newFakeEngine(), loaded: strings.ReplaceAll(refused, "already exists", "no space left on device")}
+	images = workerImages{docker: f}
+	_, err = images.ensure(t.Context(), func(string) {})
+	assert.ErrorContains(t, err, "no space left on device")
 }
