@@ -155,7 +155,10 @@ func TestASignalAfterAWhileKills(t *testing.T) {
 	const interval = 50 * time.Millisecond
 	again := time.NewTicker(interval)
 	defer again.Stop()
-	for sent := 0; ; {
+	for range 2 { // as timeout(1) does
+		assert.NilError(t, cmd.Process.Signal(syscall.SIGINT))
+	}
+	for sent := 2; ; {
 		select {
 		case err = <-ended:
 			died, ok := errors.AsType[*exec.ExitError](err)

@@ -161,9 +161,7 @@ func TestReplaceAPausedOneShot(t *testing.T) {
 	web := docker.FindContainer("web")
 	web.Host.AutoRemove, web.Host.RestartPolicy = true, container.RestartPolicy{}
 	web.State = "paused"
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	_, err := engineOf(docker).Replace(ctx, replaceOptions(), nil)
+	_, err := engineOf(docker).Replace(t.Context(), replaceOptions(), nil)
 	assert.NilError(t, err)
 	assertReplaced(t, docker, web.ID)
 }

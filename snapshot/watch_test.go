@@ -57,7 +57,7 @@ func (w *watching) hears(want string) {
 			return testpoll.Success()
 		}
 		return testpoll.Continue("no %q in the last of %+v", want, w.reports[max(0, len(w.reports)-5):])
-	}, testpoll.WithTimeout(30*time.Second), testpoll.WithDelay(5*time.Millisecond))
+	}, testpoll.WithTimeout(5*time.Minute), testpoll.WithDelay(5*time.Millisecond))
 }
 
 func told(r watch.Report) string {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -68,36 +69,36 @@ func TestFreeze(t *testing.T) {
 
 // TestFreezeThatFails has a kernel that never shows the processes as frozen. They run again, at times and in the end.
 func TestFreezeThatFails(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	id := strings.Repeat("a1", 32)
-	group := filepath.Join(w.mnt, "cgroup/docker", id)
-	assert.NilError(t, os.MkdirAll(group, 0o755))
-	assert.NilError(t, os.WriteFile(filepath.Join(group, "cgroup.events"), []byte("populated 1\nfrozen 0\n"), 0o600))
-	file := filepath.Join(group, "cgroup.freeze")
-	assert.NilError(t, os.WriteFile(file, []byte("0"), 0o600))
-	rested, done := 0, make(chan struct{})
-	go func() {
-		defer close(done)
-		for last := "0"; ; time.Sleep(freezePoll / 10) {
+	synctest.Test(t, func(t *testing.T) {
+		group := t.TempDir()
+		assert.NilError(t, os.WriteFile(filepath.Join(group, "cgroup.events"), []byte("populated 1\nfrozen 0\n"), 0o600))
+		file := filepath.Join(group, "cgroup.freeze")
+		assert.NilError(t, os.WriteFile(file, []byte("0"), 0o600))
+		order := func() string {
 			now, err := os.ReadFile(file)
-			if err != nil { // the test is over
-				return
-			}
-			if was := last; len(now) > 0 { // while it is written it is empty
-				if last = string(now); was == "1" && last == "0" {
-					rested++
+			assert.NilError(t, err)
+			return string(now)
+		}
+		rested, done := 0, make(chan struct{})
+		go func() {
+			for last := "0"; ; {
+				select {
+				case <-done:
+					return
+				case <-time.After(freezePoll / 2):
+				}
+				if was := last; was != order() {
+					last = order()
+					if last == "0" {
+						rested++
+					}
 				}
 			}
-		}
-	}()
-	err := w.connect().Freeze(t.Context(), id, true)
-	assert.ErrorContains(t, err, "the kernel does not make it frozen 1")
-	now, err := os.ReadFile(file)
-	assert.NilError(t, err)
-	assert.Equal(t, string(now), "0")
-	time.Sleep(freezePoll)
-	assert.NilError(t, os.Remove(file))
-	<-done
-	assert.Assert(t, rested > 1, rested) // one is the end
+		}()
+		err := freezers[1].set(t.Context(), group, true)
+		close(done)
+		assert.ErrorContains(t, err, "the kernel does not make it frozen 1")
+		assert.Equal(t, order(), "0")
+		assert.Assert(t, rested > 1, rested)
+	})
 }
