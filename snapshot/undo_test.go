@@ -101,7 +101,7 @@ func TestUndoTouchesOnlyWhatWentBack(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		docker := withTwoVolumes(t)
 		o := only("/data")
-		o.Live, o.Paths = live, []string{"**/*.conf"}
+		o.Live, o.Paths = live, []string{"**/cont*"}
 		restoreWeb(t, docker, o)
 		id := docker.FindContainer("web").ID
 		docker.FindVolume("logs").Content, docker.FindContainer("web").Files = "later", "later"
