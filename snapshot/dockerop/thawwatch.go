@@ -72,7 +72,7 @@ func (w *ThawWatch) Paused(ctx context.Context, id string) time.Duration {
 		case m := <-w.messages:
 			w.note(m)
 			continue
-		case <-w.failed:
+		case <-w.failed: //nolint:errcheck // without the events there is nothing to wait for
 		case <-ctx.Done():
 		case <-limit.C:
 		}

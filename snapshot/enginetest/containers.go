@@ -22,7 +22,6 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/pkg/stdcopy"
 	"github.com/docker/go-connections/nat"
-	dockerspec "github.com/moby/docker-image-spec/specs-go/v1"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -412,60 +411,4 @@ func (f *Docker) ContainerExport(ctx context.Context, id string) (files io.ReadC
 		return nil
 	})
 	return files, err
-}
-
-// mergeConfig completes given with what is below it: the image of a create call, or the container
-// of a commit.
-func mergeConfig(given, below *container.Config) {
-	if given.User == "" {
-		given.User = below.User
-	}
-	if given.WorkingDir == "" {
-		given.WorkingDir = below.WorkingDir
-	}
-	if given.StopSignal == "" {
-		given.StopSignal = below.StopSignal
-	}
-	mergeHealth(given, below.Healthcheck)
-	if len(given.Entrypoint) == 0 && len(given.Cmd) == 0 {
-		given.Cmd = below.Cmd
-	}
-	if given.Entrypoint == nil {
-		given.Entrypoint = below.Entrypoint
-	}
-	given.ExposedPorts = union(below.ExposedPorts, given.ExposedPorts)
-	given.Volumes = union(below.Volumes, given.Volumes)
-	given.Labels = union(below.Labels, given.Labels)
-	for _, entry := range below.Env {
-		key, _, _ := strings.Cut(entry, "=")
-		if !slices.ContainsFunc(given.Env, func(e string) bool { return e == key || strings.HasPrefix(e, key+"=") }) {
-			given.Env = append(given.Env, entry)
-		}
-	}
-}
-
-// mergeHealth completes each field of the healthcheck separately.
-func mergeHealth(given *container.Config, below *dockerspec.HealthcheckConfig) {
-	h := given.Healthcheck
-	if h == nil || below == nil {
-		given.Healthcheck = cmp.Or(h, below)
-		return
-	}
-	if len(h.Test) == 0 {
-		h.Test = below.Test
-	}
-	h.Interval, h.Timeout = cmp.Or(h.Interval, below.Interval), cmp.Or(h.Timeout, below.Timeout)
-	h.StartPeriod, h.StartInterval = cmp.Or(h.StartPeriod, below.StartPeriod), cmp.Or(h.StartInterval, below.StartInterval)
-	h.Retries = cmp.Or(h.Retries, below.Retries)
-}
-
-// union returns both maps as one. Where both have a key, over wins.
-func union[M ~map[K]V, K comparable, V any](under, over M) M {
-	if len(under)+len(over) == 0 {
-		return over
-	}
-	all := M{}
-	maps.Copy(all, under)
-	maps.Copy(all, over)
-	return all
 }
