@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"gotest.tools/v3/assert"
 
@@ -125,6 +126,18 @@ func TestFromTar(t *testing.T) {
 		tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/z"},
 	)), &out))
 	assert.DeepEqual(t, read(t, out.Bytes()), []string{"d  ", "d a ", "d a/b ", "f a/b/c ", "l l /z", "h z a/b/c"})
+}
+
+// An image has 1970 for dates that engines cannot count: a container's file of such a date is not a changed one.
+func TestDatesThatAnImageCannotHold(t *testing.T) {
+	for _, year := range []int{1960, 2300} {
+		var image, live bytes.Buffer
+		for out, date := range map[*bytes.Buffer]time.Time{&image: time.Unix(0, 0), &live: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)} {
+			header := tar.Header{Name: "file", Typeflag: tar.TypeReg, Size: 3, ModTime: date, Format: tar.FormatPAX}
+			assert.NilError(t, FromTar(bytes.NewReader(exported(t, header)), out))
+		}
+		assert.DeepEqual(t, image.Bytes(), live.Bytes())
+	}
 }
 
 // FuzzFromTar expects that whatever an engine sends is refused, or becomes a manifest that can be read.

@@ -3,7 +3,9 @@ package changes
 import (
 	"io"
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/cua-snapshot/docker-snapshot/volumebackup/manifest"
 )
@@ -32,8 +34,17 @@ func NewRootList() *RootList {
 	return &RootList{entries: map[string]*manifest.Entry{"": {Kind: manifest.Directory, Attributes: manifest.Attributes{Mode: plainMode}}}}
 }
 
-// Add takes an entry by its first name. It replaces one of the same path.
-func (l *RootList) Add(e *manifest.Entry) { l.entries[e.Path] = e }
+// maxImageTime is the last second that an image can hold: engines count nanoseconds in 64 bits.
+const maxImageTime = math.MaxInt64 / int64(time.Second)
+
+// Add takes an entry by its first name. It replaces one of the same path. An engine that commits a file dated before 1970 or after
+// 2262 dates it 1970, so a container's file counts as dated like that, too.
+func (l *RootList) Add(e *manifest.Entry) {
+	if s := e.Modified.Sec; s < 0 || s > maxImageTime {
+		e.Modified = manifest.Timestamp{}
+	}
+	l.entries[e.Path] = e
+}
 
 // Remove takes an entry away again.
 func (l *RootList) Remove(path string) { delete(l.entries, path) }

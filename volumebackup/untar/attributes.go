@@ -2,9 +2,11 @@ package untar
 
 import (
 	"archive/tar"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -57,9 +59,16 @@ func (u *unpacking) setSpecialAttributes(dir *os.File, name string, h *tar.Heade
 	return nil
 }
 
-// setTimes sets when an entry was changed last.
+// setTimes sets when an entry was changed last. Go's Chtimes counts nanoseconds in 64 bits, which end in the year 2262.
 func (u *unpacking) setTimes(h *tar.Header, at string) error {
-	return u.root.Chtimes(at, time.Time{}, h.ModTime)
+	if time.Unix(0, h.ModTime.UnixNano()).Equal(h.ModTime) {
+		return u.root.Chtimes(at, time.Time{}, h.ModTime)
+	}
+	dir, err := u.root.Open(path.Dir(at))
+	if err != nil {
+		return err
+	}
+	return errors.Join(setTimeAt(dir, path.Base(at), h.ModTime), dir.Close())
 }
 
 // mode is what an entry may be used for. The bits that lend its owner's rights are only for the owner that they were meant

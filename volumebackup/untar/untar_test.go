@@ -145,6 +145,28 @@ func TestAttributesAreSetAtLast(t *testing.T) {
 	assert.Assert(t, os.SameFile(one, other))
 }
 
+// A file keeps a date that Go cannot count in nanoseconds.
+func TestDatesThatAreFarAway(t *testing.T) {
+	for _, year := range []int{1905, 1960, 2300} {
+		date := time.Date(year, 2, 3, 4, 5, 6, 0, time.UTC)
+		dir := t.TempDir()
+		var out bytes.Buffer
+		w := tar.NewWriter(&out)
+		for _, h := range []tar.Header{{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "d/file", Typeflag: tar.TypeReg, Mode: 0o644}} {
+			h.Format, h.ModTime, h.Uid, h.Gid = tar.FormatPAX, date, os.Geteuid(), os.Getegid()
+			assert.NilError(t, w.WriteHeader(&h))
+		}
+		assert.NilError(t, w.Close())
+		_, err := unpack(t.Context(), dir, &out)
+		assert.NilError(t, err)
+		for _, path := range []string{"d", "d/file"} {
+			info, err := os.Lstat(filepath.Join(dir, path))
+			assert.NilError(t, err)
+			assert.Check(t, info.ModTime().Equal(date), "%s is of %s", path, info.ModTime())
+		}
+	}
+}
+
 // Whatever a tar says, nothing comes anywhere but into the destination.
 func TestNothingLeavesTheDestination(t *testing.T) {
 	for name, members := range map[string][]member{
