@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -112,6 +113,26 @@ func TestVerifyMendsTheRecordInTheStore(t *testing.T) {
 	report, err = engineOf(docker).Verify(t.Context(), verify.Options{Words: []string{"web"}}, nil)
 	assert.NilError(t, err)
 	assert.Equal(t, report.Results[0].Verdict(), verify.OK)
+}
+
+// A name that only docker image rm took away is still in labels and record.
+func TestARecordWithALostNameIsWhole(t *testing.T) {
+	docker := withData(t, "web")
+	_, err := docker.VolumeCreate(t.Context(), volume.CreateOptions{Name: volumebackup.DefaultStore, Labels: map[string]string{labels.KeyStoreID: "one"}})
+	assert.NilError(t, err)
+	s := snapshotOf(t, docker, capture.Options{Container: "web", Name: "one"})
+	whole := func() {
+		t.Helper()
+		report, err := engineOf(docker).Verify(t.Context(), verify.Options{Words: []string{string(s.ID)}}, nil)
+		assert.NilError(t, err)
+		assert.Equal(t, len(report.Results[0].Findings), 0, "%v", report.Results[0].Findings)
+	}
+	_, err = docker.ImageRemove(t.Context(), "cua-snapshot/web:one", image.RemoveOptions{})
+	assert.NilError(t, err)
+	whole()
+	_, err = engineOf(docker).Annotate(t.Context(), capture.Annotation{Snapshot: string(s.ID), Description: new("x")}, nil)
+	assert.NilError(t, err)
+	whole()
 }
 
 // What is removed, or annotated, while all are verified is no damage.

@@ -37,7 +37,7 @@ func (a *Archives) Record(ctx context.Context, s catalog.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	own, err := labels.Encode(s.Record)
+	own, err := labels.Encode(s.Labelled())
 	if err != nil {
 		return fmt.Errorf("describe snapshot %s: %w", s.ID, err)
 	}

@@ -52,7 +52,7 @@ func (a *Archives) Verify(ctx context.Context, list []catalog.Snapshot, quick bo
 		if asked[name] == nil {
 			asked[name], in[name] = &volumebackup.VerifyOptions{Quick: quick}, its
 		}
-		asked[name].Snapshots = append(asked[name].Snapshots, Expected(s.Record))
+		asked[name].Snapshots = append(asked[name].Snapshots, Expected(s.Labelled()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		found, err := in[name].Verify(ctx, *asked[name], Progress(p))

@@ -38,6 +38,13 @@ func (s Snapshot) Ref() string {
 // Source returns the reference of the image that a container is made from.
 func (s Snapshot) Source() string { return cmp.Or(s.Base, s.Ref()) }
 
+// Labelled returns the record as the labels have it: with the name, also if the image has lost that tag.
+func (s Snapshot) Labelled() labels.Record {
+	r := s.Record
+	r.Name = cmp.Or(s.Name, s.LostName)
+	return r
+}
+
 // IsSafety reports whether a restore in place took the snapshot, of the state that it replaced.
 func (s Snapshot) IsSafety() bool { return s.Restores != "" }
 

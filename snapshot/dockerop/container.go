@@ -135,10 +135,15 @@ func ContainerState(s *container.State) labels.State {
 	return labels.StateExited
 }
 
-// ContainerHealth maps the result of a healthcheck to ours. A container without a healthcheck has none.
+// ContainerHealth maps the result of a healthcheck to ours. A container without a healthcheck has none. An engine calls a container
+// unhealthy that was paused, until the next probe; no probe has failed then.
 func ContainerHealth(s *container.State) labels.Health {
-	if s.Health == nil || s.Health.Status == container.NoHealthcheck {
+	switch h := s.Health; {
+	case h == nil || h.Status == container.NoHealthcheck:
 		return ""
+	case h.Status == container.Unhealthy && h.FailingStreak == 0:
+		return labels.HealthStarting
+	default:
+		return labels.Health(h.Status)
 	}
-	return labels.Health(s.Health.Status)
 }

@@ -114,6 +114,9 @@ func (c *FakeContainer) Inspect(size bool) container.InspectResponse {
 	answer.NetworkSettings.Ports = c.published()
 	if c.Health != "" {
 		answer.State.Health = &container.Health{Status: c.Health}
+		if c.Health == container.Unhealthy {
+			answer.State.Health.FailingStreak = 1
+		}
 	}
 	if size {
 		bytes := int64(len(c.Files))
@@ -398,6 +401,9 @@ func (f *Docker) ContainerLogs(ctx context.Context, id string, options container
 // ContainerDiff returns the container's changed files.
 func (f *Docker) ContainerDiff(ctx context.Context, id string) (changes []container.FilesystemChange, err error) {
 	err = f.withContainer(ctx, "ContainerDiff", id, func(c *FakeContainer) error {
+		if c.State == "dead" {
+			return fmt.Errorf("RWLayer of container %s is unexpectedly nil: %w", c.ID, cerrdefs.ErrInternal)
+		}
 		changes = c.Changes
 		return nil
 	})

@@ -118,7 +118,7 @@ func (rp *Replacer) observe(ctx context.Context, m *member, p plan.Progress) err
 		p.Warn("check", "the engine's API does not know "+field+", it is left out")
 	}
 	calls, callsCtx := errgroup.WithContext(ctx)
-	if m.Old != nil && m.promoted == nil && !o.NoSafety {
+	if m.Old != nil && !m.Old.State.Dead && m.promoted == nil && !o.NoSafety {
 		calls.Go(func() (err error) {
 			m.whiteouts, err = rp.docker.Whiteouts(callsCtx, m.Old.ID)
 			return err
