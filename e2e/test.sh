@@ -103,32 +103,25 @@ stop_engine() {
 # faults ENGINE [FLAG…] runs cells of the fault matrix on a new engine of that kind. Without a flag the seed is always the same: a
 # change is judged by what it does, not by the draw. All cells take hours of two cores. An engine whose data is in memory needs an
 # eighth less of them. More at once do not make it faster, but each of them slower: on a slow machine a command among sixteen took
-# longer than it may wait for a lock. Up to two cells that failed run once more, alone, and the log names them.
+# longer than it may wait for a lock.
 faults() {
-	local kind=$1 DOCKER_HOST cell again=() parallel=5 sample=60
+	local kind=$1 DOCKER_HOST parallel=5 sample=60
 	shift
 	[[ $kind != moby ]] || parallel=4 sample=40 # a cell costs it more: so both come to their end at about the same time
 	(($#)) || set -- -seed 2026 -cells $sample -ends 2
 	say "faults on the $kind engine"
 	in_memory start_engine "$kind"
 	e2e/image.sh busybox
-	if ! go test -tags e2e -count 1 -timeout 12h -parallel $parallel -v ./e2e/faults "$@" | tee "$scratch/cells"; then
-		mapfile -t again < <(sed -nE 's|^ *--- FAIL: TestFaults(/cells)?/([a-z-]+/[a-z-]+/[0-9]+) .*|\2|p' "$scratch/cells")
-		((${#again[@]} > 0 && ${#again[@]} <= 2)) || return 1
-	fi
-	for cell in "${again[@]}"; do
-		say "failed, and runs once more: $cell"
-		go test -tags e2e -count 1 -v ./e2e/faults -cell "$cell"
-	done
+	go test -tags e2e -count 1 -timeout 12h -parallel $parallel -v ./e2e/faults "$@"
 	stop_engine
 }
 
 # quick_scripts ENGINE runs the scripts of the quick level on a new engine of that kind.
 quick_scripts() { E2E_LEVEL=quick scripts "$@"; }
 
-# scripts ENGINE [FLAG…] runs the scripts on a new engine of that kind, and without a flag everything else that needs one. If up
-# to four of them fail, they run once more, one by one: some have seconds for what a machine that does five things at once may
-# do too late. The log names them, and shows why they failed: it is either a test that has to be patient, or a fault.
+# scripts ENGINE [FLAG…] runs the scripts on a new engine of that kind, and without a flag everything else that needs one. If one
+# of them fails, it runs once more. The log names it, and shows why it failed: it is a test that depends on the speed of the machine,
+# or it has found a fault.
 scripts() {
 	local kind=$1 DOCKER_HOST cli parallel=2 # the scripts wait for half of their time
 	local format=standard-quiet status=0
@@ -144,7 +137,7 @@ scripts() {
 	e2e/image.sh busybox postgres redis mariadb sqlite
 	# The fake engine of the unit tests and the real one keep the same contract.
 	(($#)) || go test -tags e2e -count 1 -run EngineKeeps ./snapshot/enginetest
-	PATH=$cli:$PATH go run "$gotestsum" --format $format --jsonfile "$scratch/events" --rerun-fails=1 --rerun-fails-max-failures=4 \
+	PATH=$cli:$PATH go run "$gotestsum" --format $format --jsonfile "$scratch/events" --rerun-fails=1 --rerun-fails-max-failures=1 \
 		--rerun-fails-report "$scratch/again" --packages ./e2e -- -tags e2e -count 1 -timeout 55m -parallel $parallel "$@" || status=$?
 	say "what took longest:"
 	go run "$gotestsum" tool slowest --num 30 --jsonfile "$scratch/events"
