@@ -100,7 +100,7 @@ func (rp *Replacer) describePromoted(ctx context.Context, m *member, place label
 	}
 	observed := []capture.Options{{Container: pr.container.ID}}
 	if m.Old != nil {
-		observed = append(observed, capture.Options{Container: m.Old.ID})
+		observed = append(observed, capture.Options{Container: m.Old.ID, RootChecked: m.Old.State.Dead})
 	}
 	early := rp.docker.AskInfoEarly(ctx)
 	defer early.Stop()
