@@ -37,7 +37,7 @@ type mcpPage struct {
 	Skip int `json:"skip,omitempty" jsonschema:"leave out so many at the beginning"`
 }
 
-// pageOf returns the part of a list that was asked for, and how many entries come after it.
+// pageOf returns a page of a list, and the number of entries after it.
 func pageOf[T any](p mcpPage, all []T) (part []T, more int) {
 	all = all[min(max(p.Skip, 0), len(all)):]
 	part = all[:min(len(all), mcpListMost)]

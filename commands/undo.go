@@ -30,8 +30,8 @@ func newUndoCommand(d deps) *cobra.Command {
 print the container's ID.
 
 It restores the safety snapshot that the restore took first, and puts back no more than
-the restore did: after a restore with --only, the same volumes. Containers that were
-restored together are taken back together.
+the restore did: after a restore with --only, the same volumes. It takes back
+restores of several containers as a whole.
 
 Each further undo goes back one restore more, as in an editor. A restore after an undo
 begins anew: undo takes back that one first. To go forward again, restore the snapshot
@@ -121,7 +121,7 @@ func runUndo(ctx context.Context, d deps, o undoOptions) error {
 	return o.printUndone(ctx, d, all, &warned)
 }
 
-// withOtherFlags adds to problems, which name flags of restore, with which command they go.
+// withOtherFlags adds to problems that name flags of restore the restore command that takes them.
 func (d deps) withOtherFlags(err error, all []replace.Options) error {
 	if _, ok := errors.AsType[*plan.ProblemsError](err); !ok {
 		return err

@@ -79,14 +79,8 @@ func (cat *Catalog) safetySnapshots(ctx context.Context, repository, key, value 
 	if err != nil {
 		return nil, fmt.Errorf("look for safety snapshots: %w", err)
 	}
-	var found []Snapshot
-	for _, summary := range images {
-		if s, err := decode(summary.ID, summary.RepoTags, summary.Labels); err == nil && s.IsSafety() {
-			found = append(found, s)
-		}
-	}
-	slices.SortFunc(found, newestFirst)
-	return found, nil
+	all, _ := decodeAll(images)
+	return slices.DeleteFunc(all, func(s Snapshot) bool { return !s.IsSafety() }), nil
 }
 
 // Undoable returns the names of the containers that undo can take something back of.
